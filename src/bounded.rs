@@ -1,0 +1,63 @@
+//! A map that forgets its oldest entries.
+
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+/// A hash map of at most `most` entries: the one inserted first goes first, and is counted.
+///
+/// Age decides, never the position of a hash: hashes are seeded, and two runs must not differ.
+#[derive(Debug)]
+pub struct Bounded<K, V> {
+    map: HashMap<K, V>,
+    order: VecDeque<K>,
+    most: usize,
+    forgotten: u64,
+}
+
+impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
+    /// An empty map of at most `most` entries; memory is taken as it fills.
+    pub fn new(most: usize) -> Self {
+        Bounded { map: HashMap::new(), order: VecDeque::new(), most, forgotten: 0 }
+    }
+
+    /// The value of `key`.
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.map.get(key)
+    }
+
+    /// Remembers a value; a known key keeps its age.
+    pub fn insert(&mut self, key: K, value: V) {
+        if self.map.insert(key, value).is_some() {
+            return;
+        }
+        self.order.push_back(key);
+        if self.order.len() > self.most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.map.remove(&oldest);
+            self.forgotten += 1;
+        }
+    }
+
+    /// Entries forgotten so far.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_first_and_is_counted() {
+        let mut b = Bounded::new(2);
+        b.insert(1, 'a');
+        b.insert(2, 'b');
+        b.insert(1, 'c');
+        b.insert(3, 'd');
+        assert_eq!((b.get(&1), b.get(&2), b.get(&3)), (None, Some(&'b'), Some(&'d')));
+        assert_eq!(b.forgotten(), 1);
+    }
+}

@@ -1,0 +1,197 @@
+//! pcapng: sections, interfaces, and the blocks that are passed over.
+//!
+//! ```text
+//!  Section Header, 0a0d0d0a        Interface Description, 1     option
+//!   8  1a2b3c4d: byte order  4      8  link type    2            0  code            2
+//!  12  version 1.0           2 + 2  10  reserved    2            2  length n        2
+//!  16  section length        8      12  snap length 4            4  n bytes, padded to four
+//!  24  options                      16  options                  code 0 ends the list
+//! ```
+//! Options used: 1 comment and 4 application of a section; 9 `if_tsresol` (1 byte) and 14
+//! `if_tsoffset` (8 bytes) of an interface. draft-ietf-opsawg-pcapng, sections 3.5, 4.1 and 4.2.
+//!
+//! Options are taken one at a time, so that a list of any length needs no memory, and a list that
+//! overruns its block costs its last option and not the file.
+
+use super::Error;
+use super::buffer::{Buffer, half_in, word, word_in};
+use super::clock::Clock;
+use super::pcapng::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
+use super::source::Facts;
+use nom::error::ErrorKind;
+use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
+
+/// Section Header Block: the same in both byte orders.
+pub(super) const SECTION: u32 = 0x0a0d_0d0a;
+/// Interface Description Block.
+pub(super) const INTERFACE: u32 = 1;
+/// What stands in a section header to tell the byte order.
+pub(super) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Bytes of a section header without options.
+pub(super) const SECTION_LEAST: usize = 28;
+
+/// Interfaces remembered in a section; an obsolete Packet Block cannot name more. Those beyond are
+/// taken for not described.
+const MAX_INTERFACES: usize = 65_536;
+
+/// Blocks that are no packets and that Wireshark numbers like frames all the same: journal entries,
+/// custom blocks, and three kinds of system call events.
+const NUMBERED: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
+
+impl Section {
+    /// Reads up to the next packet block and leaves it at the front of the buffer; `None` at the
+    /// end of the input. `frames` counts what Wireshark numbers.
+    pub(super) fn next_packet(
+        &mut self,
+        buffer: &mut Buffer,
+        facts: &mut Facts,
+        frames: &mut u64,
+    ) -> Result<Option<Block>, Error> {
+        if let Some((block, left)) = self.tail.take() {
+            self.pass(buffer, block, left)?;
+        }
+        loop {
+            let Some(block) = self.block(buffer)? else { return Ok(None) };
+            match block.kind {
+                ENHANCED | PACKET | SIMPLE => return Ok(Some(block)),
+                SECTION => self.begin(buffer, block, facts)?,
+                INTERFACE => self.describe(buffer, block, facts)?,
+                kind => {
+                    *frames = frames.wrapping_add(NUMBERED.contains(&kind).into());
+                    self.pass(buffer, block, block.total)?;
+                }
+            }
+        }
+    }
+
+    /// Reads the head of the block at the front of the buffer, and in a section header also which
+    /// byte order it brings; `None` at the end of the input.
+    fn block(&mut self, buffer: &mut Buffer) -> Result<Option<Block>, Error> {
+        let at = buffer.offset();
+        if !buffer.fill(HEAD)? {
+            return match buffer.rest().len() {
+                0 => Ok(None),
+                present => Err(Error::cut_head("block", at, present as u64, HEAD as u64)),
+            };
+        }
+        let kind = word_in(self.big, buffer.rest(), 0);
+        if kind == SECTION {
+            if !buffer.fill(12)? {
+                return Err(Error::cut_head("section header block", at, buffer.rest().len() as u64, 12));
+            }
+            self.big = match word::<false>(buffer.rest(), 8) {
+                BYTE_ORDER => false,
+                order if order.swap_bytes() == BYTE_ORDER => true,
+                order => {
+                    let wrong = format!("has {order:#010x} in place of its byte order, {BYTE_ORDER:#010x}");
+                    return Err(Error::damaged("section header block", at, wrong));
+                }
+            };
+        }
+        let announced = word_in(self.big, buffer.rest(), 4);
+        let total = u64::from(announced).next_multiple_of(4);
+        let block = Block { at, kind, announced, total };
+        let least = match kind {
+            SECTION => SECTION_LEAST,
+            INTERFACE => 20,
+            _ => HEAD + TRAILER,
+        };
+        if total < least as u64 {
+            return Err(block.damaged(format!("has a total length of {announced} bytes and needs {least}")));
+        }
+        Ok(Some(block))
+    }
+
+    /// A section header: forgets the interfaces of the section before.
+    fn begin(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+        block.fill(buffer, 24)?;
+        let version = (half_in(self.big, buffer.rest(), 12), half_in(self.big, buffer.rest(), 14));
+        if version.0 != 1 {
+            let wrong = format!("is of version {}.{}, and only 1.0 is known", version.0, version.1);
+            return Err(block.damaged(wrong));
+        }
+        self.interfaces.clear();
+        self.options(buffer, block, 24, |code, value| match code {
+            1 => facts.note_comment(value),
+            4 => facts.note_application(value),
+            _ => {}
+        })
+    }
+
+    /// An interface description.
+    fn describe(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+        block.fill(buffer, 16)?;
+        let link = half_in(self.big, buffer.rest(), 8);
+        let snaplen = word_in(self.big, buffer.rest(), 12);
+        let (mut resolution, mut offset) = (None, None);
+        let big = self.big;
+        self.options(buffer, block, 16, |code, value| match (code, value) {
+            (9, [value]) => _ = resolution.get_or_insert(*value),
+            (14, value) => {
+                if let Ok(field) = value.try_into() {
+                    let value = if big { i64::from_be_bytes(field) } else { i64::from_le_bytes(field) };
+                    offset.get_or_insert(value);
+                }
+            }
+            _ => {}
+        })?;
+        facts.note_interface(link, snaplen);
+        if self.interfaces.len() < MAX_INTERFACES {
+            let clock = Clock::new(resolution.unwrap_or(6), offset.unwrap_or(0));
+            self.interfaces.push(Interface { link, snaplen, clock });
+        }
+        Ok(())
+    }
+
+    /// Steps over the `head` bytes before the options of a block, gives each option to `each`, and
+    /// steps over the rest of the block.
+    fn options(
+        &self,
+        buffer: &mut Buffer,
+        block: Block,
+        head: usize,
+        mut each: impl FnMut(u16, &[u8]),
+    ) -> Result<(), Error> {
+        buffer.advance(head);
+        let mut left = block.total.saturating_sub(head.saturating_add(TRAILER) as u64);
+        while left >= 4 {
+            block.fill(buffer, 4)?;
+            let code = half_in(self.big, buffer.rest(), 0);
+            let len = usize::from(half_in(self.big, buffer.rest(), 2));
+            let size = len.next_multiple_of(4).saturating_add(4);
+            if code == 0 || size as u64 > left {
+                break;
+            }
+            block.fill(buffer, size)?;
+            if let Some(option) = option(self.big, buffer.rest())
+                && let Ok(value) = option.as_bytes()
+            {
+                each(option.code.0, value);
+            }
+            buffer.advance(size);
+            left = left.saturating_sub(size as u64);
+        }
+        self.pass(buffer, block, left.saturating_add(TRAILER as u64))
+    }
+
+    /// Steps over the last `left` bytes of a block and checks its trailer.
+    fn pass(&self, buffer: &mut Buffer, block: Block, left: u64) -> Result<(), Error> {
+        if !buffer.skip(left.saturating_sub(TRAILER as u64))? {
+            return Err(block.cut(buffer));
+        }
+        block.fill(buffer, TRAILER)?;
+        block.ends_with(self.big, buffer.rest())?;
+        buffer.advance(TRAILER);
+        Ok(())
+    }
+}
+
+/// The option at the start of `bytes`.
+fn option(big: bool, bytes: &[u8]) -> Option<PcapNGOption<'_>> {
+    let parsed = if big {
+        parse_option_be::<(&[u8], ErrorKind)>(bytes)
+    } else {
+        parse_option_le::<(&[u8], ErrorKind)>(bytes)
+    };
+    parsed.ok().map(|(_, option)| option)
+}

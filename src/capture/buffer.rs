@@ -1,0 +1,139 @@
+//! The one buffer between the input and the record walk, and integers at fixed places in it.
+//!
+//! ```text
+//!   data:  [ handed out ... | not yet looked at ... | free ...          ]
+//!          0                pos                     end                 CAPACITY
+//!          ^ file offset `base`
+//! ```
+
+use super::{Error, MAX_FRAME};
+use std::io::{ErrorKind, Read};
+
+/// Bytes asked for in one read. Large enough to make the system call cheap, small enough to stay in
+/// the second-level cache between the kernel's copy and the walk.
+const READ: usize = 256 * 1024;
+
+/// The largest record in one piece: a frame, the head before it (28 bytes at most), its padding and
+/// trailer (7 at most).
+const RECORD: usize = MAX_FRAME as usize + 64;
+
+/// Size of the buffer: a whole read always fits behind a record that is not yet complete.
+pub(super) const CAPACITY: usize = READ + RECORD;
+
+/// Bytes of the input that have been read and not yet been handed out.
+pub(super) struct Buffer {
+    reader: Box<dyn Read + Send>,
+    data: Box<[u8]>,
+    pos: usize,
+    end: usize,
+    base: u64,
+    ended: bool,
+}
+
+impl Buffer {
+    pub(super) fn new(reader: Box<dyn Read + Send>) -> Buffer {
+        Buffer { reader, data: vec![0; CAPACITY].into(), pos: 0, end: 0, base: 0, ended: false }
+    }
+
+    /// What is there to look at; never `None`, and left to the caller to rule out because that costs
+    /// the fewest instructions there.
+    #[inline]
+    pub(super) fn window(&self) -> Option<&[u8]> {
+        self.data.get(self.pos..self.end)
+    }
+
+    /// What is there to look at.
+    pub(super) fn rest(&self) -> &[u8] {
+        self.window().unwrap_or_default()
+    }
+
+    /// Offset in the input of the first byte of [`rest`](Self::rest).
+    #[inline]
+    pub(super) fn offset(&self) -> u64 {
+        self.base.wrapping_add(self.pos as u64)
+    }
+
+    /// Offset in the input behind the last byte of [`rest`](Self::rest).
+    pub(super) fn end_offset(&self) -> u64 {
+        self.base.wrapping_add(self.end as u64)
+    }
+
+    /// Steps over `total` bytes and hands out `len` of them, from the `skip`th on; `total` bytes must
+    /// be there.
+    #[inline]
+    pub(super) fn take(&mut self, skip: u32, len: u32, total: u32) -> &[u8] {
+        let (from, to) = (skip as usize, (skip as usize).wrapping_add(len as usize));
+        let window = self.data.get(self.pos..self.end);
+        self.pos = self.pos.wrapping_add(total as usize);
+        window.and_then(|window| window.get(from..to)).unwrap_or_default()
+    }
+
+    /// Steps over `count` bytes of [`rest`](Self::rest).
+    #[inline]
+    pub(super) fn advance(&mut self, count: usize) {
+        self.pos = self.pos.wrapping_add(count).min(self.end);
+    }
+
+    /// Reads until [`rest`](Self::rest) has `count` bytes, at most [`CAPACITY`]; `false` when the
+    /// input ends before.
+    ///
+    /// Asks for no more than it must: what a pipe has to give now is enough when it holds `count`.
+    #[cold]
+    pub(super) fn fill(&mut self, count: usize) -> Result<bool, Error> {
+        if self.rest().len() >= count {
+            return Ok(true);
+        }
+        self.data.copy_within(self.pos..self.end, 0);
+        self.base = self.offset();
+        self.end = self.end.saturating_sub(self.pos);
+        self.pos = 0;
+        while self.end < count.min(CAPACITY) && !self.ended {
+            let until = self.end.saturating_add(READ).min(CAPACITY);
+            let space = self.data.get_mut(self.end..until).unwrap_or_default();
+            match self.reader.read(space) {
+                Ok(0) => self.ended = true,
+                Ok(got) => self.end = self.end.saturating_add(got).min(until),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(self.end_offset(), error)),
+            }
+        }
+        Ok(self.end >= count)
+    }
+
+    /// Reads past `count` bytes without keeping them; `false` when the input ends before.
+    pub(super) fn skip(&mut self, mut count: u64) -> Result<bool, Error> {
+        while count > 0 {
+            if self.rest().is_empty() && !self.fill(1)? {
+                return Ok(false);
+            }
+            let step = usize::try_from(count).unwrap_or(usize::MAX).min(self.rest().len());
+            self.advance(step);
+            count = count.saturating_sub(step as u64);
+        }
+        Ok(true)
+    }
+}
+
+/// The unsigned 32-bit integer at `at`; 0 where `bytes` ends before.
+#[inline(always)]
+pub(super) fn word<const BIG: bool>(bytes: &[u8], at: usize) -> u32 {
+    match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(field) if BIG => u32::from_be_bytes(*field),
+        Some(field) => u32::from_le_bytes(*field),
+        None => 0,
+    }
+}
+
+/// [`word`] in a byte order that is known at run time only.
+pub(super) fn word_in(big: bool, bytes: &[u8], at: usize) -> u32 {
+    if big { word::<true>(bytes, at) } else { word::<false>(bytes, at) }
+}
+
+/// The unsigned 16-bit integer at `at`; 0 where `bytes` ends before.
+pub(super) fn half_in(big: bool, bytes: &[u8], at: usize) -> u16 {
+    match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(field) if big => u16::from_be_bytes(*field),
+        Some(field) => u16::from_le_bytes(*field),
+        None => 0,
+    }
+}

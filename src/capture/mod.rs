@@ -1,0 +1,73 @@
+//! Frames come from here: pcap and pcapng, from files and pipes.
+//!
+//! ```text
+//!                        one buffer of 256 KiB and one record
+//!  file, FIFO, stdin --read--> [....|record|record|rec] --Source::next--> Frame<'_> --> net
+//!                   ^                 ^                                    number, time, link,
+//!                   |                 |                                    place, lengths, bytes
+//!      decompression goes here:       pcap.rs    records of a classic file
+//!      between the file and the       pcapng.rs  packet blocks, the hot ones
+//!      buffer, as another `Read`      blocks.rs  sections, interfaces, everything else
+//! ```
+//!
+//! [`Source`] hands out one [`Frame`] at a time, borrowed from its buffer: no frame is copied and
+//! none is allocated, and memory does not grow with the capture. A part of a record at the end of
+//! the buffer is carried over in front of the next read. A frame is handed out as soon as its last
+//! byte has arrived, so a pipe from a running capture program is read without delay.
+//!
+//! Whatever the input, reading ends: with [`None`], or once with an [`Error`] that names the byte,
+//! after the frames that stand before it.
+//!
+//! Still to come, and where it belongs: compressed captures are recognised and declined with advice
+//! in `magic.rs`; a decoder would wrap the reader that [`Source::open`] passes on, and offsets would
+//! then count decompressed bytes. Live capture would be a second way to make frames, beside
+//! [`Source`], for the same loop.
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+mod blocks;
+mod buffer;
+mod clock;
+mod error;
+mod link;
+mod magic;
+mod pcap;
+mod pcapng;
+mod source;
+mod time;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests_damage;
+#[cfg(test)]
+mod tests_oracle;
+#[cfg(test)]
+mod tests_pcap;
+#[cfg(test)]
+mod tests_pcapng;
+
+pub use error::{Error, ErrorKind};
+pub use link::link_name;
+pub use source::{Facts, Source};
+pub use time::Time;
+
+/// The most bytes a frame may have, as in libpcap and Wireshark: a record that announces more is
+/// taken for damage, because reading on would take packet data for record headers.
+pub const MAX_FRAME: u32 = 262_144;
+
+/// One captured frame, borrowed from the reader's buffer until the next one is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Counted from 1 in each file, as Wireshark does.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Time,
+    /// Link type of its interface (`LINKTYPE_…` of tcpdump.org).
+    pub link: u16,
+    /// Offset of `bytes` in the capture file (after decompression).
+    pub at: u64,
+    /// Length on the wire in bytes; more than `bytes.len()` when the snap length cut the frame.
+    pub wire_len: u32,
+    /// What was captured.
+    pub bytes: &'a [u8],
+}

@@ -1,0 +1,193 @@
+//! pcapng: the blocks that hold packets.
+//!
+//! ```text
+//!  any block             Enhanced Packet, 6       Packet, 2 (obsolete)     Simple Packet, 3
+//!   0  type      4        8  interface     4       8  interface     2       8  length on wire  4
+//!   4  total T   4       12  time, high    4      10  drops         2      12  data
+//!   8  ...               16  time, low     4      12  time, high    4
+//!      body              20  captured n    4      ..  as in 6               captured length:
+//! T-4  total T   4       24  length on wire 4                               the lesser of the
+//!                        28  data, padding, options                         length on the wire and
+//!                                                                           the snap length
+//! ```
+//! All in the byte order of the section. draft-ietf-opsawg-pcapng, sections 3.1, 4.3, 4.4, and
+//! appendix A for the Packet Block.
+
+use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
+use super::clock::Clock;
+use super::pcap::Found;
+use super::{Error, MAX_FRAME, Time};
+
+/// Enhanced Packet Block.
+pub(super) const ENHANCED: u32 = 6;
+/// Packet Block, obsolete since 2009.
+pub(super) const PACKET: u32 = 2;
+/// Simple Packet Block.
+pub(super) const SIMPLE: u32 = 3;
+
+/// Bytes of a block before its body, and of the total length behind it.
+pub(super) const HEAD: usize = 8;
+pub(super) const TRAILER: usize = 4;
+
+/// An interface of the section, as far as packets need it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interface {
+    pub(super) link: u16,
+    pub(super) snaplen: u32,
+    pub(super) clock: Clock,
+}
+
+/// A block whose first eight bytes have been read. It stands at the front of the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) at: u64,
+    pub(super) kind: u32,
+    /// As announced.
+    pub(super) announced: u32,
+    /// Rounded up to a multiple of four: some writers do not count the padding.
+    pub(super) total: u64,
+}
+
+/// The state of the section that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    pub(super) big: bool,
+    pub(super) interfaces: Vec<Interface>,
+    /// The block whose frame has been handed out but whose end is still to come, because the block
+    /// is larger than the buffer; and how much of it.
+    pub(super) tail: Option<(Block, u64)>,
+}
+
+impl Section {
+    /// The Enhanced Packet Block at the start of `rest`; `None` when it is not complete there, is
+    /// another block, or is not sound.
+    #[inline]
+    pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
+        let head = rest.first_chunk::<28>()?;
+        let total = word::<BIG>(head, 4);
+        let captured = word::<BIG>(head, 20);
+        if word::<BIG>(head, 0) != ENHANCED
+            || !total.is_multiple_of(4)
+            || captured > MAX_FRAME
+            || total < captured.wrapping_add(32)
+        {
+            return None;
+        }
+        let trailer = rest.get(..total as usize)?.last_chunk::<4>()?;
+        if word::<BIG>(trailer, 0) != total {
+            return None;
+        }
+        let interface = self.interfaces.get(word::<BIG>(head, 8) as usize)?;
+        let count = u64::from(word::<BIG>(head, 12)) << 32 | u64::from(word::<BIG>(head, 16));
+        Some(Found {
+            time: interface.clock.time(count),
+            link: interface.link,
+            wire_len: word::<BIG>(head, 24).max(captured),
+            skip: 28,
+            len: captured,
+            total,
+        })
+    }
+
+    /// Any packet block, complete or not; reads on, or says what is wrong.
+    pub(super) fn packet(&mut self, buffer: &mut Buffer, block: Block) -> Result<Found, Error> {
+        let head: u32 = if block.kind == SIMPLE { 12 } else { 28 };
+        let least = head.saturating_add(TRAILER as u32);
+        if block.total < u64::from(least) {
+            let wrong = format!("has a total length of {} bytes and needs {least}", block.announced);
+            return Err(block.damaged(wrong));
+        }
+        block.fill(buffer, head as usize)?;
+        let (interface, time, len, wire_len) = self.fields(buffer.rest(), block)?;
+        if len > MAX_FRAME {
+            let wrong = format!("announces {len} bytes, and a frame has at most {MAX_FRAME}");
+            return Err(block.damaged(wrong));
+        }
+        let room = block.total.saturating_sub(least.into());
+        if u64::from(len) > room {
+            let wrong = format!("announces {len} captured bytes and has room for {room}");
+            return Err(block.damaged(wrong));
+        }
+        let total = match u32::try_from(block.total) {
+            Ok(total) if total as usize <= CAPACITY => {
+                block.fill(buffer, total as usize)?;
+                let trailer = buffer.rest().get(..total as usize).and_then(<[u8]>::last_chunk::<4>);
+                block.ends_with(self.big, trailer.map_or(&[], |end| end.as_slice()))?;
+                total
+            }
+            _ => {
+                let front = head.saturating_add(len);
+                block.fill(buffer, front as usize)?;
+                self.tail = Some((block, block.total.saturating_sub(front.into())));
+                front
+            }
+        };
+        let wire_len = wire_len.max(len);
+        Ok(Found { time, link: interface.link, wire_len, skip: head, len, total })
+    }
+
+    /// Interface, time, captured length and length on the wire of the block that starts `rest`.
+    fn fields(&self, rest: &[u8], block: Block) -> Result<(Interface, Time, u32, u32), Error> {
+        let get = |at| word_in(self.big, rest, at);
+        let number = match block.kind {
+            ENHANCED => get(8),
+            PACKET => half_in(self.big, rest, 8).into(),
+            _ => 0,
+        };
+        let Some(&interface) = self.interfaces.get(number as usize) else {
+            let described = self.interfaces.len();
+            let wrong = format!(
+                "refers to interface {number}, counted from 0; interfaces described before it in its section: {described}"
+            );
+            return Err(block.damaged(wrong));
+        };
+        if block.kind == SIMPLE {
+            let wire_len = get(8);
+            let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+            return Ok((interface, Time::UNKNOWN, wire_len.min(limit), wire_len));
+        }
+        let count = u64::from(get(12)) << 32 | u64::from(get(16));
+        Ok((interface, interface.clock.time(count), get(20), get(24)))
+    }
+}
+
+impl Block {
+    /// What to call it in messages.
+    pub(super) fn name(&self) -> &'static str {
+        match self.kind {
+            super::blocks::SECTION => "section header block",
+            super::blocks::INTERFACE => "interface description block",
+            PACKET => "packet block",
+            SIMPLE => "simple packet block",
+            ENHANCED => "enhanced packet block",
+            _ => "block",
+        }
+    }
+
+    pub(super) fn damaged(&self, wrong: impl std::fmt::Display) -> Error {
+        Error::damaged(self.name(), self.at, wrong)
+    }
+
+    /// Reads until `count` bytes are in the buffer; they belong to this block.
+    pub(super) fn fill(&self, buffer: &mut Buffer, count: usize) -> Result<(), Error> {
+        if buffer.fill(count)? { Ok(()) } else { Err(self.cut(buffer)) }
+    }
+
+    /// The input has ended inside this block.
+    pub(super) fn cut(&self, buffer: &Buffer) -> Error {
+        let missing = self.at.saturating_add(self.total).saturating_sub(buffer.end_offset());
+        Error::cut(self.name(), self.at, self.total, missing)
+    }
+
+    /// Checks the total length behind the body, `trailer`, against the one before it.
+    pub(super) fn ends_with(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
+        let again = word_in(big, trailer, 0);
+        if again == self.announced || u64::from(again) == self.total {
+            return Ok(());
+        }
+        let announced = self.announced;
+        Err(self.damaged(format_args!(
+            "has a total length of {announced} bytes at its start and {again} at its end"
+        )))
+    }
+}

@@ -1,0 +1,260 @@
+//! An open capture.
+
+use super::buffer::Buffer;
+use super::magic::{self, Format};
+use super::pcap::{self, Found, Layout};
+use super::pcapng::Section;
+use super::{Error, Frame};
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Bytes kept of a text that the capture brings along.
+const MAX_TEXT: usize = 4096;
+
+/// Distinct link types listed in [`Facts`].
+const MAX_LINKS: usize = 256;
+
+/// What the capture says about itself, as far as it has been read.
+///
+/// Everything that stands before the first packet is known as soon as the capture is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// Link types of the interfaces described so far, each once, in order of appearance; at most 256.
+    pub links: Vec<u16>,
+    /// Snap length of the first interface in bytes; `None` when there is no limit or no interface.
+    pub snaplen: Option<u32>,
+    /// The program that wrote the capture (`shb_userappl`), of the first section that names one;
+    /// at most 4,096 bytes. Bytes that are not UTF-8 are shown as U+FFFD.
+    pub application: Option<String>,
+    /// Comment on a section (`opt_comment` of its header), the first there is; bounded likewise.
+    pub comment: Option<String>,
+}
+
+impl Facts {
+    pub(super) fn note_interface(&mut self, link: u16, snaplen: u32) {
+        if self.links.is_empty() {
+            self.snaplen = Some(snaplen).filter(|&limit| limit != 0);
+        }
+        if self.links.len() < MAX_LINKS && !self.links.contains(&link) {
+            self.links.push(link);
+        }
+    }
+
+    pub(super) fn note_application(&mut self, value: &[u8]) {
+        self.application = self.application.take().or_else(|| text(value));
+    }
+
+    pub(super) fn note_comment(&mut self, value: &[u8]) {
+        self.comment = self.comment.take().or_else(|| text(value));
+    }
+}
+
+/// Text of an option, without the zeros that some writers count in; `None` when nothing is left.
+fn text(value: &[u8]) -> Option<String> {
+    let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
+    let mut text = String::from_utf8_lossy(value.get(..MAX_TEXT).unwrap_or(value)).into_owned();
+    if value.len() > MAX_TEXT {
+        // What the cut left of a character.
+        text.truncate(text.trim_end_matches('\u{fffd}').len());
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// Which record walk the capture needs: format and byte order in one, so that it is one branch for
+/// each frame, and always the same one.
+#[derive(Clone, Copy, Debug)]
+enum Walk {
+    PcapLittle,
+    PcapBig,
+    NgLittle,
+    NgBig,
+    /// pcapng, and the next block needs care: the first one, or one behind a block larger than the
+    /// buffer.
+    NgCare,
+    /// The end has been reached.
+    Over,
+}
+
+/// An open capture: pull frames until [`None`].
+pub struct Source {
+    buffer: Buffer,
+    walk: Walk,
+    frames: u64,
+    layout: Layout,
+    section: Section,
+    facts: Facts,
+    /// An error met while looking ahead, to be reported when its turn comes.
+    failed: Option<Error>,
+    path: PathBuf,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("path", &self.path)
+            .field("offset", &self.offset())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens a file, a FIFO or a device such as `/dev/fd/3`.
+    ///
+    /// # Errors
+    /// [`Io`](super::ErrorKind::Io) when it cannot be opened or read, else as
+    /// [`from_reader`](Self::from_reader). A directory is not a capture.
+    pub fn open(path: &Path) -> Result<Source, Error> {
+        let directory = || {
+            let text = "it is a directory and not a capture: name the captures in it";
+            Err(Error::not_a_capture(text).of(path))
+        };
+        match File::open(path) {
+            Ok(file) if file.metadata().is_ok_and(|it| it.is_dir()) => directory(),
+            Ok(file) => Source::from_reader(path, Box::new(file)),
+            // Some systems do not open directories at all.
+            Err(_) if path.is_dir() => directory(),
+            Err(error) => Err(Error::unopened(error).of(path)),
+        }
+    }
+
+    /// Reads a capture from `reader`; `name` is for messages.
+    ///
+    /// Reads the file header, and in pcapng on to the first packet: on a pipe this waits for them.
+    ///
+    /// # Errors
+    /// [`NotACapture`](super::ErrorKind::NotACapture) when the first bytes are not those of pcap or
+    /// pcapng or end too early, [`Io`](super::ErrorKind::Io) when they cannot be read. What is wrong
+    /// further on is left to [`next`](Self::next).
+    pub fn from_reader(name: impl Into<PathBuf>, reader: Box<dyn Read + Send>) -> Result<Source, Error> {
+        let path = name.into();
+        let mut buffer = Buffer::new(reader);
+        let format = magic::format(&mut buffer).map_err(|error| error.of(&path))?;
+        let mut source = Source {
+            buffer,
+            walk: Walk::NgCare,
+            frames: 0,
+            layout: Layout::default(),
+            section: Section::default(),
+            facts: Facts::default(),
+            failed: None,
+            path,
+        };
+        match format {
+            Format::Pcap(layout) => source.start_pcap(layout),
+            Format::Pcapng => source.start_pcapng(),
+        }
+        Ok(source)
+    }
+
+    /// The next frame, or `None` at the end.
+    ///
+    /// # Errors
+    /// Once, after the frames before it: [`CutShort`](super::ErrorKind::CutShort),
+    /// [`Damaged`](super::ErrorKind::Damaged) or [`Io`](super::ErrorKind::Io). From then on, and after
+    /// `None`, every call gives `None`.
+    // Not an `Iterator`: the frame is lent.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        match self.look() {
+            Some(found) => Ok(Some(self.hand_out(found))),
+            None => self.read_on(),
+        }
+    }
+
+    /// The record at the front of the buffer, when it is complete there and of the usual kind.
+    #[inline]
+    fn look(&self) -> Option<Found> {
+        let rest = self.buffer.window()?;
+        match self.walk {
+            Walk::PcapLittle => self.layout.look::<false>(rest),
+            Walk::PcapBig => self.layout.look::<true>(rest),
+            Walk::NgLittle => self.section.look::<false>(rest),
+            Walk::NgBig => self.section.look::<true>(rest),
+            Walk::NgCare | Walk::Over => None,
+        }
+    }
+
+    #[inline]
+    fn hand_out(&mut self, found: Found) -> Frame<'_> {
+        let Found { time, link, wire_len, skip, len, total } = found;
+        self.frames = self.frames.wrapping_add(1);
+        let at = self.buffer.offset().wrapping_add(skip.into());
+        let bytes = self.buffer.take(skip, len, total);
+        Frame { number: self.frames, time, link, at, wire_len, bytes }
+    }
+
+    /// What the capture says about itself, as far as it has been read.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Bytes of the capture that have been consumed.
+    pub fn offset(&self) -> u64 {
+        self.buffer.offset()
+    }
+
+    /// The name it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next frame where [`look`](Self::look) found none.
+    #[cold]
+    fn read_on(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        let found = match self.walk {
+            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
+            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
+            Walk::NgLittle | Walk::NgBig | Walk::NgCare => self.read_blocks(),
+            Walk::Over => self.failed.take().map_or(Ok(None), Err),
+        };
+        match found {
+            Ok(Some(found)) => Ok(Some(self.hand_out(found))),
+            Ok(None) => {
+                self.walk = Walk::Over;
+                Ok(None)
+            }
+            Err(error) => {
+                self.walk = Walk::Over;
+                Err(error.of(&self.path))
+            }
+        }
+    }
+
+    /// The next packet block, after whatever stands before it.
+    fn read_blocks(&mut self) -> Result<Option<Found>, Error> {
+        let Some(block) = self.section.next_packet(&mut self.buffer, &mut self.facts, &mut self.frames)?
+        else {
+            return Ok(None);
+        };
+        let found = self.section.packet(&mut self.buffer, block)?;
+        self.walk = match (&self.section.tail, self.section.big) {
+            (Some(_), _) => Walk::NgCare,
+            (None, false) => Walk::NgLittle,
+            (None, true) => Walk::NgBig,
+        };
+        Ok(Some(found))
+    }
+
+    /// The file header of pcap is at the front of the buffer.
+    fn start_pcap(&mut self, layout: Layout) {
+        self.buffer.advance(pcap::FILE_HEAD);
+        self.facts.format = "pcap";
+        self.facts.note_interface(layout.link, layout.snaplen);
+        self.walk = if layout.big { Walk::PcapBig } else { Walk::PcapLittle };
+        self.layout = layout;
+    }
+
+    /// The first section header of pcapng is at the front of the buffer: looks ahead to the first
+    /// packet, so that the facts before it are known.
+    fn start_pcapng(&mut self) {
+        self.facts.format = "pcapng";
+        let ahead = self.section.next_packet(&mut self.buffer, &mut self.facts, &mut self.frames);
+        self.walk = if matches!(ahead, Ok(Some(_))) { Walk::NgCare } else { Walk::Over };
+        self.failed = ahead.err();
+    }
+}

@@ -1,0 +1,269 @@
+//! The same frames as `pcap-parser` gives, where it is right; and the places where it is not, each of
+//! which is a reason to read packets and time stamps by hand.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::ErrorKind;
+use super::testing::{BIG, Got, LITTLE, Order, data, read, read_sound};
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{
+    Block, LegacyPcapReader, LegacyPcapSlice, PcapBlockOwned, PcapError, PcapNGReader, build_ts,
+    build_ts_resolution,
+};
+use proptest::prelude::*;
+
+const CAPACITY: usize = 1 << 15;
+
+/// What is compared: time, link, length on the wire, bytes.
+type Plain = (Option<i64>, u16, u32, Vec<u8>);
+
+fn ours(capture: &[u8]) -> Vec<Plain> {
+    read_sound(capture)
+        .into_iter()
+        .map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes))
+        .collect()
+}
+
+/// Gives each block of a capture to `each`.
+fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) {
+    loop {
+        match reader.next() {
+            Ok((size, block)) => {
+                each(block);
+                reader.consume(size);
+            }
+            Err(PcapError::Eof) => break,
+            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+fn theirs_pcap(capture: &[u8]) -> Vec<Plain> {
+    let (mut link, mut unit, mut frames) = (0, 1000, Vec::new());
+    blocks(Box::new(LegacyPcapReader::new(CAPACITY, capture).unwrap()), |block| match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            link = header.network.0 as u16;
+            unit = if header.is_nanosecond_precision() { 1 } else { 1000 };
+        }
+        PcapBlockOwned::Legacy(record) => {
+            let nanos = i64::from(record.ts_sec) * 1_000_000_000 + i64::from(record.ts_usec) * unit;
+            frames.push((Some(nanos), link, record.origlen.max(record.caplen), record.data.to_vec()));
+        }
+        PcapBlockOwned::NG(_) => panic!("not pcapng"),
+    });
+    frames
+}
+
+/// Nanoseconds by fractions of a second, and not as the code under test does it.
+fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
+    let units = if resolution < 0x80 { 10u128.pow(resolution.into()) } else { 1 << (resolution & 0x7f) };
+    let (whole, part) = (u128::from(count) / units, u128::from(count) % units);
+    (whole as i64 + offset) * 1_000_000_000 + (part * 1_000_000_000 / units) as i64
+}
+
+fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
+    let (mut interfaces, mut frames) = (Vec::new(), Vec::new());
+    blocks(Box::new(PcapNGReader::new(CAPACITY, capture).unwrap()), |block| match block {
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),
+        PcapBlockOwned::NG(Block::InterfaceDescription(idb)) => {
+            interfaces.push((idb.linktype.0 as u16, idb.snaplen, idb.if_tsresol, idb.if_tsoffset));
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let (link, _, resolution, offset) = interfaces[packet.if_id as usize];
+            let count = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            let wire_len = packet.origlen.max(packet.caplen);
+            frames.push((
+                Some(nanos(resolution, offset, count)),
+                link,
+                wire_len,
+                packet.packet_data().to_vec(),
+            ));
+        }
+        PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
+            let (link, snaplen, ..) = interfaces[0];
+            let limit = if snaplen == 0 { usize::MAX } else { snaplen as usize };
+            let data = packet.packet_data();
+            frames.push((None, link, packet.origlen, data[..data.len().min(limit)].to_vec()));
+        }
+        PcapBlockOwned::NG(_) => {}
+        _ => panic!("not pcap"),
+    });
+    frames
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![proptest::collection::vec(any::<u8>(), 0..90), (0usize..3000).prop_map(data)]
+}
+
+/// One step of a pcapng file: which block, its numbers, its bytes.
+type Step = (u8, u8, u64, u32, Vec<u8>);
+
+/// A sound file: sections in either byte order, interfaces of many resolutions, packets of both
+/// kinds, options and unknown blocks. No offset in big-endian sections, which pcap-parser misreads.
+fn pcapng(first: bool, steps: Vec<Step>) -> Vec<u8> {
+    let mut order = Order { big: first };
+    let mut interfaces: Vec<(u32, u8)> = Vec::new();
+    let mut capture = order.section(&order.option(4, b"generated"));
+    for (kind, pick, number, wire_len, bytes) in steps {
+        let comment = order.option(1, &bytes[..bytes.len().min(50)]);
+        match kind {
+            0 => {
+                order = Order { big: pick & 1 != 0 };
+                interfaces.clear();
+                capture.extend(order.section(&comment));
+            }
+            1 | 2 => {
+                let resolution = [6, 9, 3, 0, 0x8a, 0x94, 0x9e, 12][usize::from(pick & 7)];
+                let snaplen = if pick & 8 == 0 { 0 } else { 64 };
+                let mut options = [comment, order.option(9, &[resolution])].concat();
+                if !order.big {
+                    options.extend(order.option(14, &order.long((number % 4001) as i64 - 2000)));
+                }
+                interfaces.push((snaplen, resolution));
+                capture.extend(order.interface(number as u16 % 300, snaplen, &options));
+            }
+            3 => capture.extend(order.block(0x1000 + u32::from(pick), &[&bytes])),
+            _ if interfaces.is_empty() => {}
+            4 => {
+                let limit = if interfaces[0].0 == 0 { usize::MAX } else { interfaces[0].0 as usize };
+                capture.extend(
+                    order.block(3, &[&order.word(bytes.len() as u32), &bytes[..bytes.len().min(limit)]]),
+                );
+            }
+            _ => {
+                let interface = usize::from(pick) % interfaces.len();
+                // Within the years that fit.
+                let seconds = number % 4_000_000_000;
+                let resolution = interfaces[interface].1;
+                let units =
+                    if resolution < 0x80 { 10u64.pow(resolution.into()) } else { 1 << (resolution & 0x7f) };
+                let count = (seconds % (u64::MAX / units)) * units + (number >> 32) % units;
+                let options = if pick & 1 == 0 { comment } else { Vec::new() };
+                capture.extend(order.enhanced_with(interface as u32, count, wire_len, &bytes, &options));
+            }
+        }
+    }
+    capture
+}
+
+proptest! {
+    #[test]
+    fn pcap_as_pcap_parser(
+        big: bool,
+        magic in proptest::sample::select(&[0xa1b2_c3d4u32, 0xa1b2_3c4d][..]),
+        link: u16,
+        records in proptest::collection::vec(((any::<u32>(), any::<u32>()), 0u32..3000, bytes()), 0..40),
+    ) {
+        let order = Order { big };
+        let mut capture = order.pcap(magic, 65535, link.into());
+        for (time, wire_len, bytes) in &records {
+            capture.extend(order.record(*time, *wire_len, &[], bytes));
+        }
+        prop_assert_eq!(ours(&capture), theirs_pcap(&capture));
+    }
+
+    #[test]
+    fn modified_pcap_as_pcap_parser(records in proptest::collection::vec((any::<u32>(), any::<[u8; 8]>(), bytes()), 0..40)) {
+        let mut capture = LITTLE.pcap(0xa1b2_cd34, 65535, 1);
+        for (time, extra, bytes) in &records {
+            capture.extend(LITTLE.record((*time, 5), bytes.len() as u32, extra, bytes));
+        }
+        prop_assert_eq!(ours(&capture), theirs_pcap(&capture));
+    }
+
+    #[test]
+    fn pcapng_as_pcap_parser(
+        first: bool,
+        steps in proptest::collection::vec((0u8..12, any::<u8>(), any::<u64>(), 0u32..3000, bytes()), 0..60),
+    ) {
+        let capture = pcapng(first, steps);
+        prop_assert_eq!(ours(&capture), theirs_pcapng(&capture));
+    }
+}
+
+/// Its slice iterator reads big-endian and modified records as if they were little-endian and plain.
+#[test]
+fn big_endian_and_modified_pcap() {
+    for (order, magic, extra) in [(BIG, 0xa1b2_c3d4, 0), (LITTLE, 0xa1b2_cd34, 8)] {
+        let records = [
+            order.record((1, 2), 40, &data(extra), &data(40)),
+            order.record((1, 2), 4, &data(extra), &data(4)),
+        ];
+        let capture = [order.pcap(magic, 0, 1), records.concat()].concat();
+        let theirs: Vec<_> = LegacyPcapSlice::from_slice(&capture).unwrap().take(2).collect();
+        let right = |bytes: &[u8], at: usize| matches!(&theirs[at], Ok(PcapBlockOwned::Legacy(it)) if it.data == bytes);
+        assert!(!(right(&data(40), 0) && right(&data(4), 1)), "{magic:#x}");
+        let frames = read_sound(&capture);
+        assert_eq!((&frames[0].bytes, &frames[1].bytes), (&data(40), &data(4)));
+    }
+}
+
+/// It knows no resolution that is a power of two.
+#[test]
+fn powers_of_two() {
+    for (resolution, count) in [(0x94, 3 << 19), (0x9e, 3 << 29), (0x8a, 1536)] {
+        assert_eq!(build_ts_resolution(resolution), None);
+        let interface = LITTLE.interface(1, 0, &LITTLE.option(9, &[resolution]));
+        let capture = [LITTLE.section(&[]), interface, LITTLE.enhanced(0, count, 4, &data(4))].concat();
+        assert_eq!(ours(&capture)[0].0, Some(1_500_000_000));
+    }
+}
+
+/// It reads the offset of a big-endian section as little-endian.
+#[test]
+fn big_endian_offsets() {
+    let interface = BIG.interface(1, 0, &BIG.option(14, &BIG.long(100)));
+    let capture = [BIG.section(&[]), interface.clone(), BIG.enhanced(0, 1_000_000, 4, &data(4))].concat();
+    let (_, theirs) = pcap_parser::parse_interfacedescriptionblock_be(&interface).unwrap();
+    assert_eq!(theirs.ts_offset(), 100i64.swap_bytes());
+    assert_eq!(ours(&capture)[0].0, Some(101_000_000_000));
+}
+
+/// It cuts seconds and fractions to 32 bits, and takes no negative offset.
+#[test]
+fn seconds_and_fractions_of_more_than_32_bits() {
+    let picoseconds = 1_999_999_999_999u64;
+    let (_, part) = build_ts((picoseconds >> 32) as u32, picoseconds as u32, 0, 1_000_000_000_000);
+    assert_ne!(u64::from(part), 999_999_999_999);
+    let seconds = 5_000_000_000u64;
+    let (whole, _) = build_ts((seconds >> 32) as u32, seconds as u32, 0, 1);
+    assert_ne!(u64::from(whole), seconds);
+    let cases = [
+        (12, 0, picoseconds, 1_999_999_999),
+        (0, 0, seconds, 5_000_000_000_000_000_000),
+        (0, -7, 5, -2_000_000_000),
+    ];
+    for (resolution, offset, count, nanos) in cases {
+        let options = [LITTLE.option(9, &[resolution]), LITTLE.option(14, &LITTLE.long(offset))].concat();
+        let interface = LITTLE.interface(1, 0, &options);
+        let capture = [LITTLE.section(&[]), interface, LITTLE.enhanced(0, count, 4, &data(4))].concat();
+        assert_eq!(ours(&capture)[0].0, Some(nanos));
+    }
+}
+
+/// Its iterator gives the error at the end of a cut file for ever.
+#[test]
+fn the_end_of_a_cut_file() {
+    let capture = [LITTLE.pcap(0xa1b2_c3d4, 0, 1), LITTLE.record((1, 2), 40, &[], &data(40))].concat();
+    let capture = &capture[..capture.len() - 1];
+    assert_eq!(LegacyPcapSlice::from_slice(capture).unwrap().take(1000).filter(Result::is_err).count(), 1000);
+    let (frames, error) = read(capture);
+    assert_eq!((frames.len(), error.unwrap().kind()), (0, ErrorKind::CutShort), "once, and then silence");
+}
+
+/// It cannot read a block larger than its buffer without help.
+#[test]
+fn blocks_larger_than_the_buffer() {
+    let start = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
+    let capture =
+        [start, LITTLE.block(0x777, &[&data(2 << 20)]), LITTLE.enhanced(0, 1, 4, &data(4))].concat();
+    let mut reader = PcapNGReader::new(CAPACITY, &capture[..]).unwrap();
+    for _ in 0..2 {
+        let (size, _) = reader.next().unwrap();
+        reader.consume(size);
+    }
+    assert!(matches!(reader.next(), Err(PcapError::BufferTooSmall | PcapError::Incomplete(_))));
+    reader.refill().unwrap();
+    assert!(matches!(reader.next(), Err(PcapError::BufferTooSmall)));
+    assert_eq!(ours(&capture).len(), 1);
+}

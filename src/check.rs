@@ -1,0 +1,101 @@
+//! From a broken rule to a finding: how bad, where, and what to say about it.
+
+use crate::decode::{Field, Span, Violation, path};
+use crate::rule::{Cite, Example, Rule, Severity, Step::*, rules};
+use std::fmt;
+
+rules! {
+    /// The capture holds only the first bytes of the datagram (its snap length is too small). What is
+    /// there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
+    GEN_001 = "GEN-001" Note "datagram is cut short by the capture" {
+        cite: Cite { doc: "pcapng", section: "Enhanced Packet Block, Captured Packet Length", url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/" },
+        examples: [Example::of(&[
+            C("00 00000000"),
+            S("00 80902348"),
+            C("01 80902348 0001 01"),
+            // Raw IPv4: 58 bytes, of which 50 were captured.
+            Frame(101, 58, "4500003a00000000401100000a0000020a000001 1e619c4100260000 \
+                            01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 01"),
+        ])],
+    }
+}
+
+/// A rule that a datagram or an exchange broke.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How bad it is here.
+    pub severity: Severity,
+    /// The field it speaks of.
+    pub field: Option<&'static Field>,
+    /// Indices on the way to the field.
+    pub index: [u16; 2],
+    /// The bytes of the payload it speaks of; `None` for an exchange.
+    pub span: Option<Span>,
+    /// How many bytes the field needs, where too few are left; else 0.
+    pub needs: u32,
+}
+
+impl Finding {
+    /// A finding about an exchange as a whole.
+    pub fn of_exchange(rule: &'static Rule) -> Finding {
+        Finding { rule, severity: rule.severity, field: None, index: [0; 2], span: None, needs: 0 }
+    }
+
+    /// A finding about a datagram of `len` bytes as a whole.
+    pub fn of_datagram(rule: &'static Rule, len: usize) -> Finding {
+        let span = Some(Span { start: 0, end: len as u16 });
+        Finding { span, ..Finding::of_exchange(rule) }
+    }
+
+    /// A finding about a place in a datagram.
+    pub fn of_violation(v: &Violation) -> Finding {
+        let Violation { rule, at, field, index, needs } = *v;
+        Finding { rule, severity: rule.severity, field, index, span: Some(at), needs }
+    }
+
+    /// Path of the field, with indices.
+    pub fn path(&self) -> Option<String> {
+        self.field.map(|f| path(f, self.index))
+    }
+}
+
+/// The message of the record: what is wrong, and with which numbers.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.rule.title)?;
+        if let (Some(span), Some(path)) = (self.span, self.path().filter(|_| self.needs > 0)) {
+            let left = span.end - span.start;
+            let bytes = if self.needs == 1 { "byte" } else { "bytes" };
+            write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
+        }
+        Ok(())
+    }
+}
+
+/// Findings by severity: error, warning, note.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Errors.
+    pub error: u64,
+    /// Warnings.
+    pub warning: u64,
+    /// Notes.
+    pub note: u64,
+}
+
+impl Counts {
+    /// Counts one more.
+    pub fn add(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.error += 1,
+            Severity::Warning => self.warning += 1,
+            Severity::Note => self.note += 1,
+        }
+    }
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.error + self.warning + self.note
+    }
+}

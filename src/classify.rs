@@ -1,0 +1,294 @@
+//! Recognises datagrams by content and conversation, never by port alone.
+//!
+//! Two halves. [`glance`] is pure and may run on any thread: a table from the first byte to the
+//! protocols worth asking, then their own look at a few bytes. [`Memory::settle`] runs in frame order
+//! and holds what was learnt: which endpoints are servers of what, and what the user pinned. What a
+//! conversation has shown is handed in, see [`crate::conversation`].
+
+use crate::conversation::{Conversation, NONE, Slot};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::{Direction, Glance, Id, Known, Level, Role};
+use crate::servers::Servers;
+
+/// For every first byte, the protocols that a glance may recognise, one bit each: built at compile time.
+static CANDIDATES: [u32; 256] = {
+    let mut table = [0u32; 256];
+    let mut p = 0;
+    while p < Id::ALL.len() {
+        let first = Id::ALL[p].info().first;
+        let mut i = 0;
+        while i < first.len() {
+            table[first[i] as usize] |= 1 << p;
+            i += 1;
+        }
+        p += 1;
+    }
+    table
+};
+
+/// What the classifier is told by the user.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Recognisers that may speak, one bit each in registry order.
+    pub protocols: u32,
+    /// `--decode-as`: server ports and the protocol they speak.
+    pub pins: Vec<(u16, Id)>,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice { protocols: u32::MAX, pins: vec![] }
+    }
+}
+
+impl Choice {
+    /// Only these recognisers.
+    pub fn only(ids: &[Id]) -> u32 {
+        ids.iter().fold(0, |bits, &id| bits | 1 << id as u32)
+    }
+}
+
+/// Recognises a datagram by its own bytes: the protocol whose evidence is strongest, and in a tie the
+/// one that is registered first.
+#[inline]
+pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
+    let first = *d.payload.first()?;
+    let mut bits = CANDIDATES[first as usize] & protocols;
+    if bits == 0 {
+        return None;
+    }
+    let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
+    let mut best: Option<(Id, Glance)> = None;
+    while bits != 0 {
+        let id = Id::ALL[bits.trailing_zeros() as usize];
+        bits &= bits - 1;
+        if let Some(g) = id.glance(d.payload, wire_len, ports)
+            && best.is_none_or(|(_, b)| g.level > b.level)
+        {
+            best = Some((id, g));
+        }
+    }
+    best
+}
+
+/// What a datagram is, as far as its bytes and what came before it tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict {
+    /// Protocol.
+    pub id: Id,
+    /// What it is; its role is settled unless the verdict is open.
+    pub glance: Glance,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// That direction is certain.
+    pub decided: bool,
+    /// It asks as it seems, but may be an answer.
+    pub doubtful: bool,
+    /// Its conversation, if there is one already.
+    pub slot: Option<Slot>,
+    /// Index of its server, or [`NONE`].
+    pub server_index: u32,
+}
+
+impl Verdict {
+    /// Who asks.
+    pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
+        if self.direction == Direction::C2s { d.src } else { d.dst }
+    }
+    /// Who answers.
+    pub fn server(&self, d: &Datagram<'_>) -> Endpoint {
+        if self.direction == Direction::C2s { d.dst } else { d.src }
+    }
+}
+
+/// What was learnt so far.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// Endpoints that are servers.
+    pub servers: Servers,
+    choice: Choice,
+}
+
+impl Memory {
+    /// A memory that obeys the user's choice.
+    pub fn new(choice: Choice) -> Self {
+        let mut servers = Servers::default();
+        choice.pins.iter().for_each(|&(port, _)| servers.watch(port));
+        Memory { servers, choice }
+    }
+
+    /// Recognisers that may speak, for [`glance`].
+    pub fn protocols(&self) -> u32 {
+        self.choice.protocols
+    }
+
+    /// Whether a datagram that no glance recognised may still belong to something known.
+    #[inline]
+    pub fn may_know(&self, d: &Datagram<'_>) -> bool {
+        self.servers.watches(d.src.port()) || self.servers.watches(d.dst.port())
+    }
+
+    /// The protocol the user pinned to a port of the datagram, and the direction that follows.
+    pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
+        let pin = |port| self.choice.pins.iter().find(|(p, _)| *p == port).map(|&(_, id)| id);
+        let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
+        to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
+    }
+
+    /// The known server among the ends of a datagram, for one protocol or for any.
+    fn known_server(&self, d: &Datagram<'_>, id: Option<Id>) -> Option<(Id, Direction, u32)> {
+        let known = |end, direction| {
+            let (index, found) = self.servers.find(end)?;
+            id.is_none_or(|id| id == found).then_some((found, direction, index))
+        };
+        let (to, from) = (known(d.dst, Direction::C2s), known(d.src, Direction::S2c));
+        match (to, from) {
+            (Some(_), Some(_)) => None, // two servers: only the messages can tell
+            (to, from) => to.or(from),
+        }
+    }
+
+    /// Settles a datagram that a glance recognised.
+    #[inline]
+    pub fn settle(
+        &self,
+        d: &Datagram<'_>,
+        id: Id,
+        g: Glance,
+        known: Option<(Slot, &Conversation)>,
+        open: bool,
+    ) -> Verdict {
+        match known {
+            Some((slot, c)) if c.decided => self.in_conversation(d, id, g, slot, c, open),
+            Some((slot, c)) => {
+                let verdict =
+                    Verdict { slot: Some(slot), server_index: c.server, ..self.by_itself(d, id, g) };
+                if verdict.decided { verdict } else { tentative(d, verdict, c) }
+            }
+            None => self.by_itself(d, id, g),
+        }
+    }
+
+    /// The conversation knows which end is the client.
+    fn in_conversation(
+        &self,
+        d: &Datagram<'_>,
+        id: Id,
+        g: Glance,
+        slot: Slot,
+        c: &Conversation,
+        open: bool,
+    ) -> Verdict {
+        let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+        let agrees = match direction {
+            Direction::C2s => matches!(g.role, Role::Request | Role::RequestPart),
+            Direction::S2c => matches!(g.role, Role::Response | Role::ResponsePart),
+        };
+        let glance = if agrees {
+            g
+        } else {
+            let known = Known { direction, level: c.level, conversation: true, open };
+            id.read(d.payload, d.wire_len(), known).unwrap_or(g)
+        };
+        Verdict {
+            id,
+            glance,
+            direction,
+            decided: true,
+            doubtful: false,
+            slot: Some(slot),
+            server_index: c.server,
+        }
+    }
+
+    /// Nothing is known of the conversation: a known server, or the bytes alone, must tell.
+    fn by_itself(&self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
+        let pinned = self.pinned(d).filter(|(pin, _)| *pin == id);
+        let server = self.known_server(d, Some(id));
+        let by_server = server.map(|(_, direction, _)| direction).or(pinned.map(|(_, direction)| direction));
+        let server_index = server.map_or(NONE, |(_, _, index)| index);
+        let base = Verdict {
+            id,
+            glance: g,
+            direction: Direction::C2s,
+            decided: false,
+            doubtful: false,
+            slot: None,
+            server_index,
+        };
+        if let Some(direction) = by_server {
+            let known =
+                Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
+            if let Some(read) = id.read(d.payload, d.wire_len(), known) {
+                let level = read.level.max(g.level).max(Level::Medium);
+                return Verdict { glance: Glance { level, ..read }, direction, decided: true, ..base };
+            }
+        }
+        let direction = match g.role {
+            Role::Response | Role::ResponsePart => Direction::S2c,
+            _ => Direction::C2s,
+        };
+        let sure = !matches!(g.role, Role::MaybeRequest | Role::MaybeResponse | Role::Stray);
+        let decided = sure && g.level >= Level::Medium;
+        Verdict { direction, decided, doubtful: g.role == Role::MaybeResponse, ..base }
+    }
+
+    /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
+    pub fn settle_unrecognised(
+        &self,
+        d: &Datagram<'_>,
+        conversation: impl Fn(Id) -> Option<(Slot, Conversation, bool)>,
+    ) -> Option<Verdict> {
+        let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
+        for &id in Id::ALL.iter().filter(|id| self.choice.protocols >> **id as u32 & 1 == 1) {
+            let Some((slot, c, open)) = conversation(id) else { continue };
+            let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+            let known = Known { direction, level: c.level, conversation: true, open };
+            if let Some(glance) = read(id, known) {
+                let (slot, server_index) = (Some(slot), c.server);
+                return Some(Verdict {
+                    id,
+                    glance,
+                    direction,
+                    decided: c.decided,
+                    doubtful: c.doubtful,
+                    slot,
+                    server_index,
+                });
+            }
+        }
+        let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
+        let (id, direction, server_index) = pinned.or_else(|| self.known_server(d, None))?;
+        let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
+        let glance = read(id, known)?;
+        Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot: None, server_index })
+    }
+}
+
+/// The conversation has a candidate, and who asks is not certain yet.
+fn tentative(d: &Datagram<'_>, v: Verdict, c: &Conversation) -> Verdict {
+    let by_asker = c.client() == d.src;
+    let role = match (v.glance.role, by_asker) {
+        (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
+        // What seemed to ask was the answer to this one, which the capture shows too late.
+        (Role::MaybeRequest, false) if c.doubtful => Role::Request,
+        (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
+        (role, _) => role,
+    };
+    let direction = match role {
+        Role::Response | Role::ResponsePart => Direction::S2c,
+        Role::Stray if !by_asker => Direction::S2c,
+        _ => Direction::C2s,
+    };
+    let mut glance = Glance { role, ..v.glance };
+    if role != v.glance.role
+        && let Some(read) = v.id.read(
+            d.payload,
+            d.wire_len(),
+            Known { direction, level: Level::Medium, conversation: true, open: true },
+        )
+    {
+        glance.message = read.message;
+    }
+    Verdict { glance, direction, doubtful: c.doubtful && by_asker, ..v }
+}

@@ -1,0 +1,240 @@
+//! The table of conversations: who speaks which protocol with whom.
+//!
+//! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
+
+use crate::net::Endpoint;
+use crate::protocols::{Id, Level};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+/// Most conversations remembered.
+pub const MAX_CONVERSATIONS: usize = 65_536;
+
+/// No slot, no server.
+pub const NONE: u32 = u32::MAX;
+
+/// One conversation of two endpoints in one protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversation {
+    ends: [Endpoint; 2],
+    /// The protocol.
+    pub id: Id,
+    /// How sure that is.
+    pub level: Level,
+    /// Which of the two ends asked first, as far as is known.
+    first_asks: bool,
+    /// That end is the client for certain.
+    pub decided: bool,
+    /// What it sent so far may have been an answer instead.
+    pub doubtful: bool,
+    /// Index of the server in the table of servers.
+    pub server: u32,
+    /// The value the server issued last to this client.
+    pub issued: Option<u64>,
+    /// Sequence number of the latest request, plus one; 0 where there is none.
+    pub latest: u64,
+    /// Tells this conversation from an earlier one in the same slot.
+    pub generation: u32,
+    newer: u32,
+    older: u32,
+}
+
+impl Conversation {
+    /// Who asks, for certain or as it seems.
+    pub fn client(&self) -> Endpoint {
+        if self.first_asks { self.ends[0] } else { self.ends[1] }
+    }
+    /// Who answers.
+    pub fn server(&self) -> Endpoint {
+        if self.first_asks { self.ends[1] } else { self.ends[0] }
+    }
+    /// Says who the client is.
+    pub fn set_client(&mut self, client: Endpoint) {
+        self.first_asks = client == self.ends[0];
+    }
+}
+
+/// A place in the table, valid as long as the conversation is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    at: u32,
+    generation: u32,
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Conversations {
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    slots: Vec<Conversation>,
+    most: usize,
+    newest: u32,
+    oldest: u32,
+    evicted: u64,
+}
+
+impl Default for Conversations {
+    fn default() -> Self {
+        Conversations::new(MAX_CONVERSATIONS)
+    }
+}
+
+impl Conversations {
+    /// An empty table of at most `most` conversations; memory is taken as it fills.
+    pub fn new(most: usize) -> Self {
+        Conversations {
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            slots: vec![],
+            most,
+            newest: NONE,
+            oldest: NONE,
+            evicted: 0,
+        }
+    }
+
+    /// Conversations evicted so far.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    #[inline]
+    fn ends(a: Endpoint, b: Endpoint) -> [Endpoint; 2] {
+        if a <= b { [a, b] } else { [b, a] }
+    }
+
+    #[inline]
+    fn hash(&self, ends: &[Endpoint; 2], id: Id) -> u64 {
+        self.hasher.hash_one((ends, id as u8))
+    }
+
+    /// The conversation of two endpoints, in either direction.
+    #[inline]
+    pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
+        let ends = Self::ends(a, b);
+        let hash = self.hash(&ends, id);
+        let same = |&at: &u32| {
+            let c = &self.slots[at as usize];
+            c.ends == ends && c.id == id
+        };
+        let at = *self.index.find(hash, same)?;
+        Some(Slot { at, generation: self.slots[at as usize].generation })
+    }
+
+    /// The conversation in a slot; `None` once it was evicted.
+    #[inline]
+    pub fn get(&self, slot: Slot) -> Option<&Conversation> {
+        self.slots.get(slot.at as usize).filter(|c| c.generation == slot.generation)
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Conversation> {
+        self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
+    }
+
+    /// A new conversation in which `client` spoke first, and the one that had to go for it.
+    pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
+        let ends = Self::ends(client, server);
+        let hash = self.hash(&ends, id);
+        let mut new = Conversation {
+            ends,
+            id,
+            level: Level::Hint,
+            first_asks: client == ends[0],
+            decided: false,
+            doubtful: false,
+            server: NONE,
+            issued: None,
+            latest: 0,
+            generation: 0,
+            newer: NONE,
+            older: NONE,
+        };
+        let (at, evicted) = if self.slots.len() < self.most {
+            self.slots.push(new);
+            (self.slots.len() as u32 - 1, None)
+        } else {
+            let at = self.oldest;
+            self.unlink(at);
+            let old = self.slots[at as usize];
+            let old_hash = self.hash(&old.ends, old.id);
+            if let Ok(entry) = self.index.find_entry(old_hash, |&i| i == at) {
+                entry.remove();
+            }
+            new.generation = old.generation.wrapping_add(1);
+            self.slots[at as usize] = new;
+            self.evicted += 1;
+            (at, Some(old))
+        };
+        let (slots, hasher) = (&self.slots, &self.hasher);
+        self.index.insert_unique(hash, at, |&i| {
+            let c = &slots[i as usize];
+            hasher.hash_one((&c.ends, c.id as u8))
+        });
+        self.link(at);
+        (Slot { at, generation: new.generation }, evicted)
+    }
+
+    /// Makes a conversation the youngest: it has just asked something.
+    #[inline]
+    pub fn touch(&mut self, slot: Slot) {
+        if slot.at != self.newest && self.get(slot).is_some() {
+            self.unlink(slot.at);
+            self.link(slot.at);
+        }
+    }
+
+    fn link(&mut self, at: u32) {
+        let newest = std::mem::replace(&mut self.newest, at);
+        let slot = &mut self.slots[at as usize];
+        (slot.older, slot.newer) = (newest, NONE);
+        match self.slots.get_mut(newest as usize) {
+            Some(previous) => previous.newer = at,
+            None => self.oldest = at,
+        }
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Conversation { newer, older, .. } = self.slots[at as usize];
+        match self.slots.get_mut(newer as usize) {
+            Some(slot) => slot.older = older,
+            None => self.newest = older,
+        }
+        match self.slots.get_mut(older as usize) {
+            Some(slot) => slot.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(n: u16) -> Endpoint {
+        Endpoint::v4([192, 0, 2, 1], n)
+    }
+
+    #[test]
+    fn both_directions_find_the_conversation_and_protocols_are_apart() {
+        let mut table = Conversations::new(8);
+        let (slot, _) = table.open(end(1), end(2), Id::Sqp);
+        assert_eq!(table.find(end(2), end(1), Id::Sqp), Some(slot));
+        assert_eq!(table.find(end(1), end(2), Id::Satisfactory), None);
+        assert_eq!(table.get(slot).map(|c| (c.client(), c.server())), Some((end(1), end(2))));
+    }
+
+    #[test]
+    fn the_least_recently_touched_goes_and_its_slot_is_dead() {
+        let mut table = Conversations::new(2);
+        let (first, _) = table.open(end(1), end(9), Id::Sqp);
+        let (second, _) = table.open(end(2), end(9), Id::Sqp);
+        table.touch(first);
+        let (_, gone) = table.open(end(3), end(9), Id::Sqp);
+        assert_eq!(gone.map(|c| c.client()), Some(end(2)));
+        assert!(table.get(first).is_some() && table.get(second).is_none());
+        assert_eq!(table.find(end(2), end(9), Id::Sqp), None);
+        assert_eq!(table.evicted(), 1);
+    }
+}

@@ -1,0 +1,271 @@
+//! Fields are declared once; decoders name them, listeners and filters know them.
+
+use std::fmt;
+
+/// Half-open byte range inside one UDP payload (at most 65,535 bytes, so `u16` is enough).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: u16,
+    /// One past the last byte.
+    pub end: u16,
+}
+
+impl Span {
+    /// The bytes of the span, as far as `payload` has them.
+    pub fn of(self, payload: &[u8]) -> &[u8] {
+        payload.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// A declared field: what help, documentation, filters and records know about it.
+#[derive(Debug)]
+pub struct Field {
+    /// Path from the message, in the specification's words: `server_info.port`. `[]` stands for
+    /// the index in a list: `sub_states[].version`.
+    pub name: &'static str,
+    /// Last part of the path, without `[]`: the key in JSON.
+    pub key: &'static str,
+    /// Type of its values.
+    pub kind: FieldKind,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Field) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// Type of a field's values, and so its form in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Unsigned integer of at most 32 bits: a number.
+    Uint,
+    /// Unsigned integer of 64 bits: a decimal string, for a double cannot hold it.
+    Uint64,
+    /// Signed integer of at most 32 bits: a number.
+    Int,
+    /// 32-bit float: a number, or "NaN", "Infinity", "-Infinity".
+    Float32,
+    /// Text: a string.
+    Text,
+    /// An integer shown by its name: a string, or the number where it has no name.
+    Named,
+    /// Names of the bits that are set: a list of strings.
+    Names,
+    /// Raw bytes: a string of hex digits.
+    Bytes,
+    /// A type that the message itself announces.
+    Dynamic,
+    /// Fields under one name: an object.
+    Group,
+    /// Repeated elements: a list.
+    List,
+}
+
+/// Text as sent: bytes that claim to be UTF-8. Whether they are is a rule, not a type.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Str<'a>(pub &'a [u8]);
+
+impl<'a> Str<'a> {
+    /// Whether the bytes are valid UTF-8.
+    #[inline]
+    pub fn is_utf8(self) -> bool {
+        self.0.is_ascii() || std::str::from_utf8(self.0).is_ok()
+    }
+    /// Whether a control character (C0, DEL, C1) stands in it; damaged text has none to speak of.
+    #[inline]
+    pub fn has_control(self) -> bool {
+        let ascii = self.0.iter().any(|b| b.is_ascii_control());
+        ascii
+            || !self.0.is_ascii()
+                && std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
+    }
+    /// The text with U+FFFD for what is not UTF-8.
+    pub fn to_text(self) -> std::borrow::Cow<'a, str> {
+        String::from_utf8_lossy(self.0)
+    }
+}
+
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_text())
+    }
+}
+
+/// A field's value, borrowed from the payload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// At most 32 bits, unsigned.
+    Uint(u32),
+    /// 64 bits, unsigned.
+    Uint64(u64),
+    /// At most 32 bits, signed.
+    Int(i32),
+    /// 32-bit float.
+    Float32(f32),
+    /// Text that claims to be UTF-8.
+    Text(&'a [u8]),
+    /// Text in UTF-16, little-endian.
+    Utf16(&'a [u8]),
+    /// Text with one byte a character.
+    Latin1(&'a [u8]),
+    /// An integer that has names; `None` where this value has none.
+    Named(u32, Option<&'static str>),
+    /// The names of the bits set in a value, lowest bit first.
+    Names(&'static [&'static str], u64),
+    /// Raw bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Value<'_> {
+    /// The declared kind this value belongs to.
+    pub fn kind(&self) -> FieldKind {
+        match self {
+            Value::Uint(_) => FieldKind::Uint,
+            Value::Uint64(_) => FieldKind::Uint64,
+            Value::Int(_) => FieldKind::Int,
+            Value::Float32(_) => FieldKind::Float32,
+            Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => FieldKind::Text,
+            Value::Named(..) => FieldKind::Named,
+            Value::Names(..) => FieldKind::Names,
+            Value::Bytes(_) => FieldKind::Bytes,
+        }
+    }
+}
+
+impl From<u8> for Value<'_> {
+    #[inline(always)]
+    fn from(v: u8) -> Self {
+        Value::Uint(v as u32)
+    }
+}
+impl From<u16> for Value<'_> {
+    #[inline(always)]
+    fn from(v: u16) -> Self {
+        Value::Uint(v as u32)
+    }
+}
+impl From<u32> for Value<'_> {
+    #[inline(always)]
+    fn from(v: u32) -> Self {
+        Value::Uint(v)
+    }
+}
+impl From<u64> for Value<'_> {
+    #[inline(always)]
+    fn from(v: u64) -> Self {
+        Value::Uint64(v)
+    }
+}
+impl From<i32> for Value<'_> {
+    #[inline(always)]
+    fn from(v: i32) -> Self {
+        Value::Int(v)
+    }
+}
+impl From<f32> for Value<'_> {
+    #[inline(always)]
+    fn from(v: f32) -> Self {
+        Value::Float32(v)
+    }
+}
+impl<'a> From<Str<'a>> for Value<'a> {
+    #[inline(always)]
+    fn from(v: Str<'a>) -> Self {
+        Value::Text(v.0)
+    }
+}
+impl<'a> From<&'a [u8]> for Value<'a> {
+    #[inline(always)]
+    fn from(v: &'a [u8]) -> Self {
+        Value::Bytes(v)
+    }
+}
+
+/// The field's path with its indices filled in: `player_info.records[3][0]`.
+pub fn path(field: &Field, index: [u16; 2]) -> String {
+    let mut out = String::with_capacity(field.name.len().saturating_add(8));
+    let mut index = index.iter();
+    for (i, part) in field.name.split("[]").enumerate() {
+        if i > 0 {
+            let n = index.next().copied().unwrap_or_default();
+            out.push_str(&format!("[{n}]"));
+        }
+        out.push_str(part);
+    }
+    out
+}
+
+/// The last part of a path, without `[]`.
+pub(crate) const fn key(name: &'static str) -> &'static str {
+    let mut end = name.len();
+    let bytes = name.as_bytes();
+    while end >= 2 && ends_with_brackets(bytes, end) {
+        end = end.saturating_sub(2);
+    }
+    let mut start = end;
+    while start > 0 && !is_dot(bytes, start.saturating_sub(1)) {
+        start = start.saturating_sub(1);
+    }
+    name.split_at(end).0.split_at(start).1
+}
+
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)] // evaluated at compile time
+const fn ends_with_brackets(bytes: &[u8], end: usize) -> bool {
+    bytes[end - 2] == b'[' && bytes[end - 1] == b']'
+}
+
+#[allow(clippy::indexing_slicing)] // evaluated at compile time
+const fn is_dot(bytes: &[u8], at: usize) -> bool {
+    bytes[at] == b'.'
+}
+
+/// Declares a file's fields and, from the same text, its `FIELDS` list. The doc comment is what
+/// help and `docs/fields.md` say about the field.
+macro_rules! fields {
+    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident;)*) => {
+        $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field {
+            name: $name,
+            key: $crate::decode::field_key($name),
+            kind: $crate::decode::FieldKind::$kind,
+            about: concat!($($about, "\n"),+),
+        };)*
+        /// The fields declared in this file, in order.
+        pub static FIELDS: &[&$crate::decode::Field] = &[$(&$NAME),*];
+    };
+}
+pub(crate) use fields;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_is_the_last_part_without_brackets() {
+        assert_eq!(key("token"), "token");
+        assert_eq!(key("server_info.port"), "port");
+        assert_eq!(key("player_info.records[][]"), "records");
+        assert_eq!(key("sub_states[].version"), "version");
+    }
+
+    #[test]
+    fn path_fills_indices_in_order() {
+        fields! {
+            /// A value.
+            RECORD = "player_info.records[][]": Dynamic;
+        }
+        assert_eq!(FIELDS.len(), 1);
+        assert_eq!(path(&RECORD, [3, 0]), "player_info.records[3][0]");
+    }
+
+    #[test]
+    fn control_characters_are_found_beyond_ascii() {
+        assert!(Str(b"a\x07").has_control());
+        assert!(Str("a\u{85}".as_bytes()).has_control());
+        assert!(!Str("Zoé ☃".as_bytes()).has_control());
+        assert!(!Str(b"\xff\xfe").has_control());
+    }
+}

@@ -1,0 +1,30 @@
+//! The vocabulary protocols are written in: [`Cursor`] reads, a [`FieldSink`] listens.
+//!
+//! One decoder, generic over its listener, is compiled once for each of them:
+//!
+//! ```text
+//!                        ┌ Skip    nothing                      (statistics)
+//! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, check)
+//!                        ┼ Tree    fields, spans, broken rules  (-V, filters, tests)
+//!                        ┼ Json    the record's `fields` object (json, ndjson)
+//!                        └ Fit     whether a layout fits        (trials inside a decoder)
+//! ```
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+mod cursor;
+mod field;
+mod json;
+mod repeats;
+mod sinks;
+mod tree;
+pub mod wire;
+
+pub use cursor::{Cursor, Ends, Fault, dissect};
+pub(crate) use field::fields;
+pub(crate) use field::key as field_key;
+pub use field::{Field, FieldKind, Span, Str, Value, path};
+pub use json::{Json, push_text};
+pub(crate) use json::{push, push_u64};
+pub use repeats::Repeats;
+pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+pub use tree::{Node, Tree};

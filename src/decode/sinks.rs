@@ -1,0 +1,136 @@
+//! Who may listen while a datagram is decoded.
+
+use super::{Field, Span, Value};
+use crate::rule::{Rule, Severity};
+
+/// What a group of fields is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Fields under names.
+    Group,
+    /// Elements under indices.
+    List,
+}
+
+/// Listens while a datagram is decoded. Decoders are compiled once per sink, so a sink pays only
+/// for what it wants: for [`Skip`] no name, span or rule condition is left in the machine code.
+pub trait FieldSink {
+    /// `false` removes every check of a rule, condition included.
+    const RULES: bool = true;
+    /// A field was read.
+    #[inline(always)]
+    fn field(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}
+    /// A value that follows from the bytes at `at` but is none itself.
+    #[inline(always)]
+    fn derived(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}
+    /// A group or list begins at offset `at`.
+    #[inline(always)]
+    fn open(&mut self, _field: &'static Field, _at: u16, _shape: Shape) {}
+    /// The innermost group or list ends at offset `at`.
+    #[inline(always)]
+    fn close(&mut self, _at: u16) {}
+    /// A rule is broken.
+    #[inline(always)]
+    fn violation(&mut self, _violation: Violation) {}
+}
+
+/// A rule broken at a place. The check stage makes a finding of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Bytes of the payload it speaks of.
+    pub at: Span,
+    /// The field it speaks of, if it is one.
+    pub field: Option<&'static Field>,
+    /// Indices in the lists on the way to the field.
+    pub index: [u16; 2],
+    /// How many bytes the field needs, where too few are left; else 0.
+    pub needs: u32,
+}
+
+/// The fast path: hears nothing.
+#[derive(Debug, Default)]
+pub struct Skip;
+impl FieldSink for Skip {
+    const RULES: bool = false;
+}
+
+/// A trial: reports nothing and remembers whether anything was wrong (an error, or bytes left over).
+#[derive(Debug, Default)]
+pub struct Fit {
+    /// Something did not fit.
+    pub misfit: bool,
+}
+
+impl FieldSink for Fit {
+    #[inline]
+    fn violation(&mut self, v: Violation) {
+        self.misfit |= v.rule.severity == Severity::Error || v.field.is_some_and(is_surplus);
+    }
+}
+
+/// By convention the field that holds a scope's left-over bytes is called `…surplus`.
+fn is_surplus(field: &'static Field) -> bool {
+    field.key.ends_with("surplus")
+}
+
+/// Violations kept of one datagram; beyond that they are only counted.
+pub const MAX_VIOLATIONS: usize = 32;
+
+/// Hears only broken rules, at most [`MAX_VIOLATIONS`] a datagram, in storage made once.
+#[derive(Debug)]
+pub struct Notes {
+    heard: Vec<Violation>,
+    more: u32,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Notes { heard: Vec::with_capacity(MAX_VIOLATIONS), more: 0 }
+    }
+}
+
+impl Notes {
+    /// What was heard, in byte order as far as the decoder goes that way.
+    #[inline]
+    pub fn heard(&self) -> &[Violation] {
+        &self.heard
+    }
+    /// How many were heard beyond [`MAX_VIOLATIONS`].
+    pub fn more(&self) -> u32 {
+        self.more
+    }
+}
+
+impl FieldSink for Notes {
+    #[inline]
+    fn violation(&mut self, v: Violation) {
+        if self.heard.len() < MAX_VIOLATIONS {
+            self.heard.push(v);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+}
+
+/// A listener that serves one datagram after the other and hears broken rules.
+pub trait Listener: FieldSink + Default {
+    /// A new datagram begins.
+    fn begin(&mut self);
+    /// The datagram ends.
+    fn end(&mut self) {}
+    /// The broken rules.
+    fn notes(&self) -> &Notes;
+}
+
+impl Listener for Notes {
+    #[inline]
+    fn begin(&mut self) {
+        self.heard.clear();
+        self.more = 0;
+    }
+    fn notes(&self) -> &Notes {
+        self
+    }
+}

@@ -1,0 +1,190 @@
+//! The field tree: a flat pre-order list that is cleared and refilled, datagram after datagram.
+
+use super::json::{set, utf16};
+use super::{Field, FieldSink, Shape, Span, Value, Violation, path};
+use crate::report::shown;
+use std::fmt::Write;
+
+/// What a node holds. Text and bytes live in the payload: they end where the node's span ends, and
+/// only their length is kept, so that one tree serves every datagram.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Held {
+    Group,
+    List,
+    Scalar(Value<'static>),
+    Text(u16),
+    Utf16(u16),
+    Latin1(u16),
+    Bytes(u16),
+}
+
+/// One line of the tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// The declared field.
+    pub field: &'static Field,
+    /// Its bytes.
+    pub at: Span,
+    /// How many groups and lists are around it.
+    pub depth: u8,
+    /// It follows from the bytes but is none itself.
+    pub derived: bool,
+    held: Held,
+}
+
+impl Node {
+    /// Whether the node is a value, not a group or list.
+    pub fn is_value(&self) -> bool {
+        !matches!(self.held, Held::Group | Held::List)
+    }
+
+    /// The value, read back out of the payload; `None` for a group or list.
+    pub fn value<'a>(&self, payload: &'a [u8]) -> Option<Value<'a>> {
+        let tail = |len: u16| Span { start: self.at.end.saturating_sub(len), end: self.at.end }.of(payload);
+        Some(match self.held {
+            Held::Group | Held::List => return None,
+            Held::Scalar(v) => v,
+            Held::Text(len) => Value::Text(tail(len)),
+            Held::Utf16(len) => Value::Utf16(tail(len)),
+            Held::Latin1(len) => Value::Latin1(tail(len)),
+            Held::Bytes(len) => Value::Bytes(tail(len)),
+        })
+    }
+}
+
+/// Everything a decoder said about a datagram.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    violations: Vec<Violation>,
+    open: Vec<usize>,
+}
+
+impl Tree {
+    /// Forgets everything, for the next datagram.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.violations.clear();
+        self.open.clear();
+    }
+    /// The lines, groups before what is in them.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+    /// The broken rules.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// Tells another listener everything again: what the decoder said, without the decoder.
+    pub fn replay<S: FieldSink>(&self, payload: &[u8], sink: &mut S) {
+        let mut open: Vec<u16> = vec![];
+        for n in &self.nodes {
+            while open.len() > n.depth as usize {
+                sink.close(open.pop().unwrap_or_default());
+            }
+            match n.held {
+                Held::Group | Held::List => {
+                    let shape = if n.held == Held::List { Shape::List } else { Shape::Group };
+                    sink.open(n.field, n.at.start, shape);
+                    open.push(n.at.end);
+                }
+                _ => match n.value(payload) {
+                    Some(v) if n.derived => sink.derived(n.field, n.at, v),
+                    Some(v) => sink.field(n.field, n.at, v),
+                    None => {}
+                },
+            }
+        }
+        while let Some(at) = open.pop() {
+            sink.close(at);
+        }
+        self.violations.iter().for_each(|v| sink.violation(*v));
+    }
+
+    /// The tree as text: byte range, hex, name and value, with broken rules at the end.
+    pub fn render(&self, payload: &[u8]) -> String {
+        let mut out = String::new();
+        for n in &self.nodes {
+            let mut hex = String::new();
+            if n.is_value() && !n.derived {
+                let bytes = n.at.of(payload);
+                bytes.iter().take(8).for_each(|b| {
+                    let _ = write!(hex, "{b:02x}");
+                });
+                if bytes.len() > 8 {
+                    hex.push('…');
+                }
+            }
+            let pad = "  ".repeat(n.depth as usize);
+            let (left, right) = if n.derived { ("[", "]") } else { ("", "") };
+            let _ = write!(out, "{:4}..{:<4} {hex:<18} {pad}{left}{}", n.at.start, n.at.end, n.field.key);
+            if let Some(v) = n.value(payload) {
+                let _ = write!(out, ": {}", display(v));
+            }
+            let _ = writeln!(out, "{right}");
+        }
+        for v in &self.violations {
+            let place = v.field.map(|f| path(f, v.index)).unwrap_or_default();
+            let _ =
+                writeln!(out, "{:4}..{:<4} ^ {} {place}: {}", v.at.start, v.at.end, v.rule.id, v.rule.title);
+        }
+        out
+    }
+
+    fn add(&mut self, field: &'static Field, at: Span, value: Value<'_>, derived: bool) {
+        let held = match value {
+            Value::Text(t) => Held::Text(t.len() as u16),
+            Value::Utf16(t) => Held::Utf16(t.len() as u16),
+            Value::Latin1(t) => Held::Latin1(t.len() as u16),
+            Value::Bytes(b) => Held::Bytes(b.len() as u16),
+            Value::Uint(v) => Held::Scalar(Value::Uint(v)),
+            Value::Uint64(v) => Held::Scalar(Value::Uint64(v)),
+            Value::Int(v) => Held::Scalar(Value::Int(v)),
+            Value::Float32(v) => Held::Scalar(Value::Float32(v)),
+            Value::Named(v, name) => Held::Scalar(Value::Named(v, name)),
+            Value::Names(names, bits) => Held::Scalar(Value::Names(names, bits)),
+        };
+        self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, held });
+    }
+}
+
+/// A value as people read it: text quoted and harmless, numbers with their names.
+pub fn display(value: Value<'_>) -> String {
+    match value {
+        Value::Uint(v) => v.to_string(),
+        Value::Uint64(v) => v.to_string(),
+        Value::Int(v) => v.to_string(),
+        Value::Float32(v) => format!("{v:?}"),
+        Value::Text(t) => format!("\"{}\"", shown(&String::from_utf8_lossy(t))),
+        Value::Utf16(t) => format!("\"{}\"", shown(&utf16(t).0)),
+        Value::Latin1(t) => format!("\"{}\"", shown(&t.iter().map(|&b| b as char).collect::<String>())),
+        Value::Named(v, Some(name)) => format!("{v} ({name})"),
+        Value::Named(v, None) => v.to_string(),
+        Value::Names(names, bits) => set(names, bits).collect::<Vec<_>>().join(", "),
+        Value::Bytes(b) => format!("[{} bytes]", b.len()),
+    }
+}
+
+impl FieldSink for Tree {
+    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.add(field, at, value, false);
+    }
+    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.add(field, at, value, true);
+    }
+    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
+        let held = if shape == Shape::List { Held::List } else { Held::Group };
+        let depth = self.open.len() as u8;
+        self.open.push(self.nodes.len());
+        self.nodes.push(Node { field, at: Span { start: at, end: at }, depth, derived: false, held });
+    }
+    fn close(&mut self, at: u16) {
+        if let Some(node) = self.open.pop().and_then(|i| self.nodes.get_mut(i)) {
+            node.at.end = at;
+        }
+    }
+    fn violation(&mut self, v: Violation) {
+        self.violations.push(v);
+    }
+}

@@ -1,0 +1,102 @@
+//! Plain nom parsers for the primitives game-query protocols share. No state, no spans, no names.
+
+use super::Str;
+use nom::{
+    IResult,
+    bytes::complete::take,
+    error::{ErrorKind, ParseError},
+};
+
+/// Why a primitive stopped: the cursor knows where, the rule knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The scope ended inside the primitive, which needs this many bytes; 0 if it cannot tell.
+    Short(u32),
+    /// The bytes are there but are not what the primitive accepts.
+    Wrong,
+}
+
+impl<I> ParseError<I> for Stop {
+    #[inline(always)]
+    fn from_error_kind(_: I, kind: ErrorKind) -> Self {
+        if matches!(kind, ErrorKind::Eof) { Stop::Short(0) } else { Stop::Wrong }
+    }
+    #[inline(always)]
+    fn append(_: I, _: ErrorKind, first: Self) -> Self {
+        first
+    }
+}
+
+/// Result of every primitive.
+pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
+
+// nom's own number parsers are generic byte loops; these are one load each.
+
+#[inline(always)]
+fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
+    match i.split_first_chunk() {
+        Some((bytes, rest)) => Ok((rest, *bytes)),
+        None => Err(nom::Err::Error(Stop::Short(N as u32))),
+    }
+}
+
+/// One byte.
+#[inline(always)]
+pub fn byte(i: &[u8]) -> Wire<'_, u8> {
+    array::<1>(i).map(|(i, [b])| (i, b))
+}
+/// 16 bits, big-endian.
+#[inline(always)]
+pub fn be_u16(i: &[u8]) -> Wire<'_, u16> {
+    array(i).map(|(i, b)| (i, u16::from_be_bytes(b)))
+}
+/// 32 bits, big-endian.
+#[inline(always)]
+pub fn be_u32(i: &[u8]) -> Wire<'_, u32> {
+    array(i).map(|(i, b)| (i, u32::from_be_bytes(b)))
+}
+/// 64 bits, big-endian.
+#[inline(always)]
+pub fn be_u64(i: &[u8]) -> Wire<'_, u64> {
+    array(i).map(|(i, b)| (i, u64::from_be_bytes(b)))
+}
+/// IEEE 754 single precision, big-endian.
+#[inline(always)]
+pub fn be_f32(i: &[u8]) -> Wire<'_, f32> {
+    array(i).map(|(i, b)| (i, f32::from_be_bytes(b)))
+}
+/// 16 bits, little-endian.
+#[inline(always)]
+pub fn le_u16(i: &[u8]) -> Wire<'_, u16> {
+    array(i).map(|(i, b)| (i, u16::from_le_bytes(b)))
+}
+/// 32 bits, little-endian.
+#[inline(always)]
+pub fn le_u32(i: &[u8]) -> Wire<'_, u32> {
+    array(i).map(|(i, b)| (i, u32::from_le_bytes(b)))
+}
+/// 64 bits, little-endian.
+#[inline(always)]
+pub fn le_u64(i: &[u8]) -> Wire<'_, u64> {
+    array(i).map(|(i, b)| (i, u64::from_le_bytes(b)))
+}
+
+/// One byte of length, then that many bytes of text (SQP).
+#[inline(always)]
+pub fn string8(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = byte(i)?;
+    text(len as usize)(rest)
+        .map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(u32::from(len).wrapping_add(1))))
+}
+
+/// A known number of bytes of text.
+#[inline(always)]
+pub fn text<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
+    move |i| bytes(len)(i).map(|(i, t)| (i, Str(t)))
+}
+
+/// A known number of raw bytes.
+#[inline(always)]
+pub fn bytes<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, &'a [u8]> {
+    move |i| take(len)(i).map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(len as u32)))
+}

@@ -1,0 +1,178 @@
+//! Pairs answers with requests: which question is this the answer to, and how did it end?
+//!
+//! ```text
+//! request ──> open ──┬─ answer inside the window ─> answered ┐
+//!                    ├─ answer inside the late one ─> late   ├─ kept until the late window ends: that
+//!                    ├─ late window over ──> unanswered      ┘  is how copies are known
+//!                    └─ capture over before that ──> undecided, or unanswered if the window was over
+//! ```
+//!
+//! Windows run from the request, or its last retransmission, and are over when the difference is
+//! *greater*. Capture time is the highest time stamp so far, even where a merged file jumps back.
+
+mod queue;
+mod search;
+mod table;
+
+pub use queue::MAX_REQUESTS;
+pub use table::{Table, Windows};
+
+use crate::capture::Time;
+use crate::net::Endpoint;
+use crate::protocols::{Direction, Glance, Id, Level};
+
+/// What a datagram is to its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// It neither asks nor answers.
+    Nothing,
+    /// It asks: a new exchange.
+    Asked {
+        /// Number of the exchange.
+        exchange: u64,
+        /// Frame of its answer, where that stands before it in the file.
+        answered_by: Option<u64>,
+    },
+    /// It repeats a request that is still open, or is a further part of one.
+    Again {
+        /// Number of the exchange.
+        exchange: u64,
+        /// A further part of a request, not a repetition.
+        part: bool,
+    },
+    /// It answers.
+    Answered(Answer),
+    /// It is a copy of an earlier answer.
+    Copy {
+        /// Number of the exchange.
+        exchange: u64,
+        /// Frame of that answer.
+        of: u64,
+    },
+    /// It answers nothing that was asked.
+    Unasked {
+        /// Other requests of the step are open.
+        open: bool,
+    },
+}
+
+/// The facts of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Number of the exchange.
+    pub exchange: u64,
+    /// Frame of the request.
+    pub request_frame: u64,
+    /// What the request asked, see [`Glance::memo`].
+    pub asked: u64,
+    /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
+    /// are out of order, `None` where one is unknown.
+    pub response_time: Option<i64>,
+    /// It came after the answer window.
+    pub late: bool,
+    /// A second, different answer to the request.
+    pub second: bool,
+    /// It carries the value issued last to the client, not the one the request carries.
+    pub foreign_key: bool,
+}
+
+impl Pairing {
+    /// Number of the exchange it belongs to.
+    pub fn exchange(&self) -> Option<u64> {
+        match *self {
+            Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
+            Pairing::Copy { exchange, .. } => Some(exchange),
+            Pairing::Answered(answer) => Some(answer.exchange),
+            Pairing::Nothing | Pairing::Unasked { .. } => None,
+        }
+    }
+    /// What the paired request asked.
+    pub fn asked(&self) -> Option<u64> {
+        match self {
+            Pairing::Answered(answer) => Some(answer.asked),
+            _ => None,
+        }
+    }
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Answered inside the window.
+    Answered,
+    /// Answered after it.
+    Late,
+    /// The window passed.
+    Unanswered,
+    /// The capture ended, or its memory was needed, before the window passed.
+    Undecided,
+}
+
+impl Outcome {
+    /// The name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Late => "late",
+            Outcome::Unanswered => "unanswered",
+            Outcome::Undecided => "undecided",
+        }
+    }
+}
+
+/// A closed exchange.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Counts requests in frame order from 1.
+    pub id: u64,
+    /// Protocol.
+    pub protocol: Id,
+    /// Index into the protocol's steps.
+    pub step: u8,
+    /// How sure the recognition is.
+    pub level: Level,
+    /// Who asked.
+    pub client: Endpoint,
+    /// Who was asked.
+    pub server: Endpoint,
+    /// Index in the table of servers, or [`crate::conversation::NONE`].
+    pub server_index: u32,
+    /// What ties answer to request; `None` where order does.
+    pub key: Option<u64>,
+    /// Frame of the (first) request.
+    pub request_frame: u64,
+    /// Frame of the answer, or of its first part.
+    pub response_frame: Option<u64>,
+    /// Frames of all parts where the answer spans datagrams, else empty.
+    pub response_parts: Vec<u64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Nanoseconds from request to answer.
+    pub response_time: Option<i64>,
+    /// Payload of the request in bytes, on the wire.
+    pub request_bytes: u64,
+    /// Payload of the answer in bytes, on the wire.
+    pub response_bytes: u64,
+    /// How often the request was repeated.
+    pub retransmissions: u16,
+}
+
+/// A datagram with everything that cross-packet rules may look at.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Who asks.
+    pub client: Endpoint,
+    /// Who answers.
+    pub server: Endpoint,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// When.
+    pub time: Time,
+    /// What it is.
+    pub glance: &'a Glance,
+    /// What it is to its exchange.
+    pub pairing: &'a Pairing,
+    /// The value the server had issued last to this client before this datagram.
+    pub issued: Option<u64>,
+}

@@ -1,0 +1,76 @@
+//! The requests of one protocol in the order they were asked: a bounded queue.
+
+use crate::capture::Time;
+use crate::conversation::Slot;
+use std::collections::VecDeque;
+
+/// Most requests remembered per protocol: open ones, and answered ones until their late window ends.
+pub const MAX_REQUESTS: usize = 65_536;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Open,
+    /// Some parts of the answer have come.
+    Answering,
+    Answered,
+    /// Closed without an answer, or moved to the end of the queue.
+    Gone,
+}
+
+/// A request, open or remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub conversation: Slot,
+    /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
+    pub previous: u64,
+    pub id: u64,
+    pub key: u64,
+    pub memo: u64,
+    pub frame: u64,
+    pub time: Time,
+    /// Time of the last transmission in capture time.
+    pub last: Time,
+    pub answer_hash: u64,
+    pub answer_frame: u64,
+    pub bytes: u32,
+    pub retransmissions: u16,
+    pub parts: u8,
+    pub step: u8,
+    pub state: State,
+    pub given_up: bool,
+    /// The last part of the request has not come yet.
+    pub partial: bool,
+}
+
+/// Requests by sequence number; the oldest leave at the front.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    requests: VecDeque<Request>,
+    first: u64,
+}
+
+impl Queue {
+    pub fn get(&self, seq: u64) -> Option<&Request> {
+        self.requests.get(seq.checked_sub(self.first)? as usize)
+    }
+    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Request> {
+        self.requests.get_mut(seq.checked_sub(self.first)? as usize)
+    }
+    pub fn front(&self) -> Option<&Request> {
+        self.requests.front()
+    }
+    /// Takes the oldest out, with its sequence number.
+    pub fn pop(&mut self) -> Option<(u64, Request)> {
+        let request = self.requests.pop_front()?;
+        self.first += 1;
+        Some((self.first - 1, request))
+    }
+    /// Appends a request and returns its sequence number.
+    pub fn push(&mut self, request: Request) -> u64 {
+        self.requests.push_back(request);
+        self.first + self.requests.len() as u64 - 1
+    }
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+}

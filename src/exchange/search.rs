@@ -1,0 +1,141 @@
+//! Which request of a conversation an answer belongs to.
+
+use super::Answer;
+use super::queue::{Request, State};
+use crate::capture::Time;
+use crate::classify::Verdict;
+use crate::protocols::Step;
+
+/// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
+const SKEW: i64 = 10_000_000;
+
+/// What an answer was found to belong to.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Sequence number of the request; whether the answer carries the issued value instead of the
+    /// request's own.
+    pub request: Option<(u64, bool)>,
+    /// Exchange and answer it is a copy of.
+    pub copy: Option<(u64, u64)>,
+    /// It is a second, different answer.
+    pub second: Option<Answer>,
+    /// Requests of the step are open.
+    pub open: bool,
+}
+
+/// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
+#[derive(Debug)]
+pub(super) struct Search<'v> {
+    step: &'v Step,
+    number: u8,
+    key: Option<u64>,
+    window: i64,
+    now: Time,
+    hash: u64,
+    /// Oldest open one with the key.
+    by_key: Option<u64>,
+    /// Oldest open one inside its window that was not given up, and oldest open one at all; whole
+    /// requests go before those whose end never came.
+    waiting: Option<(bool, u64)>,
+    any: Option<(bool, u64)>,
+    open: u32,
+    only_open: u64,
+    copy: Option<(u64, u64)>,
+    answered: Option<Answer>,
+}
+
+impl<'v> Search<'v> {
+    pub fn new(v: &'v Verdict, step: &'v Step, window: i64, now: Time, hash: u64) -> Self {
+        Search {
+            step,
+            number: v.glance.step,
+            key: v.glance.key,
+            window,
+            now,
+            hash,
+            by_key: None,
+            waiting: None,
+            any: None,
+            open: 0,
+            only_open: 0,
+            copy: None,
+            answered: None,
+        }
+    }
+
+    fn keyed(&self) -> bool {
+        self.step.key_digits > 0
+    }
+
+    pub fn look(&mut self, seq: u64, r: &Request) {
+        if r.step != self.number {
+            return;
+        }
+        match r.state {
+            State::Open => self.look_open(seq, r),
+            State::Answered if !self.keyed() || Some(r.key) == self.key => self.look_answered(r),
+            _ => {}
+        }
+    }
+
+    fn look_open(&mut self, seq: u64, r: &Request) {
+        self.open += 1;
+        self.only_open = seq;
+        if self.keyed() {
+            if Some(r.key) == self.key {
+                self.by_key = Some(seq);
+            }
+            return;
+        }
+        let age = self.now.since(r.last);
+        if age.is_some_and(|t| t < -SKEW) {
+            return; // asked only afterwards
+        }
+        // Older ones come later in the walk and win, but a whole request is never given up for a part.
+        let better = |kept: Option<(bool, u64)>| kept.is_none_or(|(partial, _)| partial || !r.partial);
+        if better(self.any) {
+            self.any = Some((r.partial, seq));
+        }
+        if !r.given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting) {
+            self.waiting = Some((r.partial, seq));
+        }
+    }
+
+    fn look_answered(&mut self, r: &Request) {
+        if r.answer_hash == self.hash || self.step.once {
+            self.copy = self.copy.or(Some((r.id, r.answer_frame)));
+        } else if self.keyed() && self.answered.is_none() {
+            self.answered = Some(Answer {
+                exchange: r.id,
+                request_frame: r.frame,
+                asked: r.memo,
+                response_time: self.now.since(r.time),
+                late: false,
+                second: true,
+                foreign_key: false,
+            });
+        }
+    }
+
+    /// The verdict; `issued` is the value the server issued last to this client.
+    pub fn found(self, issued: Option<u64>) -> Found {
+        let open = self.open > 0;
+        // An answer that carries a fresh value is never the same twice: copies go before requests.
+        let copy_first = self.copy.filter(|_| self.step.issues);
+        let by_order = self.waiting.or(self.any).map(|(_, seq)| seq).filter(|_| !self.keyed());
+        let request = self.by_key.or(by_order).filter(|_| copy_first.is_none());
+        if let Some(seq) = request {
+            return Found { request: Some((seq, false)), open, ..Found::default() };
+        }
+        if self.copy.is_some() {
+            return Found { copy: self.copy, open, ..Found::default() };
+        }
+        if self.answered.is_some() {
+            return Found { second: self.answered, open, ..Found::default() };
+        }
+        if self.keyed() && self.open == 1 && issued.is_some() && issued == self.key {
+            return Found { request: Some((self.only_open, true)), open, ..Found::default() };
+        }
+        Found { open, ..Found::default() }
+    }
+}

@@ -1,0 +1,547 @@
+//! The table of exchanges.
+
+use super::queue::{MAX_REQUESTS, Queue, Request, State};
+use super::search::{Found, Search};
+use super::{Answer, Exchange, Outcome, Pairing};
+use crate::capture::Time;
+use crate::classify::Verdict;
+use crate::conversation::{Conversation, Conversations, Slot};
+use crate::net::Datagram;
+use crate::protocols::{Id, Level, Role, Step};
+use hashbrown::DefaultHashBuilder;
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+const MS: i64 = 1_000_000;
+/// A request without a key is given up when its endpoint asks again this much later.
+const GIVE_UP: i64 = 250 * MS;
+/// An answer may stand this far before its request.
+const EARLY: i64 = 10 * MS;
+/// … and this many frames.
+pub const EARLY_FRAMES: u64 = 64;
+/// The parts of a message: how many, and for how long.
+const MAX_PARTS: u8 = 16;
+const PARTS_WINDOW: i64 = 2_000 * MS;
+/// How far back the requests of one conversation are searched.
+const MAX_STEPS_BACK: usize = 64;
+/// Answers in parts that are under way at once.
+const MAX_ANSWERING: usize = 64;
+
+/// Answer windows of all protocols.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    answer: Vec<i64>,
+}
+
+impl Windows {
+    /// The protocols' own windows, or `override_ns` nanoseconds for all of them.
+    pub fn new(override_ns: Option<i64>) -> Self {
+        let own = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
+        Windows { answer: Id::ALL.iter().map(own).collect() }
+    }
+    /// Answer window in nanoseconds.
+    pub fn answer(&self, id: Id) -> i64 {
+        self.answer[id as usize]
+    }
+    /// Late window in nanoseconds: five times the answer window, at least 5 s.
+    pub fn late(&self, id: Id) -> i64 {
+        self.answer(id).saturating_mul(5).max(5_000 * MS)
+    }
+}
+
+/// An answer that stands before its request, if there is one.
+#[derive(Clone, Copy, Debug)]
+struct Orphan {
+    conversation: Slot,
+    step: u8,
+    key: Option<u64>,
+    frame: u64,
+    time: Time,
+    hash: u64,
+    bytes: u32,
+}
+
+/// An answer of which some parts have come.
+#[derive(Debug)]
+struct Answering {
+    seq: u64,
+    frames: Vec<u64>,
+    bytes: u64,
+}
+
+/// See the module's words. Every part is bounded, and what has to go is counted.
+#[derive(Debug)]
+pub struct Table {
+    /// Who speaks with whom.
+    pub conversations: Conversations,
+    queues: Vec<Queue>,
+    windows: Windows,
+    orphans: VecDeque<Orphan>,
+    answering: VecDeque<Answering>,
+    hasher: DefaultHashBuilder,
+    clock: Time,
+    next_deadline: Time,
+    next_id: u64,
+    evicted: u64,
+    closed: Vec<Exchange>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(windows: Windows) -> Self {
+        Table {
+            conversations: Conversations::default(),
+            queues: Id::ALL.iter().map(|_| Queue::default()).collect(),
+            windows,
+            orphans: VecDeque::new(),
+            answering: VecDeque::new(),
+            hasher: DefaultHashBuilder::default(),
+            clock: Time::UNKNOWN,
+            next_deadline: Time::from_nanos(i64::MAX),
+            next_id: 1,
+            evicted: 0,
+            closed: vec![],
+        }
+    }
+
+    /// Capture time: the highest time stamp so far.
+    pub fn clock(&self) -> Time {
+        self.clock
+    }
+
+    /// Open requests and conversations that had to go before their time.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// The exchanges that have closed since the last call, in order.
+    pub fn closed(&mut self) -> std::vec::Drain<'_, Exchange> {
+        self.closed.drain(..)
+    }
+
+    /// The same as a list, to be [given back](Table::give_back) for its memory.
+    pub fn take_closed(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Gives the list of [`Table::take_closed`] back.
+    pub fn give_back(&mut self, mut list: Vec<Exchange>) {
+        list.clear();
+        if self.closed.is_empty() {
+            self.closed = list;
+        }
+    }
+
+    /// Whether a request of the conversation is open.
+    pub fn has_open(&self, slot: Slot) -> bool {
+        self.chain(slot).any(|(_, r)| r.state == State::Open)
+    }
+
+    /// Whether [`Table::closed`] has something to give.
+    #[inline]
+    pub fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Moves capture time on; closes what has waited too long.
+    #[inline]
+    pub fn advance(&mut self, time: Time) {
+        if time > self.clock {
+            self.clock = time;
+            if time > self.next_deadline {
+                self.expire();
+            }
+        }
+    }
+
+    /// The end of the capture: closes everything that is open.
+    pub fn finish(&mut self) {
+        while let Some((at, _)) = self.first_due() {
+            if let Some((seq, request)) = self.queues[at].pop() {
+                self.close(at, seq, &request);
+            }
+        }
+    }
+
+    /// Which queue's front is due first, and when.
+    fn first_due(&self) -> Option<(usize, Time)> {
+        let due =
+            |(at, q): (usize, &Queue)| q.front().map(|r| (at, r.last.plus(self.windows.late(Id::ALL[at]))));
+        self.queues.iter().enumerate().filter_map(due).min_by_key(|&(_, time)| time)
+    }
+
+    #[cold]
+    fn expire(&mut self) {
+        while let Some((at, due)) = self.first_due() {
+            if due >= self.clock {
+                self.next_deadline = due;
+                return;
+            }
+            if let Some((seq, request)) = self.queues[at].pop() {
+                self.close(at, seq, &request);
+            }
+        }
+        self.next_deadline = Time::from_nanos(i64::MAX);
+    }
+
+    /// Closes a request that left the queue, if it was still open.
+    fn close(&mut self, at: usize, seq: u64, request: &Request) {
+        if request.state == State::Answering {
+            self.finish_parts(at, seq, request);
+        }
+        if request.state != State::Open {
+            return;
+        }
+        let Some(&conversation) = self.conversations.get(request.conversation) else { return };
+        if conversation.doubtful && !conversation.decided {
+            return; // what seemed to ask was more likely an answer
+        }
+        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(conversation.id));
+        let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
+        self.closed.push(closed(&conversation, request, outcome));
+    }
+
+    /// Takes a datagram in: opens or finds its conversation and says what it is to its exchange.
+    #[inline]
+    pub fn show(&mut self, d: &Datagram<'_>, v: &Verdict) -> (Slot, Pairing) {
+        let slot = match v.slot {
+            Some(slot) => slot,
+            None => self.open(d, v),
+        };
+        if let Some(c) = self.conversations.get_mut(slot) {
+            if !c.decided {
+                c.set_client(v.client(d));
+                c.decided = v.decided;
+                c.doubtful = v.doubtful;
+            }
+            c.level = c.level.max(v.glance.level);
+        }
+        let pairing = match v.glance.role {
+            Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
+                self.ask(slot, d, v)
+            }
+            Role::Response | Role::ResponsePart => self.answer(slot, d, v),
+            Role::Stray => Pairing::Nothing,
+        };
+        if let Pairing::Answered(_) | Pairing::Asked { answered_by: Some(_), .. } = pairing
+            && let Some(c) = self.conversations.get_mut(slot)
+        {
+            c.level = c.level.max(v.glance.paired);
+            c.decided |= c.level >= Level::Medium;
+        }
+        (slot, pairing)
+    }
+
+    fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
+        let (client, server) = (v.client(d), v.server(d));
+        let (slot, gone) = self.conversations.open(client, server, v.id);
+        if let Some(gone) = gone {
+            self.forget(&gone);
+        }
+        if let Some(c) = self.conversations.get_mut(slot) {
+            c.server = v.server_index;
+        }
+        slot
+    }
+
+    /// Closes the open requests of a conversation that had to go.
+    #[cold]
+    fn forget(&mut self, gone: &Conversation) {
+        self.evicted += 1;
+        let at = gone.id as usize;
+        let mut next = gone.latest;
+        while let Some(request) = next.checked_sub(1).and_then(|seq| self.queues[at].get_mut(seq)) {
+            next = request.previous;
+            if std::mem::replace(&mut request.state, State::Gone) == State::Open
+                && (gone.decided || !gone.doubtful)
+            {
+                let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(gone.id));
+                let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
+                self.closed.push(closed(gone, request, outcome));
+            }
+        }
+    }
+
+    /// The requests of a conversation, latest first: sequence numbers.
+    fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Request)> {
+        let conversation = self.conversations.get(slot);
+        let queue = conversation.map(|c| &self.queues[c.id as usize]);
+        let mut next = conversation.map_or(0, |c| c.latest);
+        let step = move || {
+            let seq = next.checked_sub(1)?;
+            let request = queue?.get(seq)?;
+            next = request.previous;
+            Some((seq, request))
+        };
+        std::iter::from_fn(step).take(MAX_STEPS_BACK)
+    }
+
+    fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
+        let (g, id) = (&v.glance, v.id);
+        let step = &id.info().steps[g.step as usize];
+        let key = g.key.unwrap_or(0);
+        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        let same_step = |r: &Request| r.step == g.step && r.state == State::Open;
+        let partial = self.chain(slot).find(|(_, r)| same_step(r) && r.partial).map(|(seq, _)| seq);
+        if let Some(seq) = partial
+            && let Some(exchange) = self.join(id, seq, now, d, g.role)
+        {
+            return Pairing::Again { exchange, part: true };
+        }
+        let repeats = |r: &Request| step.retransmits && r.key == key && r.memo == g.memo;
+        let repeated = self.chain(slot).find(|(_, r)| same_step(r) && repeats(r)).map(|(seq, _)| seq);
+        if let Some(seq) = repeated {
+            return Pairing::Again { exchange: self.renew(id, seq, slot), part: false };
+        }
+        if step.key_digits == 0 {
+            self.give_up(slot, id, g.step, now);
+        }
+        let orphan = self.take_orphan(slot, d, v, step);
+        let exchange = self.next_id;
+        self.next_id += 1;
+        let request = Request {
+            conversation: slot,
+            previous: 0,
+            id: exchange,
+            key,
+            memo: g.memo,
+            frame: d.frame,
+            time: d.time,
+            last: self.clock,
+            answer_hash: orphan.map_or(0, |o| o.hash),
+            answer_frame: orphan.map_or(0, |o| o.frame),
+            bytes: d.wire_len() as u32,
+            retransmissions: 0,
+            parts: 1,
+            step: g.step,
+            state: if orphan.is_some() { State::Answered } else { State::Open },
+            given_up: false,
+            partial: g.role == Role::RequestPart,
+        };
+        self.push(id, slot, request);
+        if let Some(o) = orphan
+            && let Some(c) = self.conversations.get(slot)
+        {
+            let mut done = answered(c, &request, Outcome::Answered, o.frame, u64::from(o.bytes));
+            done.response_time = o.time.since(d.time);
+            self.closed.push(done);
+        }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
+    }
+
+    /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
+    fn push(&mut self, id: Id, slot: Slot, mut request: Request) {
+        let at = id as usize;
+        if self.queues[at].len() >= MAX_REQUESTS
+            && let Some((seq, oldest)) = self.queues[at].pop()
+        {
+            self.evicted += u64::from(oldest.state == State::Open);
+            self.close(at, seq, &oldest);
+        }
+        if let Some(c) = self.conversations.get_mut(slot) {
+            request.previous = c.latest;
+            c.latest = self.queues[at].push(request) + 1;
+        }
+        self.conversations.touch(slot);
+        let due = request.last.plus(self.windows.late(id));
+        self.next_deadline = self.next_deadline.min(due);
+    }
+
+    /// A further part of a request; `None` if it comes too late or is one too many.
+    #[cold]
+    fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<u64> {
+        let request = self.queues[id as usize].get_mut(seq)?;
+        let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
+        if request.parts >= MAX_PARTS || !in_time {
+            return None;
+        }
+        request.parts += 1;
+        request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
+        request.partial = role == Role::RequestPart;
+        Some(request.id)
+    }
+
+    /// A retransmission: the window starts anew, so the request moves to the end of the queue.
+    #[cold]
+    fn renew(&mut self, id: Id, seq: u64, slot: Slot) -> u64 {
+        let Some(request) = self.queues[id as usize].get_mut(seq) else { return 0 };
+        let mut again = *request;
+        request.state = State::Gone;
+        again.retransmissions = again.retransmissions.saturating_add(1);
+        again.last = self.clock;
+        self.push(id, slot, again);
+        again.id
+    }
+
+    fn give_up(&mut self, slot: Slot, id: Id, step: u8, now: Time) {
+        let Some(c) = self.conversations.get(slot) else { return };
+        let mut next = c.latest;
+        for _ in 0..MAX_STEPS_BACK {
+            let Some(r) = next.checked_sub(1).and_then(|seq| self.queues[id as usize].get_mut(seq)) else {
+                return;
+            };
+            next = r.previous;
+            if r.step == step && r.state == State::Open {
+                r.given_up |= now.since(r.time).is_some_and(|t| t >= GIVE_UP);
+            }
+        }
+    }
+
+    fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
+        let (g, id) = (&v.glance, v.id);
+        let step = &id.info().steps[g.step as usize];
+        let hash = self.hasher.hash_one(d.payload);
+        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        if let Some(pairing) = self.more_parts(slot, d, g.role) {
+            return pairing;
+        }
+        let found = self.candidates(slot, v, step, now, hash);
+        if let Some(issued) = step.issues.then_some(g.memo)
+            && let Some(c) = self.conversations.get_mut(slot)
+        {
+            c.issued = Some(issued);
+        }
+        if let Some((exchange, of)) = found.copy {
+            return Pairing::Copy { exchange, of };
+        }
+        if let Some(answer) = found.second {
+            return Pairing::Answered(answer);
+        }
+        let Some((seq, foreign_key)) = found.request else {
+            self.orphan(slot, d, g.step, g.key, hash);
+            return Pairing::Unasked { open: found.open };
+        };
+        let window = self.windows.answer(id);
+        let Some(request) = self.queues[id as usize].get_mut(seq) else { return Pairing::Nothing };
+        request.answer_hash = hash;
+        request.answer_frame = d.frame;
+        let late = now.since(request.last).is_some_and(|t| t > window);
+        let answer = Answer {
+            exchange: request.id,
+            request_frame: request.frame,
+            asked: request.memo,
+            response_time: d.time.since(request.time),
+            late,
+            second: false,
+            foreign_key,
+        };
+        let parts = g.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING;
+        request.state = if parts { State::Answering } else { State::Answered };
+        if parts {
+            self.answering.push_back(Answering { seq, frames: vec![d.frame], bytes: d.wire_len() as u64 });
+            return Pairing::Answered(answer);
+        }
+        let request = *request;
+        if let Some(c) = self.conversations.get(slot) {
+            let outcome = if late { Outcome::Late } else { Outcome::Answered };
+            let mut done = answered(c, &request, outcome, d.frame, d.wire_len() as u64);
+            done.response_time = answer.response_time;
+            self.closed.push(done);
+        }
+        Pairing::Answered(answer)
+    }
+
+    /// What an answer may belong to.
+    fn candidates(&self, slot: Slot, v: &Verdict, step: &Step, now: Time, hash: u64) -> Found {
+        let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
+        self.chain(slot).for_each(|(seq, r)| search.look(seq, r));
+        let issued = self.conversations.get(slot).and_then(|c| c.issued);
+        search.found(issued)
+    }
+
+    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, step: u8, key: Option<u64>, hash: u64) {
+        while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < d.frame)
+            || self.orphans.len() >= EARLY_FRAMES as usize
+        {
+            self.orphans.pop_front();
+        }
+        let (frame, time, bytes) = (d.frame, d.time, d.wire_len() as u32);
+        self.orphans.push_back(Orphan { conversation: slot, step, key, frame, time, hash, bytes });
+    }
+
+    /// The answer that stands before this request.
+    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &Step) -> Option<Orphan> {
+        let near = |o: &Orphan| {
+            o.frame + EARLY_FRAMES >= d.frame
+                && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
+                && o.conversation == slot
+                && o.step == v.glance.step
+                && (step.key_digits == 0 || o.key == v.glance.key)
+        };
+        let at = self.orphans.iter().position(near)?;
+        self.orphans.remove(at)
+    }
+
+    /// A further part of an answer under way.
+    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
+        if self.answering.is_empty() {
+            return None;
+        }
+        let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
+        let request = *request;
+        let at = self.answering.iter().position(|a| a.seq == seq)?;
+        let parts = self.answering.get_mut(at)?;
+        parts.frames.push(d.frame);
+        parts.bytes += d.wire_len() as u64;
+        let last = role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
+        let response_time = d.time.since(request.time);
+        if last {
+            let id = self.conversations.get(slot)?.id;
+            self.finish_parts(id as usize, seq, &request);
+        }
+        let (exchange, request_frame, asked) = (request.id, request.frame, request.memo);
+        let (late, second, foreign_key) = (false, false, false);
+        Some(Pairing::Answered(Answer {
+            exchange,
+            request_frame,
+            asked,
+            response_time,
+            late,
+            second,
+            foreign_key,
+        }))
+    }
+
+    fn finish_parts(&mut self, at: usize, seq: u64, request: &Request) {
+        if let Some(r) = self.queues[at].get_mut(seq) {
+            r.state = State::Answered;
+        }
+        let Some(i) = self.answering.iter().position(|a| a.seq == seq) else { return };
+        let Some(parts) = self.answering.remove(i) else { return };
+        let Some(c) = self.conversations.get(request.conversation) else { return };
+        let mut done = closed(c, request, Outcome::Answered);
+        done.response_frame = parts.frames.first().copied();
+        done.response_parts = parts.frames;
+        done.response_time = None;
+        done.response_bytes = parts.bytes;
+        self.closed.push(done);
+    }
+}
+
+/// The record of a request that got no answer.
+fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
+    let keyed = c.id.info().steps[r.step as usize].key_digits > 0;
+    Exchange {
+        id: r.id,
+        protocol: c.id,
+        step: r.step,
+        level: c.level,
+        client: c.client(),
+        server: c.server(),
+        server_index: c.server,
+        key: keyed.then_some(r.key),
+        request_frame: r.frame,
+        response_frame: None,
+        response_parts: vec![],
+        outcome,
+        response_time: None,
+        request_bytes: u64::from(r.bytes),
+        response_bytes: 0,
+        retransmissions: r.retransmissions,
+    }
+}
+
+/// The record of a request and its answer.
+fn answered(c: &Conversation, r: &Request, outcome: Outcome, frame: u64, bytes: u64) -> Exchange {
+    Exchange { response_frame: Some(frame), response_bytes: bytes, ..closed(c, r, outcome) }
+}

@@ -1,0 +1,28 @@
+//! Dissects, pairs and judges the traffic of game-server query protocols.
+//!
+//! ```text
+//!  Source ──Frame──> net::peel ──Datagram──> glance ─> settle ──Verdict──> Table::show ──Pairing──┐
+//!  capture/          net/                    classify.rs                   exchange/              │
+//!                                                                                                 ▼
+//!  Report <──Packet, Finding── check <──Violation── Id::dissect::<S: FieldSink> <───────Context───┘
+//!  report/                     check.rs             protocols/ on decode/
+//! ```
+//!
+//! [`pipeline`] is the one place where the stages meet; no stage knows the next one. Everything about
+//! one protocol is in its own file or folder under [`protocols`].
+#![forbid(unsafe_code)]
+
+mod bounded;
+pub mod capture;
+pub mod check;
+pub mod classify;
+pub mod conversation;
+pub mod decode;
+pub mod exchange;
+pub mod net;
+pub mod pipeline;
+pub mod protocols;
+pub mod report;
+pub mod rule;
+pub mod servers;
+pub mod waiting;

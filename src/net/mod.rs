@@ -1,0 +1,72 @@
+//! From a frame to its UDP datagram.
+//!
+//! ```text
+//!  Frame
+//!    │  link.rs  link header, tags, LLC/SNAP ─────────────> UnknownLink, BadLink, NotIp
+//!    ▼
+//!  IP packet <┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┐
+//!    │  ip.rs    version, protocol, lengths ──────────────> BadIp, OtherProtocol, Tcp
+//!    │           ┄ protocols 4, 41, 47 ┄┄┄┄┄┄┄┄┄┄┄┄┄┤ ────> Tunnel    (the packet inside: not read yet)
+//!    │           ┄ more fragments, offset ┄┄┄┄┄┄┄┄┄┄┘ ────> Fragment  (reassembly: not done yet)
+//!    │           ┄ ICMP, ICMPv6 ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Icmp      (the packet quoted: not read yet)
+//!    ▼
+//!  UDP segment
+//!    │  udp.rs   ports, length, snap length ──────────────> BadUdpLength, HeadersCut
+//!    ▼
+//!  Datagram
+//! ```
+//!
+//! The walk goes one way and keeps nothing between frames. It hands the shrinking rest of the frame from layer to
+//! layer; how far it has come is the difference of the two lengths, so no layer carries offsets along. What
+//! query traffic looks like is read inline, by hand: Ethernet with at most one tag, IPv4 without options, IPv6
+//! without extension headers. All else is in `#[cold]` functions beside it. Dotted lines are the places where
+//! tunnels, fragments and ICMP quotes turn off: today each is a reason to turn the frame away.
+//!
+//! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
+//! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+mod datagram;
+mod ip;
+mod link;
+mod turned;
+mod udp;
+
+#[cfg(test)]
+mod craft;
+#[cfg(test)]
+mod ip_tests;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod tests;
+
+pub use datagram::{Datagram, Endpoint};
+pub use turned::{Turned, TurnedCounts};
+
+use crate::capture::Frame;
+
+/// Takes the UDP datagram out of a frame, or says why there is none. Pure, allocates nothing.
+///
+/// The payload is a part of `frame.bytes`: Ethernet padding is left out and what the snap length cut is counted
+/// in [`Datagram::cut`]. Checksums are not verified: captures taken at the sender often hold none.
+///
+/// # Errors
+///
+/// The first reason met on the way, see [`Turned`].
+#[inline]
+pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
+    match link::packet(frame)? {
+        link::Packet::V4(packet) => ip::v4(frame, packet),
+        link::Packet::V6(packet) => ip::v6(frame, packet),
+    }
+}
+
+/// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.
+///
+/// Never less than was captured, whatever the capture file says.
+#[inline]
+fn on_wire(frame: &Frame<'_>, rest: &[u8]) -> usize {
+    let wire = usize::try_from(frame.wire_len).unwrap_or(usize::MAX);
+    rest.len().saturating_add(wire.saturating_sub(frame.bytes.len()))
+}

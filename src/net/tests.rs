@@ -1,0 +1,304 @@
+//! Hand-built frames and random bytes through the whole walk.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::craft::*;
+use super::{Turned, ip, link, peel};
+use proptest::prelude::*;
+
+const QUERY: &[u8] = b"\x00\x12\x34\x56\x78";
+
+/// Our packet in IPv4.
+fn query4() -> Vec<u8> {
+    v4(17, &udp(QUERY))
+}
+
+/// Our packet in IPv6.
+fn query6() -> Vec<u8> {
+    v6(17, &udp(QUERY))
+}
+
+#[test]
+fn every_link_type_leads_to_the_datagram() {
+    for link in LINKS {
+        if let Some(bytes) = linked(link, &query4()) {
+            let datagram = datagram(link, &bytes);
+            is_ours_v4(&datagram, QUERY);
+            assert_eq!(datagram.at, AT + (bytes.len() - QUERY.len()) as u64, "link type {link}");
+        }
+        if let Some(bytes) = linked(link, &query6()) {
+            is_ours_v6(&datagram(link, &bytes), QUERY);
+        }
+    }
+}
+
+#[test]
+fn unknown_link_types_are_turned_away() {
+    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link)) {
+        assert_eq!(reason(link, &query4()), Turned::UnknownLink);
+    }
+}
+
+#[test]
+fn tags_are_followed_to_the_limit() {
+    for kind in [0x8100, 0x88a8, 0x9100, 0x9200] {
+        for depth in 1..=link::MAX_TAGS {
+            let mut kinds = vec![kind; depth - 1];
+            kinds.push(0x0800);
+            is_ours_v4(&datagram(1, &ethernet(kind, &tags(&kinds, &query4()))), QUERY);
+            *kinds.last_mut().unwrap() = 0x86dd;
+            is_ours_v6(&datagram(1, &ethernet(kind, &tags(&kinds, &query6()))), QUERY);
+        }
+        let mut kinds = vec![kind; link::MAX_TAGS];
+        kinds.push(0x0800);
+        assert_eq!(reason(1, &ethernet(kind, &tags(&kinds, &query4()))), Turned::BadLink);
+    }
+}
+
+#[test]
+fn tags_inside_linux_cooked_captures_are_followed() {
+    let inner = tags(&[0x88a8, 0x0800], &query4());
+    let sll = join(&[&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 0x81, 0], &inner]);
+    is_ours_v4(&datagram(113, &sll), QUERY);
+    let sll2 = join(&[&[0x81, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], &inner]);
+    is_ours_v4(&datagram(276, &sll2), QUERY);
+}
+
+#[test]
+fn length_fields_lead_to_snap_and_other_llc_is_not_ip() {
+    let snap4 = join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &query4()]);
+    for length in [0, 46, snap4.len() as u16, 1500] {
+        is_ours_v4(&datagram(1, &ethernet(length, &snap4)), QUERY);
+        is_ours_v4(&datagram(1, &ethernet(0x8100, &tags(&[length], &snap4))), QUERY);
+    }
+    let snap6 = join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd], &query6()]);
+    is_ours_v6(&datagram(1, &ethernet(100, &snap6)), QUERY);
+    let tagged = join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 0x81, 0], &tags(&[0x0800], &query4())]);
+    is_ours_v4(&datagram(1, &ethernet(100, &tagged)), QUERY);
+
+    let spanning_tree = [0x42, 0x42, 3, 0, 0, 0, 0, 0, 0, 0];
+    let cisco = [0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0];
+    for other in [&spanning_tree[..], &spanning_tree[..2], &cisco, &[0xaa, 0xaa, 3], &[]] {
+        assert_eq!(reason(1, &ethernet(38, other)), Turned::NotIp);
+    }
+    // The types between the lengths and the first ethertype mean nothing.
+    for kind in [1501, 1535] {
+        assert_eq!(reason(1, &ethernet(kind, &snap4)), Turned::NotIp);
+    }
+}
+
+#[test]
+fn snap_headers_inside_snap_headers_end() {
+    let body = [0xaa, 0xaa, 3, 0, 0, 0, 0, 100].repeat(50);
+    assert_eq!(reason(1, &ethernet(100, &body)), Turned::BadLink);
+}
+
+#[test]
+fn other_ethertypes_are_not_ip() {
+    for kind in [0x0806, 0x88cc, 0x8864, 0x8847, 0x88e5, 0x86dc, 0xffff] {
+        assert_eq!(reason(1, &ethernet(kind, &[0; 46])), Turned::NotIp);
+        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &[0; 46]))), Turned::NotIp);
+    }
+}
+
+#[test]
+fn address_families_are_read_in_both_byte_orders() {
+    for link in [0, 108] {
+        for family in 0..=255 {
+            for head in [[family, 0, 0, 0], [0, 0, 0, family]] {
+                let four = join(&[&head, &query4()]);
+                let six = join(&[&head, &query6()]);
+                match family {
+                    2 => is_ours_v4(&datagram(link, &four), QUERY),
+                    10 | 23 | 24 | 28 | 30 => is_ours_v6(&datagram(link, &six), QUERY),
+                    _ => assert_eq!(reason(link, &four), Turned::NotIp),
+                }
+            }
+        }
+        assert_eq!(reason(link, &join(&[&[2, 0, 0, 2], &query4()])), Turned::NotIp);
+    }
+}
+
+#[test]
+fn ppp_is_read_in_all_its_lengths() {
+    for link in [9, 50] {
+        for head in [&[0xff, 3, 0, 0x21][..], &[0xff, 3, 0x21], &[0, 0x21], &[0x21]] {
+            is_ours_v4(&datagram(link, &join(&[head, &query4()])), QUERY);
+        }
+        for head in [&[0xff, 3, 0, 0x57][..], &[0xff, 3, 0x57], &[0, 0x57], &[0x57]] {
+            is_ours_v6(&datagram(link, &join(&[head, &query6()])), QUERY);
+        }
+        for head in [&[0xff, 3, 0xc0, 0x21][..], &[0xc0, 0x21], &[0x2d], &[0xff, 4]] {
+            assert_eq!(reason(link, &join(&[head, &query4()])), Turned::NotIp);
+        }
+        for head in [&[][..], &[0xff], &[0xff, 3], &[0]] {
+            assert_eq!(reason(link, head), Turned::BadLink);
+            assert_eq!(peel(&cut_frame(link, head, 60)).unwrap_err(), Turned::HeadersCut);
+        }
+    }
+}
+
+#[test]
+fn raw_packets_of_other_versions_are_damaged() {
+    for link in [12, 14, 101, 228, 229] {
+        for version in (0..16).filter(|version| ![4, 6].contains(version)) {
+            assert_eq!(reason(link, &[version << 4 | 5; 60]), Turned::BadIp);
+        }
+        assert_eq!(reason(link, &[]), Turned::BadIp);
+        assert_eq!(peel(&cut_frame(link, &[], 60)).unwrap_err(), Turned::HeadersCut);
+    }
+    assert_eq!(reason(228, &query6()), Turned::BadIp);
+    assert_eq!(reason(229, &query4()), Turned::BadIp);
+}
+
+#[test]
+fn padding_is_no_payload() {
+    for packet in [query4(), query6()] {
+        for link in LINKS {
+            let Some(mut bytes) = linked(link, &packet) else { continue };
+            bytes.extend([0xee; 40]);
+            assert_eq!(datagram(link, &bytes).payload, QUERY);
+        }
+    }
+    // Bytes of the IP payload behind the UDP segment are none either.
+    let bytes = ethernet(0x0800, &v4(17, &join(&[&udp(QUERY), &[0xee; 9]])));
+    is_ours_v4(&datagram(1, &bytes), QUERY);
+}
+
+#[test]
+fn an_empty_payload_is_a_datagram() {
+    let bytes = ethernet(0x0800, &v4(17, &udp(b"")));
+    let datagram = datagram(1, &bytes);
+    is_ours_v4(&datagram, b"");
+    assert_eq!(datagram.at, AT + 42);
+}
+
+/// Cuts the frame at every byte and checks against the place of its payload.
+fn cut_everywhere(link: u16, bytes: &[u8]) {
+    let start = (datagram(link, bytes).at - AT) as usize;
+    let end = start + datagram(link, bytes).payload.len();
+    for kept in 0..=bytes.len() {
+        let frame = cut_frame(link, &bytes[..kept], bytes.len());
+        match peel(&frame) {
+            Ok(datagram) => {
+                hold(&frame, &datagram);
+                assert!(kept >= start, "link {link}, {kept} bytes kept");
+                assert_eq!(datagram.payload, &bytes[start..end.min(kept)]);
+                assert_eq!(datagram.cut as usize, end - end.min(kept));
+            }
+            Err(reason) => {
+                assert_eq!(reason, Turned::HeadersCut, "link {link}, {kept} bytes kept");
+                assert!(kept < start, "link {link}, {kept} bytes kept");
+            }
+        }
+        // The same bytes as a whole frame: the lengths are beyond the wire then, so the headers are damaged.
+        if let Err(reason) = peel(&self::frame(link, &bytes[..kept])) {
+            let damage = [Turned::BadLink, Turned::BadIp, Turned::BadUdpLength, Turned::NotIp];
+            assert!(damage.contains(&reason), "link {link}, {kept} bytes: {reason:?}");
+        } else {
+            assert!(kept >= end);
+        }
+    }
+}
+
+#[test]
+fn snap_lengths_cut_headers_or_payloads() {
+    let options = v4_with(&[1; 12], 17, &udp(QUERY));
+    let authenticated = v4(51, &join(&[&[17, 4], &[0; 22], &udp(QUERY)]));
+    // Hop-by-hop, destination options, an atomic fragment header.
+    let chain = [&[60, 1], &[0; 14][..], &[44, 0, 0, 0, 0, 0, 0, 0], &[17, 0, 0, 0, 0, 0, 0, 9], &udp(QUERY)];
+    let extensions = v6(0, &join(&chain));
+    let (empty, large) = (v4(17, &udp(b"")), v6(17, &udp(&[7; 900])));
+    for packet in [query4(), query6(), options, authenticated, extensions, empty, large] {
+        for link in LINKS {
+            let Some(mut bytes) = linked(link, &packet) else { continue };
+            cut_everywhere(link, &bytes);
+            bytes.extend([0; 10]);
+            cut_everywhere(link, &bytes);
+        }
+    }
+    cut_everywhere(1, &ethernet(0x88a8, &tags(&[0x8100, 0x0800], &query4())));
+    let snap = join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &query4()]);
+    cut_everywhere(1, &ethernet(snap.len() as u16, &snap));
+}
+
+#[test]
+fn headers_that_end_with_the_frame_are_cut_not_damaged() {
+    let extension = ethernet(0x86dd, &v6(0, &[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
+    for (bytes, damage) in [(&[0; 14][..], Turned::BadLink), (&extension, Turned::BadIp)] {
+        let kept = &bytes[..bytes.len() - 1];
+        assert_eq!(peel(&cut_frame(1, kept, bytes.len())).unwrap_err(), Turned::HeadersCut);
+        assert_eq!(peel(&cut_frame(1, kept, kept.len())).unwrap_err(), damage);
+    }
+    assert_eq!(reason(1, &extension), Turned::BadUdpLength);
+}
+
+#[test]
+fn a_wire_length_below_the_capture_does_not_matter() {
+    let bytes = ethernet(0x0800, &query4());
+    let frame = cut_frame(1, &bytes, 0);
+    is_ours_v4(&peel(&frame).unwrap(), QUERY);
+    let bytes = ethernet(0x0800, &v4_with(&[1; 4], 17, &udp(QUERY)));
+    is_ours_v4(&peel(&cut_frame(1, &bytes, 0)).unwrap(), QUERY);
+    assert_eq!(peel(&cut_frame(1, &bytes[..20], 0)).unwrap_err(), Turned::BadIp);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Random bytes behind every link type: a datagram inside the frame or a reason, never a panic.
+    #[test]
+    fn random_bytes_never_break_the_walk(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        more in 0_usize..100,
+    ) {
+        for link in LINKS.into_iter().chain([2, 147]) {
+            let frame = cut_frame(link, &bytes, bytes.len() + more);
+            if let Ok(datagram) = peel(&frame) {
+                hold(&frame, &datagram);
+            }
+        }
+    }
+
+    /// Random IP headers over random bytes: the inline path and the cold one say the same.
+    #[test]
+    fn the_inline_path_agrees_with_the_cold_one(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..120),
+        total in 0_u16..130,
+        length in 0_u16..100,
+        protocol in prop::sample::select(vec![17, 17, 17, 6, 1, 51, 44, 0, 47]),
+        first in prop::sample::select(vec![0x45, 0x45, 0x46, 0x44, 0x60, 0x6f]),
+        fragment in prop::sample::select(vec![0, 0x40, 0x20, 0x01]),
+        more in 0_usize..60,
+    ) {
+        let patch = |bytes: &mut Vec<u8>, at: usize, with: &[u8]| {
+            if let Some(place) = bytes.get_mut(at..at + with.len()) {
+                place.copy_from_slice(with);
+            }
+        };
+        patch(&mut bytes, 0, &[first]);
+        if first >> 4 == 4 {
+            patch(&mut bytes, 2, &total.to_be_bytes());
+            patch(&mut bytes, 6, &[fragment, 0]);
+            patch(&mut bytes, 9, &[protocol]);
+            patch(&mut bytes, usize::from(first & 15) * 4 + 4, &length.to_be_bytes());
+        } else {
+            patch(&mut bytes, 4, &total.to_be_bytes());
+            patch(&mut bytes, 6, &[protocol]);
+            patch(&mut bytes, 44, &length.to_be_bytes());
+        }
+        let frame = cut_frame(101, &bytes, bytes.len() + more);
+        let pairs = [
+            (ip::v4(&frame, &bytes), ip::v4_rare(&frame, &bytes)),
+            (ip::v6(&frame, &bytes), ip::v6_rare(&frame, &bytes)),
+        ];
+        for (inline, cold) in pairs {
+            match (inline, cold) {
+                (Ok(a), Ok(b)) => {
+                    hold(&frame, &a);
+                    prop_assert_eq!(format!("{a:?}"), format!("{b:?}"));
+                }
+                (a, b) => prop_assert_eq!(a.err(), b.err()),
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! The loop: the one place where the stages meet.
+//!
+//! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
+//! peel, glance) holds no state and could run elsewhere.
+
+use crate::capture::{self, Frame, Source, Time};
+use crate::check::Finding;
+use crate::classify::{self, Choice, Memory, Verdict};
+use crate::conversation::{Conversation, NONE, Slot};
+use crate::decode::Listener;
+use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
+use crate::net::{self, Datagram};
+use crate::protocols::{Context, Direction, Glance, Id, Level, Memories, Role};
+use crate::report::{Packet, Report, Totals};
+use crate::rule::{Rule, Severity};
+use crate::waiting::{Broken, Claim, Item, Room};
+use std::io;
+
+/// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
+const EDGE: i64 = 5_000_000_000;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which recognisers speak, and what is pinned.
+    pub choice: Choice,
+    /// Overrides every protocol's answer window, in nanoseconds.
+    pub timeout: Option<i64>,
+    /// Datagrams below this are taken for unclaimed.
+    pub min_confidence: Level,
+    /// Report datagrams that no protocol claims, too.
+    pub all: bool,
+    /// Stop after this many frames.
+    pub count: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let choice = Choice::default();
+        Options { choice, timeout: None, min_confidence: Level::Medium, all: false, count: None }
+    }
+}
+
+/// Why reading stopped before the end of the input.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The capture is damaged, cut short, or cannot be read.
+    Capture(capture::Error),
+    /// The report could not be written.
+    Report(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(e: io::Error) -> Self {
+        Stopped::Report(e)
+    }
+}
+
+/// Captures in, reports out.
+pub struct Pipeline<R: Report> {
+    options: Options,
+    memory: Memory,
+    table: Table,
+    memories: Memories,
+    room: Room,
+    totals: Totals,
+    report: R,
+    sink: R::Sink,
+    findings: Vec<Finding>,
+    payload: Vec<u8>,
+    frame: u64,
+    first: Time,
+}
+
+impl<R: Report> Pipeline<R> {
+    /// A pipeline that reports to `report`.
+    pub fn new(options: Options, report: R) -> Self {
+        Pipeline {
+            memory: Memory::new(options.choice.clone()),
+            table: Table::new(Windows::new(options.timeout)),
+            memories: Memories::default(),
+            room: Room::default(),
+            totals: Totals::default(),
+            report,
+            sink: R::Sink::default(),
+            findings: Vec::with_capacity(64),
+            payload: vec![],
+            frame: 0,
+            first: Time::UNKNOWN,
+            options,
+        }
+    }
+
+    /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
+    ///
+    /// # Errors
+    /// When the capture cannot be read on, or the report cannot be written.
+    pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
+        self.totals.files += 1;
+        self.first = Time::UNKNOWN;
+        self.report.file(file, source.facts())?;
+        let read = self.frames(source);
+        self.totals.see(source.facts());
+        self.close_file()?;
+        read
+    }
+
+    fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
+        while self.options.count.is_none_or(|most| self.totals.packets < most) {
+            match source.next().map_err(Stopped::Capture)? {
+                Some(frame) => self.frame(&frame)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one frame in.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
+        self.frame = frame.number;
+        self.totals.frame(frame);
+        if self.first == Time::UNKNOWN {
+            self.first = frame.time;
+        }
+        self.table.advance(frame.time);
+        match net::peel(frame) {
+            Ok(d) => self.datagram(&d)?,
+            Err(reason) => self.totals.turned.add(reason),
+        }
+        if self.table.has_closed() || !self.room.is_empty() {
+            self.settle_room()?;
+        }
+        Ok(())
+    }
+
+    /// The end of the input: closes what is open and tells the report the totals.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn finish(mut self, complete: bool) -> io::Result<(R, Totals)> {
+        self.close_file()?;
+        self.totals.complete = complete;
+        self.totals.evicted = self.table.evicted();
+        self.totals.waiting_overflow = self.room.early();
+        self.totals.servers_refused = self.memory.servers.refused();
+        self.report.finish(&self.totals)?;
+        Ok((self.report, self.totals))
+    }
+
+    /// Exchanges do not outlive their file, and nobody waits for the next one.
+    fn close_file(&mut self) -> io::Result<()> {
+        self.table.finish();
+        self.drain(|_| true)?;
+        self.deliver_closed()
+    }
+
+    #[inline]
+    fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.totals.udp += 1;
+        let verdict = match classify::glance(d, self.memory.protocols()) {
+            Some((id, g)) => Some(self.settle(d, id, g)),
+            None if self.memory.may_know(d) => self.settle_unrecognised(d),
+            None => None,
+        };
+        match verdict {
+            Some(v) => self.claimed(d, &v),
+            None => self.unclaimed(d),
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
+        if g.level <= Level::Low
+            && let Some(v) = self.contested(d, id)
+        {
+            return v;
+        }
+        let known = self.known(d, id);
+        let open = known.is_some_and(|(slot, _)| self.table.has_open(slot));
+        self.memory.settle(d, id, g, known.as_ref().map(|(slot, c)| (*slot, c)), open)
+    }
+
+    #[inline]
+    fn known(&self, d: &Datagram<'_>, id: Id) -> Option<(Slot, Conversation)> {
+        let slot = self.table.conversations.find(d.src, d.dst, id)?;
+        self.table.conversations.get(slot).map(|c| (slot, *c))
+    }
+
+    /// Weak evidence for one protocol in what is a conversation of another.
+    fn contested(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+        if !self.memory.may_know(d) || self.known(d, id).is_some() {
+            return None;
+        }
+        let other = |other: &Id| *other != id && self.known(d, *other).is_some();
+        let owner = Id::ALL.iter().copied().find(other);
+        match owner.and_then(|o| Some((o, o.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?)))
+        {
+            Some((owner, g)) => {
+                let known = self.known(d, owner);
+                Some(self.memory.settle(d, owner, g, known.as_ref().map(|(slot, c)| (*slot, c)), true))
+            }
+            None => {
+                let pinned = self.memory.pinned(d).is_some_and(|(pin, _)| pin != id);
+                if owner.is_some() || pinned { self.settle_unrecognised(d) } else { None }
+            }
+        }
+    }
+
+    #[cold]
+    fn settle_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        self.memory.settle_unrecognised(d, |id| {
+            let (slot, c) = self.known(d, id)?;
+            Some((slot, c, self.table.has_open(slot)))
+        })
+    }
+
+    fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+        let before = v.slot.and_then(|slot| self.table.conversations.get(slot)).copied();
+        let (slot, pairing) = self.table.show(d, v);
+        let Some(c) = self.table.conversations.get(slot).copied() else { return Ok(()) };
+        self.learn(slot, &c);
+        let unsettled = c.level <= Level::Low;
+        let mut claim = Claim {
+            verdict: *v,
+            slot,
+            pairing,
+            broken: Broken::default(),
+            edge: before.is_none_or(|c| c.latest == 0) && self.near_start(d),
+            candidate: unsettled,
+        };
+        claim.verdict.server_index = self.server_of(slot);
+        if let Pairing::Asked { exchange, answered_by: Some(frame) } = pairing {
+            self.answered_early(slot, frame, exchange, d, v);
+        }
+        self.observe(d, &mut claim, before.and_then(|c| c.issued));
+        let waits = claim.waits(d, !unsettled, d.frame, self.table.clock());
+        if waits || R::ORDERED && !self.room.is_empty() {
+            return self.wait(d, Some(claim));
+        }
+        self.deliver(d, &claim)
+    }
+
+    fn near_start(&self, d: &Datagram<'_>) -> bool {
+        d.time.since(self.first).is_none_or(|t| t < EDGE)
+    }
+
+    fn server_of(&self, slot: Slot) -> u32 {
+        self.table.conversations.get(slot).map_or(NONE, |c| c.server)
+    }
+
+    /// Remembers the server of a conversation that has shown what it is.
+    #[inline]
+    fn learn(&mut self, slot: Slot, c: &Conversation) {
+        if c.server != NONE {
+            return;
+        }
+        self.memory.servers.watch(c.server().port());
+        if c.level >= Level::Medium
+            && c.decided
+            && let Some(index) = self.memory.servers.add(c.server(), c.id)
+            && let Some(c) = self.table.conversations.get_mut(slot)
+        {
+            c.server = index;
+        }
+    }
+
+    /// An answer that waits has found its request, which stands behind it.
+    #[cold]
+    fn answered_early(&mut self, slot: Slot, frame: u64, exchange: u64, d: &Datagram<'_>, v: &Verdict) {
+        let (asked, time) = (v.glance.memo, d.time);
+        if let Some((claim, sent)) = self.room.orphan(slot, frame) {
+            let (late, second, foreign_key) = (false, false, false);
+            claim.pairing = Pairing::Answered(crate::exchange::Answer {
+                exchange,
+                request_frame: d.frame,
+                asked,
+                response_time: sent.since(time),
+                late,
+                second,
+                foreign_key,
+            });
+            claim.broken = Broken::default();
+        }
+    }
+
+    fn observe(&mut self, d: &Datagram<'_>, claim: &mut Claim, issued: Option<u64>) {
+        let v = &claim.verdict;
+        let Some(c) = self.table.conversations.get(claim.slot) else { return };
+        let (client, server) = (c.client(), c.server());
+        let direction = if client == d.src { Direction::C2s } else { Direction::S2c };
+        let (glance, pairing) = (&v.glance, &claim.pairing);
+        let seen = Seen { client, server, direction, time: d.time, glance, pairing, issued };
+        let broken = &mut claim.broken;
+        v.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if R::ORDERED && self.options.all && !self.room.is_empty() {
+            return self.wait(d, None);
+        }
+        self.deliver_unclaimed(d)
+    }
+
+    fn deliver_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.totals.unclaimed += 1;
+        if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
+    }
+
+    fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
+        while self.room.is_full() {
+            self.room.count_early();
+            self.let_one_out()?;
+        }
+        self.room.wait(d, claim);
+        Ok(())
+    }
+
+    /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
+    #[inline(never)]
+    fn settle_room(&mut self) -> io::Result<()> {
+        if R::ORDERED && !self.room.is_empty() {
+            let closed: Vec<Exchange> = self.table.closed().collect();
+            for e in closed {
+                self.room.wait_exchange(e);
+            }
+        }
+        let (frame, clock) = (self.frame, self.table.clock());
+        self.drain(|(pipeline, d, claim)| {
+            let confirmed = pipeline.confirmed(claim);
+            !claim.waits(d, confirmed, frame, clock)
+        })?;
+        self.deliver_closed()
+    }
+
+    fn confirmed(&self, claim: &Claim) -> bool {
+        self.table.conversations.get(claim.slot).is_some_and(|c| c.level >= Level::Medium)
+    }
+
+    fn drain(&mut self, may_leave: impl Fn((&Self, &Datagram<'_>, &Claim)) -> bool) -> io::Result<()> {
+        loop {
+            match self.room.front() {
+                None => return Ok(()),
+                Some(Item::Datagram(d, _, Some(claim))) if !may_leave((self, d, claim)) => return Ok(()),
+                Some(_) => self.let_one_out()?,
+            }
+        }
+    }
+
+    fn let_one_out(&mut self) -> io::Result<()> {
+        let mut payload = std::mem::take(&mut self.payload);
+        let item = self.room.pop(&mut payload);
+        let out = match item {
+            None => Ok(()),
+            Some(Item::Exchange(e)) => self.deliver_exchange(&e),
+            Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
+            Some(Item::Datagram(d, _, Some(mut claim))) => {
+                let d = Datagram { payload: &payload, ..d };
+                self.settle_late(&d, &mut claim);
+                self.deliver(&d, &claim)
+            }
+        };
+        self.payload = payload;
+        out
+    }
+
+    /// The last word on a datagram that waited.
+    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+        let role = claim.verdict.glance.role;
+        if !matches!(role, Role::MaybeRequest | Role::MaybeResponse) {
+            return;
+        }
+        let conversation = self.table.conversations.get(claim.slot).copied();
+        let v = &mut claim.verdict;
+        match conversation {
+            Some(c) if c.decided => {
+                let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+                let known =
+                    crate::protocols::Known { direction, level: c.level, conversation: true, open: true };
+                let same = direction == v.direction;
+                v.direction = direction;
+                v.server_index = c.server;
+                if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
+                    v.glance = read;
+                }
+                if same {
+                    return;
+                }
+            }
+            _ if role == Role::MaybeRequest => return,
+            _ => v.direction = Direction::S2c,
+        }
+        // It answered, after all, and nothing was asked.
+        v.glance.role = Role::Response;
+        claim.pairing = Pairing::Unasked { open: false };
+        claim.broken = Broken::default();
+        self.observe(d, claim, None);
+    }
+
+    /// Reports a datagram of one of the protocols.
+    fn deliver(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
+        let v = &claim.verdict;
+        let conversation = self.table.conversations.get(claim.slot).map_or(Level::Hint, |c| c.level);
+        let level = match v.glance.role {
+            Role::Stray => v.glance.level.max(conversation.min(Level::Medium)),
+            _ => v.glance.level.max(conversation),
+        };
+        if level == Level::Hint || level < self.options.min_confidence {
+            return self.deliver_unclaimed(d);
+        }
+        self.totals.recognised += 1;
+        let (message, direction) = (v.glance.message, v.direction);
+        let asked = claim.pairing.asked();
+        self.sink.begin();
+        let cx = Context { message, direction, asked, missing: d.cut as usize };
+        let decoded = v.id.dissect(d.payload, cx, &mut self.sink);
+        self.sink.end();
+        judge(&mut self.findings, &mut self.memory, d, claim, &self.sink);
+        self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
+        self.report.packet(&Packet {
+            datagram: d,
+            id: v.id,
+            message,
+            direction,
+            level,
+            server_index: v.server_index,
+            pairing: &claim.pairing,
+            decoded: &decoded,
+            sink: &self.sink,
+            findings: &self.findings,
+            more_findings: self.sink.notes().more(),
+        })
+    }
+
+    #[inline]
+    fn deliver_closed(&mut self) -> io::Result<()> {
+        while self.table.has_closed() {
+            let closed = self.table.take_closed();
+            for e in &closed {
+                self.deliver_exchange(e)?;
+            }
+            self.table.give_back(closed);
+        }
+        Ok(())
+    }
+
+    fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
+        if e.level == Level::Hint || e.level < self.options.min_confidence {
+            return Ok(());
+        }
+        self.totals.exchange(e);
+        let silence = e.protocol.info().unanswered;
+        let finding = (e.outcome == Outcome::Unanswered).then(|| Finding::of_exchange(silence));
+        finding.iter().for_each(|f| self.totals.findings.add(f.severity));
+        self.report.exchange(e, finding.as_slice())
+    }
+}
+
+/// Turns what the decoder and the pairing found into findings, in byte order as far as it goes.
+fn judge<S: Listener>(
+    out: &mut Vec<Finding>,
+    memory: &mut Memory,
+    d: &Datagram<'_>,
+    claim: &Claim,
+    sink: &S,
+) {
+    out.clear();
+    out.extend(sink.notes().heard().iter().map(Finding::of_violation));
+    out.extend(claim.broken.iter().map(|rule: &'static Rule| {
+        let mut finding = Finding::of_datagram(rule, d.payload.len());
+        if claim.edge && matches!(claim.pairing, Pairing::Unasked { open: false }) {
+            finding.severity = Severity::Note; // the request may stand before the capture
+        }
+        finding
+    }));
+    if !out.is_empty() {
+        out.retain(|f| !f.rule.per_server || memory.servers.first_time(claim.verdict.server_index, f.rule));
+    }
+}

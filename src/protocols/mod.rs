@@ -1,0 +1,305 @@
+//! The registry. Adding a protocol is one new file (or folder) here and one line at the bottom.
+
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, dissect};
+use crate::exchange::Seen;
+use crate::rule::{Example, Rule};
+
+/// How sure a recognition is; also the three values of `--min-confidence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Not enough to claim the datagram; worth remembering until its conversation has spoken.
+    Hint,
+    /// The bytes could be it, and could be something else.
+    Low,
+    /// Several independent fields agree.
+    Medium,
+    /// Chance is out of the question.
+    High,
+}
+
+impl Level {
+    /// `low`, `medium` or `high`, as in records and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Hint | Level::Low => "low",
+            Level::Medium => "medium",
+            Level::High => "high",
+        }
+    }
+}
+
+/// Which way a datagram travels, decided by the messages, never by port numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Client to server.
+    C2s,
+    /// Server to client.
+    S2c,
+}
+
+impl Direction {
+    /// `c2s` or `s2c`, as in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::C2s => "c2s",
+            Direction::S2c => "s2c",
+        }
+    }
+}
+
+/// What a message does in an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Asks; a request's first part where messages span datagrams.
+    Request,
+    /// Answers.
+    Response,
+    /// A request whose last part is still to come: the parts are one exchange.
+    RequestPart,
+    /// A part of an answer, more follow.
+    ResponsePart,
+    /// A request by its looks, but it could be an answer: the conversation must tell.
+    MaybeRequest,
+    /// An answer by its looks, but it could be a request: the conversation must tell.
+    MaybeResponse,
+    /// Neither asks nor answers: damaged beyond that, or travelling the wrong way.
+    Stray,
+}
+
+/// What recognising learns from a glance at a payload, without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// Index into [`Info::messages`].
+    pub message: u8,
+    /// What it does.
+    pub role: Role,
+    /// Index into [`Info::steps`].
+    pub step: u8,
+    /// What ties the answer to its request besides the addresses; `None` where only order does.
+    pub key: Option<u64>,
+    /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
+    /// In an answer of a step that [issues](Step::issues) a value: that value.
+    pub memo: u64,
+    /// What the bytes alone are worth.
+    pub level: Level,
+    /// What the bytes are worth once they pair with a request.
+    pub paired: Level,
+}
+
+/// What is known of a conversation when a datagram is read again with that knowledge.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Which way the datagram travels.
+    pub direction: Direction,
+    /// How sure the conversation, or the server it belongs to, is.
+    pub level: Level,
+    /// The two ends have spoken before; otherwise only the server is known.
+    pub conversation: bool,
+    /// A request of the conversation is open.
+    pub open: bool,
+}
+
+/// What pairing knows when a datagram is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Index into [`Info::messages`].
+    pub message: u8,
+    /// Which way the datagram travels.
+    pub direction: Direction,
+    /// The paired request's memo; `None` when the request was not seen.
+    pub asked: Option<u64>,
+    /// Payload bytes that the capture left out.
+    pub missing: usize,
+}
+
+/// What a message says about its server, for the table of servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Facts<'a> {
+    /// Name of the server.
+    pub server_name: Option<Str<'a>>,
+    /// Name of the game, its type or mode.
+    pub game: Option<Str<'a>>,
+    /// Version, build or changelist.
+    pub version: Option<Version<'a>>,
+    /// Players now and at most.
+    pub players: Option<(u32, u32)>,
+    /// State of the server, by name.
+    pub state: Option<&'static str>,
+}
+
+/// A version, as text or as a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Version<'a> {
+    /// Text.
+    Text(Str<'a>),
+    /// A changelist or build number.
+    Number(u64),
+}
+
+/// One step of a protocol: a question and its answer.
+#[derive(Debug)]
+pub struct Step {
+    /// Name in records: `challenge`, `query`, `status`, `request`.
+    pub name: &'static str,
+    /// Hex digits of the key; 0 where order pairs.
+    pub key_digits: usize,
+    /// Its answers carry a value made for this client, which later requests must repeat. Such an
+    /// answer is never the same twice, so an identical one is a copy.
+    pub issues: bool,
+    /// A request with the key of an open one is a retransmission.
+    pub retransmits: bool,
+    /// Any second answer to a key is a copy, even a different one.
+    pub once: bool,
+}
+
+/// Everything static about a protocol.
+#[derive(Debug)]
+pub struct Info {
+    /// Name in records and on the command line.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Default server ports: they never decide, but break ties.
+    pub ports: &'static [u16],
+    /// Address of the specification.
+    pub spec: &'static str,
+    /// First bytes that a glance may recognise.
+    pub first: &'static [u8],
+    /// Names of the messages; the last one is `unknown`.
+    pub messages: &'static [&'static str],
+    /// Its steps.
+    pub steps: &'static [Step],
+    /// Answer window in milliseconds of capture time.
+    pub window_ms: u32,
+    /// The rule a request breaks, or rather its exchange, when no answer comes.
+    pub unanswered: &'static Rule,
+    /// What the ends of the datagram break until the decoder says otherwise.
+    pub ends: &'static Ends,
+    /// The declared fields, file by file.
+    pub fields: &'static [&'static [&'static Field]],
+    /// The declared rules, file by file.
+    pub rules: &'static [&'static [&'static Rule]],
+    /// Conversations that follow the specification. Tested: no rule above note is broken in them.
+    pub samples: &'static [Example],
+}
+
+impl Info {
+    /// Index of the message called `unknown`.
+    pub const fn unknown(&self) -> u8 {
+        self.messages.len().saturating_sub(1) as u8
+    }
+}
+
+/// One game-query protocol; implemented by a unit struct in a file or folder of its own.
+pub trait Protocol {
+    /// A decoded message, borrowed from the payload.
+    type Message<'a>;
+    /// What its cross-packet rules remember: bounded.
+    type Memory: Default;
+    /// Everything static.
+    const INFO: Info;
+
+    /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
+    /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
+    fn glance(payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance>;
+
+    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
+    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
+
+    /// Decodes a datagram for whoever listens.
+    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Self::Message<'a>, Fault>;
+
+    /// The inverse of `decode` for messages that break no rule.
+    fn encode(message: &Self::Message<'_>, out: &mut Vec<u8>);
+
+    /// What a message says about its server.
+    fn facts<'m>(message: &'m Self::Message<'_>) -> Facts<'m>;
+
+    /// Checks what one datagram alone cannot show. Runs in frame order.
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule));
+}
+
+macro_rules! registry {
+    ($($file:ident::$Proto:ident),* $(,)?) => {
+        $(pub mod $file;)*
+
+        /// A registered protocol.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        pub enum Id { $(#[doc = concat!("See [`", stringify!($file), "`].")] $Proto),* }
+
+        /// A decoded message of any registered protocol.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Message<'a> {
+            $(#[doc = concat!("See [`", stringify!($file), "`].")]
+              $Proto(<$file::$Proto as Protocol>::Message<'a>)),*
+        }
+
+        impl Message<'_> {
+            /// Writes the message as a payload: the inverse of decoding for what breaks no rule.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                match self { $(Message::$Proto(m) => $file::$Proto::encode(m, out)),* }
+            }
+            /// What the message says about its server.
+            #[inline]
+            pub fn facts(&self) -> Facts<'_> {
+                match self { $(Message::$Proto(m) => $file::$Proto::facts(m)),* }
+            }
+        }
+
+        /// The memories of all protocols' cross-packet rules.
+        #[derive(Default)]
+        pub(crate) struct Memories { $($file: <$file::$Proto as Protocol>::Memory),* }
+
+        impl Id {
+            /// Every registered protocol, in registry order.
+            pub const ALL: &'static [Id] = &[$(Id::$Proto),*];
+
+            /// Everything static about it.
+            #[inline]
+            pub const fn info(self) -> &'static Info {
+                match self { $(Id::$Proto => const { &<$file::$Proto as Protocol>::INFO }),* }
+            }
+            /// See [`Protocol::glance`].
+            #[inline]
+            pub fn glance(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance> {
+                match self { $(Id::$Proto => $file::$Proto::glance(payload, wire_len, ports)),* }
+            }
+            /// See [`Protocol::read`].
+            pub fn read(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+                match self { $(Id::$Proto => $file::$Proto::read(payload, wire_len, known)),* }
+            }
+            /// Decodes a payload for whoever listens.
+            #[inline]
+            pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: Context, sink: &mut S)
+                -> Result<Message<'a>, Fault> {
+                let ends = self.info().ends;
+                match self {
+                    $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| $file::$Proto::decode(c, cx))
+                        .map(Message::$Proto)),*
+                }
+            }
+            /// See [`Protocol::observe`].
+            #[inline]
+            pub(crate) fn observe(self, memories: &mut Memories, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+                match self { $(Id::$Proto => $file::$Proto::observe(&mut memories.$file, seen, broken)),* }
+            }
+        }
+    };
+}
+
+registry! {
+    sqp::Sqp,
+    satisfactory::Satisfactory,
+}
+
+impl Id {
+    /// The protocol of that name.
+    pub fn by_name(name: &str) -> Option<Id> {
+        Id::ALL.iter().copied().find(|id| id.info().name == name)
+    }
+}

@@ -1,0 +1,232 @@
+//! Satisfactory's Lightweight Query. Little-endian throughout.
+//!
+//! ```text
+//! envelope    d5 f6 │ message_type u8 │ protocol_version u8 │ payload │ 01
+//! Poll (0)    cookie u64
+//! State (1)   see `state`
+//! ```
+//!
+//! Oddities: the terminator is Unreal's end-of-packet bit, seen as a byte; the port is also the
+//! game's, whose packets begin with `5a 74` and are none of ours; the published tables print two
+//! offsets wrong (see `SFQ-RSP-008`). Before 1.0 there was no envelope, see `legacy`.
+
+mod envelope;
+mod exchange;
+mod legacy;
+mod samples;
+mod state;
+
+pub use legacy::LegacyState;
+pub use state::State;
+
+use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, Step, Version};
+use crate::decode::{Cursor, Fault, FieldSink};
+use crate::exchange::Seen;
+use crate::rule::Rule;
+
+const POLL: u8 = 0;
+const STATE_RESPONSE: u8 = 1;
+const LEGACY_POLL: u8 = 2;
+const LEGACY_STATE_RESPONSE: u8 = 3;
+const UNKNOWN: u8 = 4;
+
+const MAGIC: u16 = 0xf6d5;
+const WIRE_MAGIC: [u8; 2] = [0xd5, 0xf6];
+const GAME_MAGIC: [u8; 2] = [0x5a, 0x74];
+const GAME_PORT: u16 = 7777;
+const LEGACY_PORT: u16 = 15777;
+const POLL_LEN: usize = 13;
+
+/// A decoded message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message<'a> {
+    /// Asks for the state.
+    Poll {
+        /// 1.
+        version: u8,
+        /// Opaque.
+        cookie: u64,
+    },
+    /// Tells it.
+    State(State<'a>),
+    /// The poll of version 0.
+    LegacyPoll {
+        /// Opaque.
+        cookie: u64,
+    },
+    /// The answer of version 0.
+    LegacyState(LegacyState),
+}
+
+/// Satisfactory's Lightweight Query.
+#[derive(Debug)]
+pub struct Satisfactory;
+
+impl Protocol for Satisfactory {
+    type Message<'a> = Message<'a>;
+    type Memory = ();
+
+    const INFO: Info = Info {
+        name: "satisfactory",
+        title: "Satisfactory Lightweight Query",
+        ports: &[GAME_PORT, LEGACY_PORT],
+        spec: samples::SPEC,
+        first: &[0xd5, 0xf6, 0x00, 0x01],
+        messages: &["poll", "state_response", "legacy_poll", "legacy_state_response", "unknown"],
+        steps: &[Step { name: "status", key_digits: 16, issues: false, retransmits: true, once: true }],
+        window_ms: 2000,
+        unanswered: &exchange::TXN_003,
+        ends: &envelope::ENVELOPE,
+        fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
+        rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],
+        samples: samples::SAMPLES,
+    };
+
+    #[inline]
+    fn glance(p: &[u8], wire_len: usize, [source, destination]: [u16; 2]) -> Option<Glance> {
+        let (&magic, rest) = p.split_first_chunk::<2>()?;
+        match magic {
+            WIRE_MAGIC => Some(with_magic(p, rest, wire_len)),
+            // The bytes swapped: nothing else says it is ours but the length or the port.
+            [0xf6, 0xd5] => {
+                let ours = wire_len == POLL_LEN || wire_len >= 29 && source == GAME_PORT;
+                ours.then(|| stray(Level::Low))
+            }
+            [0, 0] if wire_len == 10 => legacy(Role::Request, p, destination),
+            [1, 0] if wire_len == 17 => legacy(Role::Response, p, source),
+            _ => None,
+        }
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let by_server = known.direction == Direction::S2c;
+        let level = known.level.min(Level::Medium);
+        let answer = by_server && known.open;
+        if let [1, 0, ..] = p
+            && answer
+            && (10..=32).contains(&wire_len)
+        {
+            return legacy(Role::Response, p, LEGACY_PORT);
+        }
+        if known.level <= Level::Low {
+            return None;
+        }
+        match p {
+            [0xd5, 0xf6, rest @ ..] => {
+                let g = with_magic(p, rest, wire_len);
+                let agrees = (g.role == Role::Response) == by_server;
+                let role = if agrees { g.role } else { Role::Stray };
+                Some(Glance { role, level: g.level.max(level), ..g })
+            }
+            [] | [0xd5] => (known.conversation && wire_len < 2).then(|| stray(level)),
+            [0, 0, ..] if wire_len == 10 && !by_server => legacy(Role::Request, p, LEGACY_PORT),
+            [0xf6, 0xd5, ..] => Some(stray(level)),
+            // The game shares the port; its packets are none of ours.
+            [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
+            _ => (answer && known.conversation).then(|| stray(level)),
+        }
+    }
+
+    #[inline]
+    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+        match cx.message {
+            LEGACY_POLL | LEGACY_STATE_RESPONSE => legacy::decode(c, cx),
+            _ => envelope::decode(c, cx),
+        }
+    }
+
+    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
+        match message {
+            Message::Poll { version, cookie } => {
+                out.extend(WIRE_MAGIC);
+                out.extend([POLL, *version]);
+                out.extend(cookie.to_le_bytes());
+                out.push(1);
+            }
+            Message::State(s) => {
+                out.extend(WIRE_MAGIC);
+                out.extend([STATE_RESPONSE, s.version]);
+                state::encode(s, out);
+                out.push(1);
+            }
+            Message::LegacyPoll { cookie } => {
+                out.extend([0, 0]);
+                out.extend(cookie.to_le_bytes());
+            }
+            Message::LegacyState(s) => {
+                out.extend([1, 0]);
+                legacy::encode(s, out);
+            }
+        }
+    }
+
+    #[inline]
+    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+        match message {
+            Message::State(s) => Facts {
+                server_name: Some(s.server_name),
+                version: Some(Version::Number(s.server_net_cl as u64)),
+                state: s.state_name(),
+                ..Facts::default()
+            },
+            Message::LegacyState(s) => {
+                Facts { version: Some(Version::Number(s.server_net_cl as u64)), ..Facts::default() }
+            }
+            _ => Facts::default(),
+        }
+    }
+
+    #[inline]
+    fn observe(_: &mut (), seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+        exchange::observe(seen, broken);
+    }
+}
+
+fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
+    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High }
+}
+
+fn stray(level: Level) -> Glance {
+    Glance { paired: level, ..status(Role::Stray, UNKNOWN, None, level) }
+}
+
+/// A message that begins with the magic; `rest` follows it. The more of type, version, terminator and
+/// length agree, the surer: two bytes alone come by chance once in 65,536.
+#[inline]
+fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
+    let (kind, version) = (rest.first().copied(), rest.get(1).copied());
+    let length = match kind {
+        Some(POLL) => wire_len == POLL_LEN,
+        Some(STATE_RESPONSE) => state_len(p) == Some(wire_len),
+        _ => false,
+    };
+    let terminated = p.len() == wire_len && wire_len >= 5 && p.last() == Some(&1);
+    let signs = [kind.is_some_and(|k| k <= 1), version == Some(1), terminated, length];
+    let level = match signs.into_iter().filter(|s| *s).count() {
+        0 | 1 => Level::Low,
+        2 => Level::Medium,
+        _ => Level::High,
+    };
+    let key = rest.get(2..).and_then(|r| r.first_chunk::<8>()).map(|c| u64::from_le_bytes(*c));
+    match (kind, version) {
+        (Some(POLL), Some(_)) => status(Role::Request, POLL, key, level),
+        (Some(STATE_RESPONSE), Some(_)) => status(Role::Response, STATE_RESPONSE, key, level),
+        _ => stray(level),
+    }
+}
+
+/// Length that a state response announces: 29 bytes, three for each sub state, and the name.
+#[inline]
+fn state_len(p: &[u8]) -> Option<usize> {
+    let entries = (*p.get(25)? as usize).saturating_mul(3);
+    let name = p.get(entries.saturating_add(26)..)?.first_chunk::<2>()?;
+    Some(entries.saturating_add(29).saturating_add(u16::from_le_bytes(*name) as usize))
+}
+
+/// A message of version 0: a hint, low on one of the usual ports, and certain once a pair agrees.
+fn legacy(role: Role, p: &[u8], port: u16) -> Option<Glance> {
+    let key = p.get(2..)?.first_chunk::<8>().map(|c| u64::from_le_bytes(*c))?;
+    let level = if port == LEGACY_PORT || port == GAME_PORT { Level::Low } else { Level::Hint };
+    let message = if role == Role::Request { LEGACY_POLL } else { LEGACY_STATE_RESPONSE };
+    Some(status(role, message, Some(key), level))
+}

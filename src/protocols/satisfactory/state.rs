@@ -1,0 +1,315 @@
+//! The state response.
+//!
+//! ```text
+//! cookie u64 │ server_state u8 │ server_net_cl u32 │ server_flags u64
+//! │ num_sub_states u8 │ num × (id u8 │ version u16) │ server_name_length u16 │ server_name │ 01
+//! ```
+
+use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
+use super::samples::*;
+use crate::decode::wire::*;
+use crate::decode::{Cursor, Ends, Fault, FieldSink, Str, Value, fields};
+use crate::rule::{Example, Rule, Step::*, rules};
+
+/// The game client's receive buffer in bytes.
+const CLIENT_BUFFER: usize = 256;
+
+/// Names of the server states, by number.
+pub(super) static STATES: [&str; 4] = ["Offline", "Idle", "Loading", "Playing"];
+const PLAYING: u8 = 3;
+
+/// Names of the server flags, lowest bit first.
+static FLAGS: &[&str] = &["Modded", "Custom1", "Custom2", "Custom3", "Custom4"];
+const KNOWN_FLAGS: u64 = 0x1f;
+
+/// Names of the sub states, by number. Vanilla servers send the first four.
+static SUB_STATES: [&str; 8] = [
+    "ServerGameState",
+    "ServerOptions",
+    "AdvancedGameSettings",
+    "SaveCollection",
+    "Custom1",
+    "Custom2",
+    "Custom3",
+    "Custom4",
+];
+const VANILLA: u64 = 0x0f;
+/// Bytes of a sub state: number and version.
+const ENTRY: usize = 3;
+
+fields! {
+    /// State of the server: 0 offline, 1 idle, 2 loading, 3 playing.
+    SERVER_STATE = "server_state": Uint;
+    /// The same by name.
+    SERVER_STATE_NAME = "server_state_name": Named;
+    /// Changelist of the server; a client needs the same to join.
+    SERVER_NET_CL = "server_net_cl": Uint;
+    /// Bit 0 Modded, bits 1 to 4 Custom1 to Custom4.
+    SERVER_FLAGS = "server_flags": Uint64;
+    /// The same by name.
+    SERVER_FLAG_NAMES = "server_flag_names": Names;
+    /// How many sub states follow.
+    NUM_SUB_STATES = "num_sub_states": Uint;
+    /// Counters that tell a client which part of its knowledge is out of date.
+    SUB_STATE_LIST = "sub_states": List;
+    /// One counter.
+    SUB_STATE = "sub_states[]": Group;
+    /// Its number.
+    SUB_STATE_ID = "sub_states[].id": Uint;
+    /// The same by name.
+    SUB_STATE_NAME = "sub_states[].name": Named;
+    /// Its value, one higher after each change.
+    SUB_STATE_VERSION = "sub_states[].version": Uint;
+    /// Length of the name in bytes.
+    SERVER_NAME_LENGTH = "server_name_length": Uint;
+    /// Name of the server, as its owner set it.
+    SERVER_NAME = "server_name": Text;
+}
+
+rules! {
+    /// It is cut in the cookie, state, changelist, flags, number of sub states or length of the name.
+    RSP_001 = "SFQ-RSP-001" Error "response ends inside its fixed fields" {
+        cite: api("Server State"),
+        examples: [
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8901")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 01")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a01")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 00000001")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 01")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 0011000101000305000201000301")]),
+        ],
+    }
+    /// States go from 0 (Offline) to 3 (Playing).
+    RSP_002 = "SFQ-RSP-002" Error "server state is undefined" {
+        cite: api("Server State Enum"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 04 7a960500 0000000000000000 04 001100010100030500020100030046616201")])],
+    }
+    /// State 0 exists in the list, but servers never send it.
+    RSP_003 = "SFQ-RSP-003" Error "server says it is offline" {
+        cite: api("Server State Enum"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 00 7a960500 0000000000000000 04 001100010100030500020100030046616201")])],
+    }
+    /// NumSubStates announces more entries of three bytes than there are.
+    RSP_004 = "SFQ-RSP-004" Error "sub states run past the end" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 c8 001100010100030500020100030046616201")])],
+    }
+    /// ServerNameLength announces more bytes than there are before the terminator.
+    RSP_005 = "SFQ-RSP-005" Error "server name runs past the end" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100010100030500020100f40146616201")])],
+    }
+    /// Some clients decode it byte by byte and do not notice; others show nothing.
+    RSP_006 = "SFQ-RSP-006" Error "server name is not valid UTF-8" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 0011000101000305000201000100ff01")])],
+    }
+    /// The game client receives into a buffer of 256 bytes. With four sub states the name may have 215.
+    RSP_007 = "SFQ-RSP-007" Warning "response is longer than 256 bytes" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f60101efcdab8967452301037a960500000000000000000004001100010100030500020100d800 46*216 01")])],
+    }
+    /// The published tables print the name behind a one-byte length and sub states of ten bytes. Real ones
+    /// have a two-byte length and three bytes; so do the header of the game and every client.
+    RSP_008 = "SFQ-RSP-008" Error "layout follows an error of the document" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 00 0346616201")]),
+            Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 01 00000000000000001100030046616201")]),
+        ],
+    }
+    /// Bit 5 or above: values for which no meaning is published.
+    RSP_009 = "SFQ-RSP-009" Note "reserved server flags are set" {
+        cite: api("Server Flags Bits"),
+        per_server: true,
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 2000000000000000 04 001100010100030500020100030046616201")])],
+    }
+    /// One of the bits 0 to 4 is set. Vanilla clients do not connect to modded servers.
+    RSP_010 = "SFQ-RSP-010" Note "server is modded or uses custom flags" {
+        cite: api("Server Flags Bits"),
+        per_server: true,
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0100000000000000 04 001100010100030500020100030046616201")])],
+    }
+    /// It must equal the client's for a client to be able to join.
+    RSP_011 = "SFQ-RSP-011" Warning "changelist is 0" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 00000000 0000000000000000 04 001100010100030500020100030046616201")])],
+    }
+    /// It is set by the player who claimed the server.
+    RSP_012 = "SFQ-RSP-012" Note "server name is empty" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100010100030500020100000001")])],
+    }
+    /// Usually the terminator of a C string, counted in by mistake.
+    RSP_013 = "SFQ-RSP-013" Warning "server name contains a control character" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 00110001010003050002010004004661620001")])],
+    }
+    /// Its number is above 7. Unknown ones are not invalid; clients discard them.
+    SUB_001 = "SFQ-SUB-001" Note "sub state is unknown" {
+        cite: api("Server Sub States"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 05 001100010100030500020100090100030046616201")])],
+    }
+    /// Numbers 4 to 7 are for mods; vanilla servers do not send them.
+    SUB_002 = "SFQ-SUB-002" Note "custom sub state is used" {
+        cite: api("Server Sub States"),
+        per_server: true,
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 05 001100010100030500020100040100030046616201")])],
+    }
+    /// The game client keeps them in a map by number: the last one wins.
+    SUB_003 = "SFQ-SUB-003" Warning "sub state occurs twice" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 05 001100010100030500020100001200030046616201")])],
+    }
+    /// A vanilla server that runs a game sends all of 0 to 3.
+    SUB_004 = "SFQ-SUB-004" Note "sub state is missing while playing" {
+        cite: api("Server Sub States"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 01 001100030046616201")])],
+    }
+}
+
+static FIXED: Ends = ends(&RSP_001);
+static NAME: Ends = ends(&RSP_005);
+
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: &ENV_006, surplus: &SURPLUS }
+}
+
+/// A state response.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct State<'a> {
+    /// Protocol version: 1.
+    pub version: u8,
+    /// Copied from the poll.
+    pub cookie: u64,
+    /// 0 to 3.
+    pub server_state: u8,
+    /// Changelist.
+    pub server_net_cl: u32,
+    /// Bits.
+    pub server_flags: u64,
+    sub_states: &'a [u8],
+    /// UTF-8.
+    pub server_name: Str<'a>,
+}
+
+impl<'a> State<'a> {
+    /// Numbers and versions of the sub states, in the order sent.
+    pub fn sub_states(&self) -> impl Iterator<Item = (u8, u16)> + 'a {
+        self.sub_states
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .map(|&[id, low, high]| (id, u16::from_le_bytes([low, high])))
+    }
+
+    /// Name of the state.
+    pub fn state_name(&self) -> Option<&'static str> {
+        STATES.get(self.server_state as usize).copied()
+    }
+}
+
+#[inline(always)]
+pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -> Result<State<'a>, Fault> {
+    c.ends(&FIXED);
+    let wire_len = c.wire_len();
+    c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
+    let cookie = c.field(&COOKIE, le_u64)?;
+    let server_state = c.field(&SERVER_STATE, byte)?;
+    c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
+    c.check(&RSP_002, || server_state <= PLAYING);
+    c.check(&RSP_003, || server_state != 0);
+    let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
+    c.check(&RSP_011, || server_net_cl != 0);
+    let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
+    c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags));
+    c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
+    c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
+    let count = c.field(&NUM_SUB_STATES, byte)?;
+    if !c.is_cut() && follows_misprint(count as usize, c.rest()) {
+        return Err(c.stop_here(&RSP_008));
+    }
+    let sub_states = sub_states(c, count, server_state)?;
+    c.ends(&FIXED);
+    let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
+    c.ends(&NAME);
+    let server_name = c.field(&SERVER_NAME, text(length as usize))?;
+    c.check(&RSP_006, || server_name.is_utf8());
+    c.check(&RSP_012, || !server_name.0.is_empty());
+    c.check(&RSP_013, || !server_name.has_control());
+    terminator(c, &ENV_005, &ENV_006)?;
+    Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
+}
+
+fn named(value: u8, names: &'static [&'static str]) -> Value<'static> {
+    Value::Named(value as u32, names.get(value as usize).copied())
+}
+
+#[inline(always)]
+fn sub_states<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, count: u8, state: u8) -> Result<&'a [u8], Fault> {
+    let before = c.to_end().start;
+    let mut seen = [0u64; 4];
+    let all = c.list(
+        &SUB_STATE_LIST,
+        |_, done| done < count as u16,
+        |c| {
+            if c.rest().len() < ENTRY {
+                return Err(c.short(&RSP_004)); // half an entry is none
+            }
+            c.group(&SUB_STATE, |c| {
+                let id = c.field(&SUB_STATE_ID, byte)?;
+                c.derived(&SUB_STATE_NAME, named(id, &SUB_STATES));
+                c.check(&SUB_001, || (id as usize) < SUB_STATES.len());
+                c.check(&SUB_002, || !(4..8).contains(&id));
+                c.check(&SUB_003, || first_time(&mut seen, id));
+                c.field(&SUB_STATE_VERSION, le_u16).map(drop)
+            })
+        },
+    )?;
+    let at = crate::decode::Span { start: before, end: c.offset() };
+    c.about(Some(&SUB_STATE_LIST));
+    c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);
+    Ok(all)
+}
+
+/// Marks a number as seen; `false` if it was before.
+fn first_time(seen: &mut [u64; 4], id: u8) -> bool {
+    let Some(word) = seen.get_mut(id as usize / 64) else { return true };
+    let bit = 1u64 << (id % 64);
+    let new = *word & bit == 0;
+    *word |= bit;
+    new
+}
+
+/// Whether what follows the number of sub states fits one of the document's misprints exactly (a name
+/// behind a one-byte length, or sub states of ten bytes) and not the real layout.
+fn follows_misprint(count: usize, rest: &[u8]) -> bool {
+    // Length of the name at `at`, in `width` bytes, with name and terminator up to the end.
+    let fits = |at: usize, width: usize| {
+        let length = match rest.get(at..at.saturating_add(width)) {
+            Some(&[low]) => low as usize,
+            Some(&[low, high]) => u16::from_le_bytes([low, high]) as usize,
+            _ => return false,
+        };
+        let name = at.saturating_add(width);
+        let end = name.saturating_add(length);
+        let clean = rest.get(name..end).is_some_and(|name| !Str(name).has_control() && Str(name).is_utf8());
+        clean && rest.get(end..) == Some(&[1])
+    };
+    let real = count.saturating_mul(ENTRY);
+    !fits(real, 2) && (fits(real, 1) || count > 0 && fits(count.saturating_mul(10), 2))
+}
+
+pub(super) fn encode(s: &State<'_>, out: &mut Vec<u8>) {
+    out.extend(s.cookie.to_le_bytes());
+    out.push(s.server_state);
+    out.extend(s.server_net_cl.to_le_bytes());
+    out.extend(s.server_flags.to_le_bytes());
+    out.push(s.sub_states().count() as u8);
+    for (id, version) in s.sub_states() {
+        out.push(id);
+        out.extend(version.to_le_bytes());
+    }
+    out.extend((s.server_name.0.len() as u16).to_le_bytes());
+    out.extend(s.server_name.0);
+}

@@ -1,0 +1,392 @@
+//! The body of a QueryResponse: which chunks it holds, and ServerInfo.
+//!
+//! ```text
+//! body         chunk × answered bits, in ascending order of RequestedChunks' bits
+//! chunk        length u32 │ that many bytes
+//! ServerInfo   current_players u16 │ max_players u16 │ server_name │ game_type │ build_id │ map │ port u16
+//! string       length u8 │ UTF-8, no terminator
+//! ```
+//!
+//! A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
+//! for, the subsets of the request's bits are tried; where the request is unknown, all of them.
+
+use super::exchange::{TXN_011, TXN_012};
+use super::header::{PACKET_SURPLUS, opaque};
+use super::samples::*;
+use super::tables::{Metrics, PLAYERS, Rules, TAB_006, TEAM, Table};
+use crate::decode::wire::*;
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Fit, Str, fields};
+use crate::rule::{Example, Step::*, rules};
+
+/// Bits of RequestedChunks.
+pub const SERVER_INFO: u8 = 0x01;
+/// See [`SERVER_INFO`].
+pub const SERVER_RULES: u8 = 0x02;
+/// See [`SERVER_INFO`].
+pub const PLAYER_INFO: u8 = 0x04;
+/// See [`SERVER_INFO`].
+pub const TEAM_INFO: u8 = 0x08;
+/// See [`SERVER_INFO`].
+pub const METRICS: u8 = 0x10;
+/// All bits that name a chunk.
+pub const KNOWN: u8 = 0x1f;
+
+fields! {
+    /// Bytes of the ServerInfo chunk after this field.
+    SERVER_INFO_LENGTH = "server_info_length": Uint;
+    /// Basic information about the server.
+    INFO = "server_info": Group;
+    /// Players now on the server.
+    CURRENT_PLAYERS = "server_info.current_players": Uint;
+    /// The most players it takes.
+    MAX_PLAYERS = "server_info.max_players": Uint;
+    /// Name of the server.
+    SERVER_NAME = "server_info.server_name": Text;
+    /// Name or type of the game.
+    GAME_TYPE = "server_info.game_type": Text;
+    /// Version or build of the server.
+    BUILD_ID = "server_info.build_id": Text;
+    /// The map being played.
+    MAP = "server_info.map": Text;
+    /// The port by which players connect; not the query port.
+    PORT = "server_info.port": Uint;
+    /// Bytes of the chunk behind its last known field.
+    INFO_SURPLUS = "server_info.info_surplus": Bytes;
+}
+
+rules! {
+    /// The request asked for a chunk, and fewer than four bytes are left for its length.
+    CHK_001 = "SQP-CHK-001" Error "body ends where a chunk length must start" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0002 0000")])],
+    }
+    /// It announces more bytes than the packet length leaves. go-svrquery waits for them until its time is
+    /// up.
+    CHK_002 = "SQP-CHK-002" Error "chunk length exceeds the body" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 000000c8 0001000801410162016301641e61")])],
+    }
+    /// They stand inside the packet length. go-svrquery skips them as fields of the future; the C# toolkit
+    /// adds a zero byte for each optional chunk.
+    CHK_003 = "SQP-CHK-003" Warning "bytes follow the last requested chunk" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000e 0001000801410162016301641e6100")])],
+    }
+    /// Clients skip the rest as fields of a later version.
+    CHK_004 = "SQP-CHK-004" Note "chunk is longer than its known fields" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0014 00000010 0001000801410162016301641e610102")])],
+    }
+    /// The datagram has the bytes, but the chunk length is too small for the chunk's own fields.
+    CHK_005 = "SQP-CHK-005" Error "fields need more than the chunk length" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 00000008 0001000801410162016301641e61")])],
+    }
+    /// Chunks carry no tag: only the request says what they are, and it is not in this capture.
+    CHK_006 = "SQP-CHK-006" Note "chunk kinds are inferred" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[OK])],
+    }
+    /// Fewer chunks came than were asked for, and more than one choice of kinds decodes cleanly. The one
+    /// with ServerInfo, then with the lower bits, is shown.
+    CHK_007 = "SQP-CHK-007" Note "chunk kinds are ambiguous" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 0c"), S("01 80902348 0001 00 00 000b 00000007 000101016e0005")])],
+    }
+    /// The length byte announces more than is left, or there is no length byte.
+    STR_001 = "SQP-STR-001" Error "string runs past the end of its chunk" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 000c 00000008 0001000809616263")])],
+    }
+    /// Clients such as go-svrquery refuse the whole answer.
+    STR_002 = "SQP-STR-002" Error "string is not valid UTF-8" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 0001000802fffe0162016301641e61")])],
+    }
+    /// The document allows it, but go-svrquery adds 1 to the length in eight bits, gets 0 and misreads the
+    /// rest of the chunk. 254 bytes are safe.
+    STR_003 = "SQP-STR-003" Note "string is 255 bytes long" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01809023480001000001100000010c00010008ff 78*255 0162016301641e61")])],
+    }
+    /// Usually the terminator of a C string, counted in by mistake: strings have a length and no
+    /// terminator.
+    STR_004 = "SQP-STR-004" Warning "string contains a control character" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 000100080241000162016301641e61")])],
+    }
+    /// The chunk is shorter than CurrentPlayers and MaxPlayers.
+    INF_001 = "SQP-INF-001" Error "ServerInfo ends inside its player counts" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0007 00000003 000100")])],
+    }
+    /// The chunk ends before the two bytes of Port.
+    INF_002 = "SQP-INF-002" Error "ServerInfo ends inside its port" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0011 0000000d 0001000801410162016301641e")])],
+    }
+    /// CurrentPlayers is greater than MaxPlayers: the counters are swapped, stale, or count spectators.
+    INF_003 = "SQP-INF-003" Warning "more players than the maximum" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 0000000e 0009000801410162016301641e61")])],
+    }
+    /// Browsers show the server as full or hide it.
+    INF_004 = "SQP-INF-004" Note "maximum of players is 0" {
+        cite: unity("ServerInfo response format"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 0000000e 0000000001410162016301641e61")])],
+    }
+    /// The Unity SDK leaves it 0 unless the game sets it; clients cannot connect by it.
+    INF_005 = "SQP-INF-005" Note "game port is 0" {
+        cite: unity("ServerInfo response format"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301640000")])],
+    }
+    /// Browsers have nothing to show.
+    INF_006 = "SQP-INF-006" Note "server name is empty" {
+        cite: unity("ServerInfo response format"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0011 0000000d 00010008000162016301641e61")])],
+    }
+}
+
+pub(super) static BODY: Ends =
+    Ends { early: &CHK_001, early_inside: &CHK_001, late: &CHK_003, surplus: &PACKET_SURPLUS };
+static COUNTS: Ends =
+    Ends { early: &INF_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
+static TEXTS: Ends = Ends { early: &STR_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
+static LAST: Ends = Ends { early: &INF_002, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
+
+/// The chunks of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Body<'a> {
+    /// Bit 0.
+    pub server_info: Option<ServerInfo<'a>>,
+    /// Bit 1.
+    pub server_rules: Option<Rules<'a>>,
+    /// Bit 2.
+    pub player_info: Option<Table<'a>>,
+    /// Bit 3.
+    pub team_info: Option<Table<'a>>,
+    /// Bit 4.
+    pub metrics: Option<Metrics<'a>>,
+    /// Bytes that cannot be read as chunks.
+    pub opaque: Option<&'a [u8]>,
+}
+
+/// The ServerInfo chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerInfo<'a> {
+    /// Players now on the server.
+    pub current_players: u16,
+    /// The most it takes.
+    pub max_players: u16,
+    /// Name of the server.
+    pub server_name: Str<'a>,
+    /// Name or type of the game.
+    pub game_type: Str<'a>,
+    /// Version or build.
+    pub build_id: Str<'a>,
+    /// Map.
+    pub map: Str<'a>,
+    /// Game port.
+    pub port: u16,
+}
+
+/// Decodes the body of an answer to a request for the chunks in `asked`.
+#[inline(always)]
+pub(super) fn decode<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    asked: Option<u64>,
+) -> Result<Body<'a>, Fault> {
+    let asked = asked.map(|a| a as u8 & KNOWN);
+    match asked {
+        // Nothing to choose: one chunk, or none.
+        Some(mask) if mask.count_ones() <= 1 => {
+            let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
+            chosen(c, asked, mask)
+        }
+        _ => search(c, asked),
+    }
+}
+
+/// Chooses the kinds of the chunks. How many there are is certain, for their lengths are on the
+/// wire; so only choices of that size can fit, and a choice of all that was asked needs no trial.
+#[inline(never)]
+fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Result<Body<'a>, Fault> {
+    let mask = asked.unwrap_or(KNOWN);
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
+        return chosen(c, asked, mask);
+    }
+    let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
+    let (first, second) = (fits.next(), fits.next());
+    let whole = c.to_end();
+    if asked.is_none() {
+        c.check_at(&CHK_006, whole, || false);
+    }
+    match first {
+        Some(kinds) => {
+            c.check_at(&CHK_007, whole, || second.is_none());
+            chosen(c, asked, kinds)
+        }
+        // The request says what it should have been; without it, guessing would blame the innocent.
+        None if asked.is_some() => chosen(c, asked, mask),
+        None => opaque(c),
+    }
+}
+
+/// How many whole chunks the body holds; `None` if their lengths do not end where the body does.
+fn chunk_count(mut body: &[u8]) -> Option<u32> {
+    let mut count = 0u32;
+    while !body.is_empty() {
+        let (length, rest) = body.split_first_chunk()?;
+        body = rest.get(u32::from_be_bytes(*length) as usize..)?;
+        count = count.saturating_add(1);
+    }
+    Some(count)
+}
+
+/// The subsets of `mask` with `size` bits: those with ServerInfo first, then by lower bits.
+fn candidates(mask: u8, size: u32) -> impl Iterator<Item = u8> {
+    let with = |info: u8| (0..=KNOWN).filter(move |m| m & SERVER_INFO == info);
+    with(SERVER_INFO).chain(with(0)).filter(move |&m| m & !mask == 0 && m.count_ones() == size)
+}
+
+fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let mut fit = Fit::default();
+    c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
+}
+
+/// Decodes the chosen chunks and says what is missing.
+#[inline(always)]
+fn chosen<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    asked: Option<u8>,
+    mask: u8,
+) -> Result<Body<'a>, Fault> {
+    let whole = c.to_end();
+    let body = chunks(c, mask)?;
+    let missing = asked.unwrap_or(mask) & !mask;
+    if missing != 0 {
+        c.about(None);
+        c.check_at(&TXN_012, whole, || missing & SERVER_INFO == 0);
+        c.check_at(&TXN_011, whole, || missing & SERVER_INFO != 0);
+    }
+    Ok(body)
+}
+
+#[inline(always)]
+fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
+    let mut body = Body::default();
+    if mask & SERVER_INFO != 0 {
+        body.server_info = Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?);
+    }
+    if mask & !SERVER_INFO != 0 {
+        optional(c, mask, &mut body)?;
+    }
+    Ok(body)
+}
+
+#[inline(never)]
+fn optional<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8, body: &mut Body<'a>) -> Result<(), Fault> {
+    if mask & SERVER_RULES != 0 {
+        body.server_rules = Some(Rules::decode(c)?);
+    }
+    if mask & PLAYER_INFO != 0 {
+        let players = Table::decode(c, &PLAYERS)?;
+        let counted = body.server_info.map(|i| i.current_players);
+        c.check(&TAB_006, || counted.is_none_or(|n| n == players.count));
+        body.player_info = Some(players);
+    }
+    if mask & TEAM_INFO != 0 {
+        body.team_info = Some(Table::decode(c, &TEAM)?);
+    }
+    if mask & METRICS != 0 {
+        body.metrics = Some(Metrics::decode(c)?);
+    }
+    Ok(())
+}
+
+/// One chunk: its length, then `body` on exactly that many bytes.
+#[inline(always)]
+pub(super) fn chunk<'a, S: FieldSink, T>(
+    c: &mut Cursor<'a, '_, S>,
+    length: &'static Field,
+    ends: &'static Ends,
+    body: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let len = c.field(length, be_u32)?;
+    c.sized(len as usize, &CHK_002, ends, body)
+}
+
+impl<'a> ServerInfo<'a> {
+    #[inline(always)]
+    fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
+        c.group(&INFO, |c| {
+            let current_players = c.field(&CURRENT_PLAYERS, be_u16)?;
+            let max_players = c.field(&MAX_PLAYERS, be_u16)?;
+            c.check(&INF_003, || current_players <= max_players || max_players == 0);
+            c.check(&INF_004, || max_players != 0);
+            c.ends(&TEXTS);
+            let server_name = text(c, &SERVER_NAME)?;
+            c.check(&INF_006, || !server_name.0.is_empty());
+            let (game_type, build_id) = (text(c, &GAME_TYPE)?, text(c, &BUILD_ID)?);
+            let map = text(c, &MAP)?;
+            c.ends(&LAST);
+            let port = c.field(&PORT, be_u16)?;
+            c.check(&INF_005, || port != 0);
+            Ok(ServerInfo { current_players, max_players, server_name, game_type, build_id, map, port })
+        })
+    }
+}
+
+/// A string, and the rules about every string.
+#[inline(always)]
+pub(super) fn text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+) -> Result<Str<'a>, Fault> {
+    let text = c.field(field, string8)?;
+    text_rules(c, text);
+    Ok(text)
+}
+
+#[inline(always)]
+pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
+    c.check(&STR_002, || text.is_utf8());
+    c.check(&STR_003, || text.0.len() < 255);
+    c.check(&STR_004, || !text.has_control());
+}
+
+impl Body<'_> {
+    /// Writes the chunks in order, each behind its length.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut chunk = |bytes: Vec<u8>| {
+            out.extend((bytes.len() as u32).to_be_bytes());
+            out.extend(bytes);
+        };
+        if let Some(info) = self.server_info {
+            chunk(info.encode());
+        }
+        self.server_rules.iter().for_each(|rules| chunk(rules.encode()));
+        self.player_info.iter().for_each(|table| chunk(table.encode()));
+        self.team_info.iter().for_each(|table| chunk(table.encode()));
+        self.metrics.iter().for_each(|metrics| chunk(metrics.encode()));
+        out.extend(self.opaque.unwrap_or_default());
+    }
+}
+
+impl ServerInfo<'_> {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = vec![];
+        out.extend(self.current_players.to_be_bytes());
+        out.extend(self.max_players.to_be_bytes());
+        for text in [self.server_name, self.game_type, self.build_id, self.map] {
+            out.push(text.0.len() as u8);
+            out.extend(text.0);
+        }
+        out.extend(self.port.to_be_bytes());
+        out
+    }
+}

@@ -1,0 +1,133 @@
+//! What one datagram alone cannot show: tokens, order, copies, time.
+
+use super::samples::*;
+use crate::bounded::Bounded;
+use crate::exchange::{Answer, Pairing, Seen};
+use crate::net::Endpoint;
+use crate::rule::{Cite, Example, Rule, Step::*, rules};
+
+/// Tokens remembered over all servers; the oldest goes first.
+const MAX_TOKENS: usize = 65_536;
+
+rules! {
+    /// The query repeats another token than the last one this client got. Go, Unreal and C# servers do not
+    /// answer; USQP and FPSSample do not compare and answer.
+    TXN_001 = "SQP-TXN-001" Error "token differs from the one issued last" {
+        cite: unity("Challenge numbers"),
+        examples: [Example::of(&[H1, H2, C("01 11111111 0001 01")])],
+    }
+    /// No query of this client is outstanding: the request was lost before the capture, or somebody answers
+    /// what was never asked.
+    TXN_003 = "SQP-TXN-003" Error "query response without a query" {
+        cite: unity("Query packets"),
+        examples: [Example::of(&[OK])],
+    }
+    /// It is neither the token of the outstanding query nor, unless it is said otherwise, one the server
+    /// issued. USQP repeats the token it issued, not the one it received.
+    TXN_004 = "SQP-TXN-004" Error "response carries another token than the query" {
+        cite: unity("Headers"),
+        examples: [Example::of(&[H1, H2, C("01 11111111 0001 01"), OK])],
+    }
+    /// No challenge request of this client is outstanding.
+    TXN_005 = "SQP-TXN-005" Error "challenge response without a challenge request" {
+        cite: unity("Challenge packets"),
+        examples: [Example::of(&[H2])],
+    }
+    /// The number proves that the client is the one that received it; this one was issued to another
+    /// endpoint.
+    TXN_007 = "SQP-TXN-007" Error "token belongs to another client" {
+        cite: unity("Challenge numbers"),
+        examples: [Example::of(&[H1, H2, C2("01 80902348 0001 01")])],
+    }
+    /// The answer window of SQP is one second, the time-out of go-svrquery. Silence is the only negative
+    /// answer SQP has.
+    TXN_009 = "SQP-TXN-009" Warning "no answer in time" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
+        examples: [Example::of(&[H1])],
+    }
+    /// The older document says that the version is the one received. USQP always sends 0, the game server
+    /// hosting SDK always 1, the Unreal SDK repeats it.
+    TXN_010 = "SQP-TXN-010" Note "response version differs from the request's" {
+        cite: Cite { doc: "Multiplay Server Queries", section: "Query response", url: "" },
+        per_server: true,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0000 00 00 0012 0000000e 0001000801410162016301641e61")])],
+    }
+    /// A server need not answer more than ServerInfo, but clients that decode in the order of the request
+    /// misread the rest.
+    TXN_011 = "SQP-TXN-011" Note "optional chunk is missing" {
+        cite: unity("Chunk types"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 03"), OK])],
+    }
+    /// It was requested, and it is the one chunk that must be answered.
+    TXN_012 = "SQP-TXN-012" Error "ServerInfo is missing" {
+        cite: unity("Chunk types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0000")])],
+    }
+    /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
+    TXN_013 = "SQP-TXN-013" Note "answer arrived twice" {
+        cite: unity("Query packets"),
+        examples: [Example::of(&[H1, H2, QI, OK, OK])],
+    }
+    /// Spoofing, or a proxy that answers too.
+    TXN_014 = "SQP-TXN-014" Error "second, different answer to one query" {
+        cite: unity("Query packets"),
+        examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
+    }
+    /// Later than the answer window of one second, within the late window: the client has given up by then.
+    TXN_016 = "SQP-TXN-016" Note "answer came after the time-out" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
+        examples: [Example::of(&[H1, H2, QI, Wait(1210), OK])],
+    }
+    /// A retransmission. If only the response was lost it will never be answered, for servers forget a
+    /// token at its first use: the client has to ask for a new challenge.
+    TXN_018 = "SQP-TXN-018" Note "query is repeated while unanswered" {
+        cite: go_svrquery("lib/svrsample"),
+        examples: [Example::of(&[H1, H2, QI, QI])],
+    }
+}
+
+/// Which token a server issued to whom.
+pub struct Memory {
+    issued: Bounded<(Endpoint, u32), Endpoint>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { issued: Bounded::new(MAX_TOKENS) }
+    }
+}
+
+pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+    let query = seen.glance.step == super::QUERY;
+    match *seen.pairing {
+        Pairing::Asked { .. } if query => token_rules(memory, seen, broken),
+        Pairing::Again { .. } if query => broken(&TXN_018),
+        Pairing::Answered(Answer { late, second, foreign_key, .. }) => {
+            if !query {
+                memory.issued.insert((seen.server, seen.glance.memo as u32), seen.client);
+            }
+            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second), (&TXN_004, foreign_key)] {
+                if holds {
+                    broken(rule);
+                }
+            }
+        }
+        Pairing::Copy { .. } => broken(&TXN_013),
+        Pairing::Unasked { open: true } if query => broken(&TXN_004),
+        Pairing::Unasked { .. } => broken(if query { &TXN_003 } else { &TXN_005 }),
+        _ => {}
+    }
+}
+
+/// Whose is the token of a query?
+fn token_rules(memory: &Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+    let token = seen.glance.key.unwrap_or_default();
+    if seen.issued == Some(token) {
+        return;
+    }
+    match memory.issued.get(&(seen.server, token as u32)) {
+        Some(&owner) if owner != seen.client => broken(&TXN_007),
+        _ if seen.issued.is_some() => broken(&TXN_001),
+        _ => {}
+    }
+}

@@ -1,0 +1,243 @@
+//! Unity SQP, the Server Query Protocol of Multiplay and Clanforge. Big-endian throughout.
+//!
+//! ```text
+//! header             type u8 │ token u32
+//! ChallengeRequest   00 │ 00000000
+//! ChallengeResponse  00 │ token
+//! QueryRequest       01 │ token │ version u16 │ requested_chunks u8
+//! QueryResponse      01 │ token │ version u16 │ current_packet u8 │ last_packet u8 │ packet_length u16 │ chunks
+//! ```
+//!
+//! Oddities: no field names the direction, so five zero bytes are a request or an answer with token
+//! 0; an answer does not say which chunks it carries, so the request's bits travel to its decoder as
+//! [`Glance::memo`]; there is no fixed port.
+
+mod chunks;
+mod exchange;
+mod header;
+mod samples;
+mod tables;
+
+pub use chunks::{Body, METRICS, PLAYER_INFO, SERVER_INFO, SERVER_RULES, ServerInfo, TEAM_INFO};
+pub use header::QueryResponse;
+pub use tables::{Dynamic, Metrics, Rules, Table};
+
+use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, Step, Version};
+use crate::decode::{Cursor, Fault, FieldSink};
+use crate::exchange::Seen;
+use crate::rule::Rule;
+
+const CHALLENGE_REQUEST: u8 = 0;
+const CHALLENGE_RESPONSE: u8 = 1;
+const QUERY_REQUEST: u8 = 2;
+const QUERY_RESPONSE: u8 = 3;
+const UNKNOWN: u8 = 4;
+
+const CHALLENGE: u8 = 0;
+const QUERY: u8 = 1;
+
+/// Longest request that a datagram to a known server is taken for when its client is new: the
+/// receive buffer of go-svrquery's sample server, in bytes.
+const LONGEST_REQUEST: usize = 16;
+
+/// A decoded packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message<'a> {
+    /// Asks for a token.
+    ChallengeRequest {
+        /// 0.
+        token: u32,
+    },
+    /// Issues one.
+    ChallengeResponse {
+        /// Random.
+        token: u32,
+    },
+    /// Asks for chunks.
+    QueryRequest {
+        /// The issued token.
+        token: u32,
+        /// 0 to 2.
+        version: u16,
+        /// See [`SERVER_INFO`] and its neighbours.
+        requested_chunks: u8,
+    },
+    /// Brings them.
+    QueryResponse(QueryResponse<'a>),
+    /// A packet of a known conversation that is none of these.
+    Unknown {
+        /// Packet type.
+        kind: u8,
+        /// Token.
+        token: u32,
+        /// What follows.
+        body: &'a [u8],
+    },
+}
+
+/// Unity's Server Query Protocol.
+#[derive(Debug)]
+pub struct Sqp;
+
+impl Protocol for Sqp {
+    type Message<'a> = Message<'a>;
+    type Memory = exchange::Memory;
+
+    const INFO: Info = Info {
+        name: "sqp",
+        title: "Unity Server Query Protocol",
+        ports: &[],
+        spec: samples::SPEC,
+        first: &[0x00, 0x01],
+        messages: &["challenge_request", "challenge_response", "query_request", "query_response", "unknown"],
+        steps: &[
+            Step { name: "challenge", key_digits: 0, issues: true, retransmits: false, once: false },
+            Step { name: "query", key_digits: 8, issues: false, retransmits: true, once: false },
+        ],
+        window_ms: 1000,
+        unanswered: &exchange::TXN_009,
+        ends: &header::HEADER,
+        fields: &[header::FIELDS, chunks::FIELDS, tables::FIELDS],
+        rules: &[header::RULES, chunks::RULES, tables::RULES, exchange::RULES],
+        samples: samples::SAMPLES,
+    };
+
+    #[inline]
+    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        let (&kind, rest) = p.split_first()?;
+        if kind == 0 {
+            return challenge_glance(p, wire_len);
+        }
+        let (&token, rest) = rest.split_first_chunk::<4>()?;
+        let token = u32::from_be_bytes(token);
+        let (&version, rest) = rest.split_first_chunk::<2>()?;
+        let version = u16::from_be_bytes(version);
+        if kind != 1 || version > 2 {
+            return None;
+        }
+        match *rest {
+            [chunks @ 0x01..=0x1f] if wire_len == 8 => {
+                Some(query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High))
+            }
+            [0, 0, high, low, ..] => {
+                let length = u16::from_be_bytes([high, low]) as usize;
+                let fits = wire_len == length.saturating_add(11);
+                let level = if fits { Level::High } else { Level::Low };
+                Some(query(Role::Response, QUERY_RESPONSE, token, 0, level))
+            }
+            _ => None,
+        }
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let server = known.direction == Direction::S2c;
+        let kind = p.first().copied();
+        if known.level <= Level::Low {
+            // Five zero bytes wait for their answer: what begins like one and is cut is claimed.
+            let cut_answer = server && known.open && kind == Some(0) && wire_len < 5;
+            return cut_answer.then(|| stray(Level::Low));
+        }
+        if !known.conversation && !damaged(p, wire_len, server) {
+            return None;
+        }
+        let level = known.level.min(Level::Medium);
+        let Some(token) = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t))
+        else {
+            return Some(stray(level));
+        };
+        let memo = match p {
+            [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
+            _ => 0, // too short to ask for anything
+        };
+        Some(match (kind, server) {
+            (Some(0), false) => challenge(Role::Request, token, level),
+            (Some(0), true) => challenge(Role::Response, token, level),
+            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, memo, level),
+            (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, 0, level),
+            _ => stray(level),
+        })
+    }
+
+    #[inline]
+    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+        header::decode(c, cx)
+    }
+
+    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
+        header::encode(message, out);
+    }
+
+    #[inline]
+    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+        let Message::QueryResponse(QueryResponse { body: Body { server_info: Some(info), .. }, .. }) =
+            message
+        else {
+            return Facts::default();
+        };
+        Facts {
+            server_name: Some(info.server_name),
+            game: Some(info.game_type),
+            version: (!info.build_id.0.is_empty()).then_some(Version::Text(info.build_id)),
+            players: Some((info.current_players as u32, info.max_players as u32)),
+            state: None,
+        }
+    }
+
+    #[inline]
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+        exchange::observe(memory, seen, broken);
+    }
+}
+
+/// Type 0: five bytes, zero in a request. Zeros of another length are a hint at most, for keep-alives
+/// look so; they become a challenge request when an answer follows.
+#[inline]
+fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
+    if let [_, a, b, c, d] = *p
+        && wire_len == 5
+    {
+        let token = u32::from_be_bytes([a, b, c, d]);
+        let (message, role) = match token {
+            0 => (CHALLENGE_REQUEST, Role::MaybeRequest),
+            _ => (CHALLENGE_RESPONSE, Role::MaybeResponse),
+        };
+        return Some(Glance { message, ..challenge(role, token, Level::Low) });
+    }
+    let zeros = p.len() == wire_len && p.len() <= LONGEST_REQUEST && p.iter().all(|&b| b == 0);
+    let message = if p.len() < 5 { UNKNOWN } else { CHALLENGE_REQUEST };
+    zeros.then(|| Glance { message, ..challenge(Role::Request, 0, Level::Hint) })
+}
+
+fn challenge(role: Role, token: u32, level: Level) -> Glance {
+    let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
+    // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
+    let paired = if token == 0 { Level::Low } else { Level::Medium };
+    Glance { message, role, step: CHALLENGE, key: None, memo: token as u64, level, paired }
+}
+
+/// What the decoder of the answer must know: bits 0 to 7 the chunks, bits 8 to 23 the version, bit 24
+/// that the request named them.
+const fn asked(version: u16, chunks: u8) -> u64 {
+    1 << 24 | (version as u64) << 8 | chunks as u64
+}
+
+#[inline]
+fn query(role: Role, message: u8, token: u32, memo: u64, level: Level) -> Glance {
+    let key = Some(token as u64);
+    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High }
+}
+
+fn stray(level: Level) -> Glance {
+    Glance { message: UNKNOWN, role: Role::Stray, step: QUERY, key: None, memo: 0, level, paired: level }
+}
+
+/// Whether a datagram to or from a known server, in a conversation not seen before, looks like a
+/// packet of ours that was damaged, rather than like something else.
+fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
+    let ours = p.first().is_some_and(|&kind| kind <= 1);
+    let version = p.get(5..7).map(|v| v == [0, 0] || v == [0, 1] || v == [0, 2]);
+    match server {
+        false => ours && wire_len <= LONGEST_REQUEST,
+        true => ours && (wire_len <= LONGEST_REQUEST || version == Some(true)),
+    }
+}

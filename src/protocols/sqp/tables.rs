@@ -1,0 +1,538 @@
+//! The optional chunks: rules, players, teams, metrics.
+//!
+//! ```text
+//! ServerRules            (key string │ type u8 │ value) until the chunk is used up: no count
+//! PlayerInfo, TeamInfo   records u16 │ fields u8 │ fields × (name string │ type u8) │ records × fields × value
+//! Metrics                count u8 │ count × float32
+//! value                  type 0 byte │ 1 u16 │ 2 u32 │ 3 u64 │ 4 string │ 5 float32
+//! ```
+//!
+//! The current document reserves these chunks; the older one and go-svrquery define them. A table
+//! without records may end after the count.
+
+use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text, text_rules};
+use super::samples::*;
+use crate::decode::wire::*;
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, Value, fields};
+use crate::rule::{Cite, Example, Step::*, rules};
+
+/// Most metrics that go-svrquery reads, and that the game server hosting SDK sends.
+const MOST_METRICS: [u8; 2] = [25, 10];
+
+fields! {
+    /// Bytes of the ServerRules chunk after this field.
+    SERVER_RULES_LENGTH = "server_rules_length": Uint;
+    /// Settings of the server, in the order sent; a key may repeat.
+    SERVER_RULES = "server_rules": List;
+    /// One setting.
+    RULE = "server_rules[]": Group;
+    /// Its name.
+    RULE_KEY = "server_rules[].key": Text;
+    /// Type of its value.
+    RULE_TYPE = "server_rules[].type": Named;
+    /// Its value.
+    RULE_VALUE = "server_rules[].value": Dynamic;
+    /// Bytes of the chunk behind its last rule.
+    RULES_SURPLUS = "rules_surplus": Bytes;
+    /// Bytes of the PlayerInfo chunk after this field.
+    PLAYER_INFO_LENGTH = "player_info_length": Uint;
+    /// A table of players.
+    PLAYER_INFO = "player_info": Group;
+    /// How many records follow.
+    PLAYER_COUNT = "player_info.record_count": Uint;
+    /// How many fields a record has.
+    PLAYER_FIELD_COUNT = "player_info.field_count": Uint;
+    /// The fields of a record.
+    PLAYER_FIELDS = "player_info.fields": List;
+    /// One field.
+    PLAYER_FIELD = "player_info.fields[]": Group;
+    /// Its name.
+    PLAYER_FIELD_NAME = "player_info.fields[].name": Text;
+    /// Its type.
+    PLAYER_FIELD_TYPE = "player_info.fields[].type": Named;
+    /// The records.
+    PLAYER_RECORDS = "player_info.records": List;
+    /// One record: a value for each field.
+    PLAYER_RECORD = "player_info.records[]": List;
+    /// One value.
+    PLAYER_VALUE = "player_info.records[][]": Dynamic;
+    /// Bytes of the chunk behind its last record.
+    PLAYER_SURPLUS = "player_surplus": Bytes;
+    /// Bytes of the TeamInfo chunk after this field.
+    TEAM_INFO_LENGTH = "team_info_length": Uint;
+    /// A table of teams.
+    TEAM_INFO = "team_info": Group;
+    /// How many records follow.
+    TEAM_COUNT = "team_info.record_count": Uint;
+    /// How many fields a record has.
+    TEAM_FIELD_COUNT = "team_info.field_count": Uint;
+    /// The fields of a record.
+    TEAM_FIELDS = "team_info.fields": List;
+    /// One field.
+    TEAM_FIELD = "team_info.fields[]": Group;
+    /// Its name.
+    TEAM_FIELD_NAME = "team_info.fields[].name": Text;
+    /// Its type.
+    TEAM_FIELD_TYPE = "team_info.fields[].type": Named;
+    /// The records.
+    TEAM_RECORDS = "team_info.records": List;
+    /// One record: a value for each field.
+    TEAM_RECORD = "team_info.records[]": List;
+    /// One value.
+    TEAM_VALUE = "team_info.records[][]": Dynamic;
+    /// Bytes of the chunk behind its last record.
+    TEAM_SURPLUS = "team_surplus": Bytes;
+    /// Bytes of the Metrics chunk after this field.
+    METRICS_LENGTH = "metrics_length": Uint;
+    /// How many metrics follow.
+    METRICS_COUNT = "metrics_count": Uint;
+    /// Measurements, known by their position only.
+    METRICS = "metrics": List;
+    /// One measurement.
+    METRIC = "metrics[]": Float32;
+    /// Bytes of the chunk behind its last metric.
+    METRICS_SURPLUS = "metrics_surplus": Bytes;
+}
+
+rules! {
+    /// The type of the value should follow every key.
+    RUL_001 = "SQP-RUL-001" Error "ServerRules ends after a key" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 036b6579")])],
+    }
+    /// Clients that keep the rules in a map see only the last one.
+    RUL_002 = "SQP-RUL-002" Warning "rule key occurs twice" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000c 00000008 016b0001016b0002")])],
+    }
+    /// No document gives an empty key a meaning.
+    RUL_003 = "SQP-RUL-003" Warning "rule key is empty" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0007 00000003 000001")])],
+    }
+    /// Types go from 0 (byte) to 5 (float32). The size of anything else is unknown, so the rest of the
+    /// chunk cannot be decoded.
+    DYN_001 = "SQP-DYN-001" Error "value type is unknown" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 016b0601")])],
+    }
+    /// Only go-svrquery defines type 5; the Unreal SDK and the C# toolkit stop at 4.
+    DYN_002 = "SQP-DYN-002" Note "value is a float32" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000b 00000007 016b053fc00000")])],
+    }
+    /// The type announces more bytes than are left.
+    DYN_003 = "SQP-DYN-003" Error "chunk ends inside a value" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0009 00000005 016b020001")])],
+    }
+    /// JSON has no NaN and no infinity: go-svrquery cannot print such an answer.
+    DYN_004 = "SQP-DYN-004" Warning "float is not finite" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01 80902348 0001 00 00 0009 00000005 017fc00000")])],
+    }
+    /// The chunk ends inside the count of records, the count of fields or the list of fields.
+    TAB_001 = "SQP-TAB-001" Error "table ends inside its head" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 04"), S("01 80902348 0001 00 00 0005 00000001 00")])],
+    }
+    /// go-svrquery rejects such a table.
+    TAB_002 = "SQP-TAB-002" Error "table has records but no fields" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 04"), S("01 80902348 0001 00 00 0007 00000003 000100")])],
+    }
+    /// Fewer records follow than the head announces.
+    TAB_003 = "SQP-TAB-003" Error "table ends before its last record" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 04"), S("01 80902348 0001 00 00 000b 00000007 000201016e0005")])],
+    }
+    /// Clients that keep a record in a map see only the last one.
+    TAB_004 = "SQP-TAB-004" Warning "two fields of a table have the same name" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 08"), S("01 80902348 0001 00 00 000f 0000000b 000102016e00016e000102")])],
+    }
+    /// Legal; go-svrquery skips the rest of the chunk unread.
+    TAB_005 = "SQP-TAB-005" Note "table without records lists fields" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 08"), S("01 80902348 0001 00 00 000a 00000006 000001016e00")])],
+    }
+    /// PlayerInfo and CurrentPlayers of the same answer both count connected players.
+    TAB_006 = "SQP-TAB-006" Warning "number of players differs from ServerInfo" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 05"), S("01 80902348 0001 00 00 001d 0000000e 0003000801410162016301641e6100000007000101016e0005")])],
+    }
+    /// It holds fewer than four bytes for each announced metric, or no count. Cut on a boundary, go-
+    /// svrquery reads the missing ones as 0.
+    MET_001 = "SQP-MET-001" Error "metrics chunk is too short" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01 80902348 0001 00 00 0009 00000005 023f800000")])],
+    }
+    /// go-svrquery refuses the answer.
+    MET_002 = "SQP-MET-002" Error "more than 25 metrics" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("018090234800010000006d000000691a 00*104")])],
+    }
+    /// The game server hosting SDK sends at most 10, go-svrquery reads up to 25.
+    MET_003 = "SQP-MET-003" Note "more than 10 metrics" {
+        cite: Cite { doc: "Unity game server hosting SDK for Go", section: "server/proto/sqp/metrics_info.go", url: "https://github.com/Unity-Technologies/unity-gaming-services-go-sdk" },
+        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01809023480001000000310000002d0b 00*44")])],
+    }
+}
+
+static KEY: Ends = ends(&STR_001, &RULES_SURPLUS);
+static KIND: Ends = ends(&RUL_001, &RULES_SURPLUS);
+static COUNT: Ends = ends(&MET_001, &METRICS_SURPLUS);
+
+const fn ends(early: &'static crate::rule::Rule, surplus: &'static Field) -> Ends {
+    Ends { early, early_inside: &CHK_005, late: &CHK_004, surplus }
+}
+
+/// Names of the value types, by code.
+const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"];
+
+/// A value of a type that the message announces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dynamic<'a> {
+    /// Type 0.
+    Byte(u8),
+    /// Type 1.
+    Ushort(u16),
+    /// Type 2.
+    Uint(u32),
+    /// Type 3.
+    Ulong(u64),
+    /// Type 4.
+    String(Str<'a>),
+    /// Type 5.
+    Float32(f32),
+}
+
+impl<'a> From<Dynamic<'a>> for Value<'a> {
+    fn from(v: Dynamic<'a>) -> Value<'a> {
+        match v {
+            Dynamic::Byte(v) => v.into(),
+            Dynamic::Ushort(v) => v.into(),
+            Dynamic::Uint(v) => v.into(),
+            Dynamic::Ulong(v) => v.into(),
+            Dynamic::String(v) => v.into(),
+            Dynamic::Float32(v) => v.into(),
+        }
+    }
+}
+
+impl Dynamic<'_> {
+    fn code(self) -> u8 {
+        match self {
+            Dynamic::Byte(_) => 0,
+            Dynamic::Ushort(_) => 1,
+            Dynamic::Uint(_) => 2,
+            Dynamic::Ulong(_) => 3,
+            Dynamic::String(_) => 4,
+            Dynamic::Float32(_) => 5,
+        }
+    }
+
+    fn encode(self, out: &mut Vec<u8>) {
+        match self {
+            Dynamic::Byte(v) => out.push(v),
+            Dynamic::Ushort(v) => out.extend(v.to_be_bytes()),
+            Dynamic::Uint(v) => out.extend(v.to_be_bytes()),
+            Dynamic::Ulong(v) => out.extend(v.to_be_bytes()),
+            Dynamic::String(v) => push_string(v, out),
+            Dynamic::Float32(v) => out.extend(v.to_be_bytes()),
+        }
+    }
+}
+
+/// A value of the type with that code.
+fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
+    move |i| match code {
+        0 => byte(i).map(|(i, v)| (i, Dynamic::Byte(v))),
+        1 => be_u16(i).map(|(i, v)| (i, Dynamic::Ushort(v))),
+        2 => be_u32(i).map(|(i, v)| (i, Dynamic::Uint(v))),
+        3 => be_u64(i).map(|(i, v)| (i, Dynamic::Ulong(v))),
+        4 => string8(i).map(|(i, v)| (i, Dynamic::String(v))),
+        5 => be_f32(i).map(|(i, v)| (i, Dynamic::Float32(v))),
+        _ => Err(nom::Err::Error(Stop::Wrong)),
+    }
+}
+
+/// A string and a type code: a rule's key, a table's field.
+fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
+    let (i, name) = string8(i)?;
+    let (i, code) = byte(i)?;
+    Ok((i, (name, code)))
+}
+
+/// What a parser finds in sound bytes, one after the other.
+fn each<'a, T>(mut rest: &'a [u8], parser: impl Fn(&'a [u8]) -> Wire<'a, T>) -> impl Iterator<Item = T> {
+    std::iter::from_fn(move || {
+        let (after, found) = parser(rest).ok()?;
+        rest = after;
+        Some(found)
+    })
+}
+
+/// Reads a type code; what an unknown one means is not known, so neither is what follows.
+fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
+    let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
+    let code = c.field_as(field, byte, show)?;
+    if code as usize >= TYPES.len() {
+        return Err(c.stop(&DYN_001));
+    }
+    c.check(&DYN_002, || code != 5);
+    Ok(code)
+}
+
+/// Reads a value and checks it; the ends say what its chunk's end breaks in text and elsewhere.
+fn checked<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    code: u8,
+    [in_text, elsewhere]: [&'static Ends; 2],
+) -> Result<(), Fault> {
+    c.ends(if code == 4 { in_text } else { elsewhere });
+    match c.field(field, dynamic(code))? {
+        Dynamic::String(text) => text_rules(c, text),
+        Dynamic::Float32(v) => c.check(&DYN_004, || v.is_finite()),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The ServerRules chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rules<'a>(&'a [u8]);
+
+impl<'a> Rules<'a> {
+    pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
+        static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
+        chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
+            let mut seen = Repeats::default();
+            let all = c.list(
+                &SERVER_RULES,
+                |c, _| !c.rest().is_empty() || c.is_cut(),
+                |c| {
+                    c.group(&RULE, |c| {
+                        c.ends(&KEY);
+                        let key = text(c, &RULE_KEY)?;
+                        c.check(&RUL_003, || !key.0.is_empty());
+                        c.check(&RUL_002, || !seen.repeats(key.0));
+                        c.ends(&KIND);
+                        let code = type_code(c, &RULE_TYPE)?;
+                        checked(c, &RULE_VALUE, code, [&KEY, &FIXED])
+                    })
+                },
+            )?;
+            Ok(Rules(all))
+        })
+    }
+
+    /// Keys and values in the order sent.
+    pub fn iter(self) -> impl Iterator<Item = (Str<'a>, Dynamic<'a>)> {
+        each(self.0, |i| {
+            let (i, (key, code)) = named_type(i)?;
+            dynamic(code)(i).map(|(i, v)| (i, (key, v)))
+        })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![];
+        for (key, value) in self.iter() {
+            push_string(key, &mut out);
+            out.push(value.code());
+            value.encode(&mut out);
+        }
+        out
+    }
+}
+
+fn push_string(text: Str<'_>, out: &mut Vec<u8>) {
+    out.push(text.0.len() as u8);
+    out.extend(text.0);
+}
+
+/// The fields and ends of one of the two tables.
+pub(super) struct TableFields {
+    length: &'static Field,
+    table: &'static Field,
+    count: &'static Field,
+    field_count: &'static Field,
+    fields: &'static Field,
+    field: [&'static Field; 3],
+    records: &'static Field,
+    record: &'static Field,
+    value: &'static Field,
+    /// Ends of the head, of strings and of other values.
+    ends: [Ends; 3],
+}
+
+const fn table_ends(surplus: &'static Field) -> [Ends; 3] {
+    let head = Ends { early: &TAB_001, early_inside: &CHK_005, late: &CHK_004, surplus };
+    [head, ends(&STR_001, surplus), ends(&DYN_003, surplus)]
+}
+
+pub(super) static PLAYERS: TableFields = TableFields {
+    length: &PLAYER_INFO_LENGTH,
+    table: &PLAYER_INFO,
+    count: &PLAYER_COUNT,
+    field_count: &PLAYER_FIELD_COUNT,
+    fields: &PLAYER_FIELDS,
+    field: [&PLAYER_FIELD, &PLAYER_FIELD_NAME, &PLAYER_FIELD_TYPE],
+    records: &PLAYER_RECORDS,
+    record: &PLAYER_RECORD,
+    value: &PLAYER_VALUE,
+    ends: table_ends(&PLAYER_SURPLUS),
+};
+
+pub(super) static TEAM: TableFields = TableFields {
+    length: &TEAM_INFO_LENGTH,
+    table: &TEAM_INFO,
+    count: &TEAM_COUNT,
+    field_count: &TEAM_FIELD_COUNT,
+    fields: &TEAM_FIELDS,
+    field: [&TEAM_FIELD, &TEAM_FIELD_NAME, &TEAM_FIELD_TYPE],
+    records: &TEAM_RECORDS,
+    record: &TEAM_RECORD,
+    value: &TEAM_VALUE,
+    ends: table_ends(&TEAM_SURPLUS),
+};
+
+/// A PlayerInfo or TeamInfo chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Table<'a> {
+    /// How many records it has.
+    pub count: u16,
+    /// How many fields a record has; `None` if the chunk ended before, as it may without records.
+    pub field_count: Option<u8>,
+    fields: &'a [u8],
+    records: &'a [u8],
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn decode<S: FieldSink>(
+        c: &mut Cursor<'a, '_, S>,
+        f: &'static TableFields,
+    ) -> Result<Self, Fault> {
+        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| Self::body(c, f)))
+    }
+
+    fn body<S: FieldSink>(c: &mut Cursor<'a, '_, S>, f: &'static TableFields) -> Result<Self, Fault> {
+        let [head, in_text, elsewhere] = &f.ends;
+        let count = c.field(f.count, be_u16)?;
+        let mut table = Table { count, ..Table::default() };
+        if count > 0 || !c.rest().is_empty() {
+            let field_count = c.field(f.field_count, byte)?;
+            c.check(&TAB_005, || count > 0 || field_count == 0);
+            if count > 0 && field_count == 0 {
+                return Err(c.stop(&TAB_002));
+            }
+            table.field_count = Some(field_count);
+        }
+        let field_count = table.field_count.unwrap_or(0);
+        let [field, name, kind] = f.field;
+        let mut seen = Repeats::default();
+        table.fields = c.list(
+            f.fields,
+            |_, done| done < field_count as u16,
+            |c| {
+                c.group(field, |c| {
+                    c.ends(head);
+                    let name = text(c, name)?;
+                    c.check(&TAB_004, || !seen.repeats(name.0));
+                    type_code(c, kind).map(drop)
+                })
+            },
+        )?;
+        let fields = table.fields;
+        table.records = c.list(
+            f.records,
+            |_, done| done < count,
+            |c| {
+                if c.rest().is_empty() {
+                    return Err(c.short(&TAB_003));
+                }
+                let mut types = each(fields, named_type);
+                c.list(
+                    f.record,
+                    |_, done| done < field_count as u16,
+                    |c| {
+                        let code = types.next().map_or(0, |(_, code)| code);
+                        checked(c, f.value, code, [in_text, elsewhere])
+                    },
+                )
+                .map(drop)
+            },
+        )?;
+        c.ends(elsewhere);
+        Ok(table)
+    }
+
+    /// Names and type codes of the fields.
+    pub fn fields(self) -> impl Iterator<Item = (Str<'a>, u8)> {
+        each(self.fields, named_type)
+    }
+
+    /// The values, record after record, in the order of the fields.
+    pub fn values(self) -> impl Iterator<Item = Dynamic<'a>> {
+        let mut types = self.fields();
+        let mut rest = self.records;
+        std::iter::from_fn(move || {
+            let (_, code) = types.next().or_else(|| {
+                types = self.fields();
+                types.next()
+            })?;
+            let (after, found) = dynamic(code)(rest).ok()?;
+            rest = after;
+            Some(found)
+        })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = self.count.to_be_bytes().to_vec();
+        out.extend(self.field_count);
+        for (name, code) in self.fields() {
+            push_string(name, &mut out);
+            out.push(code);
+        }
+        self.values().for_each(|v| v.encode(&mut out));
+        out
+    }
+}
+
+/// The Metrics chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Metrics<'a>(&'a [u8]);
+
+impl<'a> Metrics<'a> {
+    pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
+        chunk(c, &METRICS_LENGTH, &COUNT, |c| {
+            let count = c.field(&METRICS_COUNT, byte)?;
+            let [readable, usual] = MOST_METRICS;
+            c.check(&MET_002, || count <= readable);
+            c.check(&MET_003, || count <= usual || count > readable);
+            let all = c.list(
+                &METRICS,
+                |_, done| done < count as u16,
+                |c| {
+                    let v = c.field(&METRIC, be_f32)?;
+                    c.check(&DYN_004, || v.is_finite());
+                    Ok(())
+                },
+            )?;
+            Ok(Metrics(all))
+        })
+    }
+
+    /// The measurements in order.
+    pub fn iter(self) -> impl Iterator<Item = f32> {
+        each(self.0, be_f32)
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![(self.0.len() / 4) as u8];
+        self.iter().for_each(|v| out.extend(v.to_be_bytes()));
+        out
+    }
+}

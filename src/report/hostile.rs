@@ -1,0 +1,50 @@
+//! Text from the network never reaches a terminal raw.
+
+use std::borrow::Cow;
+
+/// Whether a character may do something to a terminal or to the reader: control characters, marks
+/// that turn the direction of text, and characters that have no width of their own.
+pub fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The text as it may be shown: hostile characters as `\n`, `\x1b` or `\u{202e}`, a backslash doubled.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hostile(c) || c == '\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x100 && is_hostile(c) => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if is_hostile(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_cursor_or_turns_text_is_left() {
+        assert_eq!(shown("\x1b[2J\u{9b}31m"), "\\x1b[2J\\x9b31m");
+        assert_eq!(shown("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
+        assert_eq!(shown("a\nb\\c"), "a\\nb\\\\c");
+        assert_eq!(shown("Zoé ☃ サーバー"), "Zoé ☃ サーバー");
+    }
+}

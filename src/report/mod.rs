@@ -1,0 +1,85 @@
+//! Where packets, exchanges, findings and totals go: one file per output format.
+
+mod hostile;
+mod records;
+mod stamp;
+mod totals;
+
+pub use hostile::{is_hostile, shown};
+pub use records::{Form, Records};
+pub use stamp::{Stamps, duration};
+pub use totals::Totals;
+
+use crate::capture::Facts;
+use crate::check::Finding;
+use crate::decode::{Fault, Listener};
+use crate::exchange::{Exchange, Pairing};
+use crate::net::Datagram;
+use crate::protocols::{Direction, Id, Level, Message};
+use std::io;
+
+/// A datagram of one of the protocols, with everything that is known of it.
+#[derive(Debug)]
+pub struct Packet<'a, S> {
+    /// The datagram.
+    pub datagram: &'a Datagram<'a>,
+    /// Its protocol.
+    pub id: Id,
+    /// Index into the protocol's messages.
+    pub message: u8,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// How sure the recognition is.
+    pub level: Level,
+    /// Index of its server, or [`crate::conversation::NONE`].
+    pub server_index: u32,
+    /// What it is to its exchange.
+    pub pairing: &'a Pairing,
+    /// The message, or where decoding stopped.
+    pub decoded: &'a Result<Message<'a>, Fault>,
+    /// What the report's own listener heard.
+    pub sink: &'a S,
+    /// The rules it breaks.
+    pub findings: &'a [Finding],
+    /// Further ones that were only counted.
+    pub more_findings: u32,
+}
+
+impl<S> Packet<'_, S> {
+    /// Name of the message.
+    pub fn message_name(&self) -> &'static str {
+        self.id.info().messages.get(self.message as usize).copied().unwrap_or("unknown")
+    }
+}
+
+/// Takes what the pipeline finds. Every method has a default that does nothing.
+pub trait Report {
+    /// What it listens to while a datagram is decoded.
+    type Sink: Listener;
+    /// Datagrams must come in frame order: one that waits holds up those behind it.
+    const ORDERED: bool;
+
+    /// A datagram of one of the protocols.
+    ///
+    /// # Errors
+    /// When it cannot be written; the same for the other methods.
+    fn packet(&mut self, _packet: &Packet<'_, Self::Sink>) -> io::Result<()> {
+        Ok(())
+    }
+    /// A datagram that no protocol claims; only where the user wants to see those.
+    fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
+        Ok(())
+    }
+    /// An exchange has closed.
+    fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
+        Ok(())
+    }
+    /// A file begins; `name` is its name as text.
+    fn file(&mut self, _name: &str, _facts: &Facts) -> io::Result<()> {
+        Ok(())
+    }
+    /// Everything has been read.
+    fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
+        Ok(())
+    }
+}

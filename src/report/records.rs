@@ -1,0 +1,288 @@
+//! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
+
+use super::stamp::{Stamps, push_seconds};
+use super::{Packet, Report, Totals};
+use crate::capture::{Facts, link_name};
+use crate::check::Finding;
+use crate::decode::{Json, push, push_text, push_u64};
+use crate::exchange::{Exchange, Pairing};
+use crate::net::{Datagram, Endpoint};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// How much is gathered before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// Which form the records take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One object a line.
+    Ndjson,
+    /// The same objects as one array.
+    Json,
+}
+
+/// Writes records of captures, packets, exchanges and the summary.
+pub struct Records<W: Write> {
+    out: W,
+    form: Form,
+    /// Also packets; otherwise only exchanges.
+    packets: bool,
+    /// No records, only the end.
+    quiet: bool,
+    /// Hand every line on at once.
+    flush: bool,
+    line: Vec<u8>,
+    first: bool,
+    file: Vec<u8>,
+    stamps: Stamps,
+}
+
+impl<W: Write> Records<W> {
+    /// Records in `form` to `out`; with or without one for each packet.
+    pub fn new(out: W, form: Form, packets: bool) -> Self {
+        let (line, stamps) = (Vec::with_capacity(BUFFER * 2), Stamps::default());
+        Records { out, form, packets, quiet: false, flush: false, line, first: true, file: vec![], stamps }
+    }
+
+    /// No records, only the capture and the summary.
+    pub fn quiet(mut self, quiet: bool) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Hands every line on at once.
+    pub fn flush_each(mut self, flush: bool) -> Self {
+        self.flush = flush;
+        self
+    }
+
+    /// The end of the buffer, ready for a new object.
+    fn begin(&mut self) -> &mut Vec<u8> {
+        if self.form == Form::Json {
+            self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
+            self.first = false;
+        }
+        &mut self.line
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.form == Form::Ndjson {
+            self.line.push(b'\n');
+        }
+        if self.flush || self.line.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.line)?;
+        self.line.clear();
+        self.out.flush()
+    }
+
+    fn value(&mut self, value: &Value) -> io::Result<()> {
+        // serde_json leaves characters beyond ASCII alone; ours escapes what turns or hides text.
+        let text = value.to_string();
+        let line = self.begin();
+        for c in text.chars() {
+            if c.is_ascii() || !super::is_hostile(c) {
+                line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| push(line, format_args!("\\u{unit:04x}")));
+            }
+        }
+        self.end()
+    }
+
+    /// What every record of a datagram begins with.
+    fn head(&mut self, d: &Datagram<'_>) {
+        self.begin();
+        let line = &mut self.line;
+        line.extend_from_slice(b"{\"type\":\"packet\",\"file\":");
+        line.extend_from_slice(&self.file);
+        line.extend_from_slice(b",\"frame\":");
+        push_u64(line, d.frame);
+        line.extend_from_slice(b",\"time\":");
+        self.stamps.push_json(line, d.time);
+        line.extend_from_slice(b",\"src\":\"");
+        push_endpoint(line, d.src);
+        line.extend_from_slice(b"\",\"dst\":\"");
+        push_endpoint(line, d.dst);
+        line.push(b'"');
+    }
+
+    /// What follows from pairing.
+    fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing) {
+        let line = &mut self.line;
+        if let Some(exchange) = pairing.exchange() {
+            line.extend_from_slice(b",\"exchange\":");
+            push_u64(line, exchange);
+        }
+        match pairing {
+            Pairing::Answered(answer) => {
+                line.extend_from_slice(b",\"request_frame\":");
+                push_u64(line, answer.request_frame);
+                line.extend_from_slice(b",\"response_time\":");
+                push_seconds(line, answer.response_time);
+            }
+            Pairing::Again { part: false, .. } => line.extend_from_slice(b",\"retransmission\":true"),
+            Pairing::Copy { of, .. } => {
+                line.extend_from_slice(b",\"duplicate_of\":");
+                push_u64(line, *of);
+            }
+            _ => {}
+        }
+        if d.cut > 0 {
+            line.extend_from_slice(b",\"captured_length\":");
+            push_u64(line, d.payload.len() as u64);
+        }
+    }
+}
+
+impl<W: Write> Report for Records<W> {
+    type Sink = Json;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Json>) -> io::Result<()> {
+        if !self.packets || self.quiet {
+            return Ok(());
+        }
+        self.head(p.datagram);
+        let line = &mut self.line;
+        for (key, value) in [
+            (",\"protocol\":\"", p.id.info().name),
+            ("\",\"message\":\"", p.message_name()),
+            ("\",\"direction\":\"", p.direction.name()),
+            ("\",\"confidence\":\"", p.level.name()),
+        ] {
+            line.extend_from_slice(key.as_bytes());
+            line.extend_from_slice(value.as_bytes());
+        }
+        line.extend_from_slice(b"\",\"payload_length\":");
+        push_u64(line, p.datagram.wire_len() as u64);
+        line.extend_from_slice(b",\"fields\":");
+        line.extend_from_slice(p.sink.object());
+        self.pairing(p.datagram, p.pairing);
+        push_findings(&mut self.line, p.findings);
+        if p.more_findings > 0 {
+            self.line.extend_from_slice(b",\"more_findings\":");
+            push_u64(&mut self.line, u64::from(p.more_findings));
+        }
+        self.line.push(b'}');
+        self.end()
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if !self.packets || self.quiet {
+            return Ok(());
+        }
+        self.head(d);
+        let line = &mut self.line;
+        line.extend_from_slice(
+            b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":",
+        );
+        push_u64(line, d.wire_len() as u64);
+        line.push(b'}');
+        self.end()
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.begin();
+        let line = &mut self.line;
+        let info = e.protocol.info();
+        let step = &info.steps[e.step as usize];
+        line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
+        push_u64(line, e.id);
+        push(line, format_args!(",\"protocol\":\"{}\",\"step\":\"{}\",\"client\":\"", info.name, step.name));
+        push_endpoint(line, e.client);
+        line.extend_from_slice(b"\",\"server\":\"");
+        push_endpoint(line, e.server);
+        line.extend_from_slice(b"\",\"key\":");
+        match e.key {
+            Some(key) => push(line, format_args!("\"0x{key:0width$x}\"", width = step.key_digits)),
+            None => line.extend_from_slice(b"null"),
+        }
+        line.extend_from_slice(b",\"request_frame\":");
+        push_u64(line, e.request_frame);
+        line.extend_from_slice(b",\"response_frames\":[");
+        push_frames(line, e);
+        push(line, format_args!("],\"outcome\":\"{}\",\"response_time\":", e.outcome.name()));
+        push_seconds(line, e.response_time);
+        push(
+            line,
+            format_args!(",\"request_bytes\":{},\"response_bytes\":{}", e.request_bytes, e.response_bytes),
+        );
+        if e.retransmissions > 0 {
+            push(line, format_args!(",\"retransmissions\":{}", e.retransmissions));
+        }
+        push_findings(line, findings);
+        line.push(b'}');
+        self.end()
+    }
+
+    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
+        self.file.clear();
+        push_text(&mut self.file, name.as_bytes());
+        let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
+        self.value(&json!({
+            "type": "capture", "file": name, "format": facts.format, "compression": null, "links": links,
+            "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
+        }))
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.value(&totals.record())?;
+        if self.form == Form::Json {
+            self.line.extend_from_slice(b"]\n");
+        }
+        self.write()
+    }
+}
+
+fn push_frames(line: &mut Vec<u8>, e: &Exchange) {
+    let parts: &[u64] =
+        if e.response_parts.is_empty() { e.response_frame.as_slice() } else { &e.response_parts };
+    for (i, &frame) in parts.iter().enumerate() {
+        if i > 0 {
+            line.push(b',');
+        }
+        push_u64(line, frame);
+    }
+}
+
+fn push_findings(line: &mut Vec<u8>, findings: &[Finding]) {
+    line.extend_from_slice(b",\"findings\":[");
+    for (i, f) in findings.iter().enumerate() {
+        if i > 0 {
+            line.push(b',');
+        }
+        push(
+            line,
+            format_args!("{{\"rule\":\"{}\",\"severity\":\"{}\",\"field\":", f.rule.id, f.severity.name()),
+        );
+        match f.path() {
+            Some(path) => push(line, format_args!("\"{path}\"")),
+            None => line.extend_from_slice(b"null"),
+        }
+        match f.span {
+            Some(span) => push(line, format_args!(",\"start\":{},\"end\":{}", span.start, span.end)),
+            None => line.extend_from_slice(b",\"start\":null,\"end\":null"),
+        }
+        line.extend_from_slice(b",\"message\":");
+        push_text(line, f.to_string().as_bytes());
+        line.push(b'}');
+    }
+    line.push(b']');
+}
+
+/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
+fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
+    let Some([a, b, c, d]) = e.octets() else { return push(line, format_args!("{e}")) };
+    for (octet, end) in [(a, b'.'), (b, b'.'), (c, b'.'), (d, b':')] {
+        push_u64(line, u64::from(octet));
+        line.push(end);
+    }
+    push_u64(line, u64::from(e.port()));
+}

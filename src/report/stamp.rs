@@ -1,0 +1,110 @@
+//! Times and durations in records.
+
+use crate::capture::Time;
+use crate::decode::push_u64;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Writes time stamps as RFC 3339 in UTC with nine decimals; remembers the second before.
+#[derive(Debug, Default)]
+pub struct Stamps {
+    second: Option<i64>,
+    /// `2026-11-20T10:32:02` of that second.
+    text: String,
+}
+
+impl Stamps {
+    /// Appends a time stamp in quotes, or null where it is unknown.
+    pub fn push_json(&mut self, out: &mut Vec<u8>, time: Time) {
+        if time == Time::UNKNOWN {
+            return out.extend_from_slice(b"null");
+        }
+        out.push(b'"');
+        self.push(out, time);
+        out.push(b'"');
+    }
+
+    /// Appends a time stamp, or nothing where it is unknown.
+    pub fn push(&mut self, out: &mut Vec<u8>, time: Time) {
+        let Some(nanos) = time.nanos() else { return };
+        let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
+        if self.second != Some(second) {
+            self.second = Some(second);
+            // Any i64 of nanoseconds is within what the calendar covers.
+            let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
+            self.text = stamp.to_string();
+            self.text.pop(); // the Z
+        }
+        out.extend_from_slice(self.text.as_bytes());
+        push_fraction(out, fraction as u64);
+        out.push(b'Z');
+    }
+}
+
+/// Appends a point and nine digits.
+fn push_fraction(out: &mut Vec<u8>, nanos: u64) {
+    out.push(b'.');
+    let mut unit = SECOND as u64 / 10;
+    while unit > 0 {
+        out.push(b'0' + (nanos / unit % 10) as u8);
+        unit /= 10;
+    }
+}
+
+/// Appends seconds as a JSON number with as many decimals as it takes, or null.
+pub fn push_seconds(out: &mut Vec<u8>, nanos: Option<i64>) {
+    let Some(nanos) = nanos else { return out.extend_from_slice(b"null") };
+    if nanos < 0 {
+        out.push(b'-');
+    }
+    let nanos = nanos.unsigned_abs();
+    push_u64(out, nanos / SECOND as u64);
+    push_fraction(out, nanos % SECOND as u64);
+    while out.ends_with(b"0") && !out.ends_with(b".0") {
+        out.pop();
+    }
+}
+
+/// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
+pub fn duration(nanos: i64) -> String {
+    let (sign, n) = if nanos < 0 { ("-", nanos.unsigned_abs()) } else { ("", nanos as u64) };
+    match n {
+        0..1_000_000 => format!("{sign}{:.1} µs", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{sign}{:.3} ms", n as f64 / 1e6),
+        _ => format!("{sign}{:.3} s", n as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(nanos: i64) -> String {
+        let mut out = vec![];
+        Stamps::default().push(&mut out, Time::from_nanos(nanos));
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn stamps_have_nine_decimals_also_before_1970_and_at_the_ends() {
+        assert_eq!(stamp(1_795_171_122_380_967_000), "2026-11-20T10:32:02.380967000Z");
+        assert_eq!(stamp(-1), "1969-12-31T23:59:59.999999999Z");
+        assert_eq!(stamp(i64::MAX), "2262-04-11T23:47:16.854775807Z");
+        assert_eq!(stamp(i64::MIN + 1), "1677-09-21T00:12:43.145224193Z");
+    }
+
+    #[test]
+    fn seconds_have_no_more_decimals_than_needed() {
+        for (nanos, text) in [
+            (3_576_000, "0.003576"),
+            (-1_500_000_000, "-1.5"),
+            (0, "0.0"),
+            (2 * SECOND, "2.0"),
+            (1, "0.000000001"),
+        ] {
+            let mut out = vec![];
+            push_seconds(&mut out, Some(nanos));
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
+}

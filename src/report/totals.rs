@@ -1,0 +1,107 @@
+//! What a run adds up to.
+
+use crate::capture::{Facts, Frame, Time, link_name};
+use crate::check::Counts;
+use crate::exchange::{Exchange, Outcome};
+use crate::net::TurnedCounts;
+use serde_json::json;
+
+/// Counts over all files of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Every input was read to its end.
+    pub complete: bool,
+    /// Files read.
+    pub files: u64,
+    /// Frames read.
+    pub packets: u64,
+    /// UDP datagrams among them.
+    pub udp: u64,
+    /// Datagrams that a protocol claims.
+    pub recognised: u64,
+    /// Datagrams that none claims.
+    pub unclaimed: u64,
+    /// Frames that hold no datagram for us, by reason.
+    pub turned: TurnedCounts,
+    /// Exchanges that have closed.
+    pub exchanges: u64,
+    /// … answered in time.
+    pub answered: u64,
+    /// … answered after the window.
+    pub late: u64,
+    /// … not answered.
+    pub unanswered: u64,
+    /// … open when the capture ended.
+    pub undecided: u64,
+    /// Repeated requests.
+    pub retransmissions: u64,
+    /// Findings by severity.
+    pub findings: Counts,
+    /// Open requests and conversations forgotten for want of room.
+    pub evicted: u64,
+    /// Datagrams that left the waiting room before their conversation had spoken.
+    pub waiting_overflow: u64,
+    /// Conversations whose server found no place in the table.
+    pub servers_refused: u64,
+    /// Link types seen, in order.
+    pub links: Vec<u16>,
+    /// Lowest and highest time stamp.
+    pub span: Option<(Time, Time)>,
+}
+
+impl Totals {
+    #[inline]
+    pub(crate) fn frame(&mut self, frame: &Frame<'_>) {
+        self.packets += 1;
+        if frame.time != Time::UNKNOWN {
+            let (low, high) = self.span.unwrap_or((frame.time, frame.time));
+            self.span = Some((low.min(frame.time), high.max(frame.time)));
+        }
+    }
+
+    pub(crate) fn see(&mut self, facts: &Facts) {
+        for &link in &facts.links {
+            if !self.links.contains(&link) {
+                self.links.push(link);
+            }
+        }
+    }
+
+    /// The `summary` record.
+    pub fn record(&self) -> serde_json::Value {
+        let not_udp: serde_json::Map<_, _> =
+            self.turned.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
+        let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
+        let time = |t: Option<Time>| {
+            let mut out = vec![];
+            super::Stamps::default().push(&mut out, t?);
+            String::from_utf8(out).ok()
+        };
+        json!({
+            "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
+            "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
+            "not_datagrams": not_udp, "links": links,
+            "first_time": time(self.span.map(|s| s.0)), "last_time": time(self.span.map(|s| s.1)),
+            "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
+            "unanswered": self.unanswered, "undecided": self.undecided,
+            "retransmissions": self.retransmissions,
+            "finding_counts": {
+                "error": self.findings.error, "warning": self.findings.warning, "note": self.findings.note,
+            },
+            "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
+            "servers_refused": self.servers_refused,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn exchange(&mut self, e: &Exchange) {
+        self.exchanges += 1;
+        self.retransmissions += u64::from(e.retransmissions);
+        match e.outcome {
+            Outcome::Answered => self.answered += 1,
+            Outcome::Late => self.late += 1,
+            Outcome::Unanswered => self.unanswered += 1,
+            Outcome::Undecided => self.undecided += 1,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Conformance rules: each one is a document, a check and its own proof.
+
+use crate::protocols::Id;
+
+/// How bad a broken rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Legal or harmless, worth knowing.
+    Note,
+    /// Breaks the text, or works only with some peers.
+    Warning,
+    /// A peer rejects or misreads it, or a security property is broken.
+    Error,
+}
+
+impl Severity {
+    /// `note`, `warning` or `error`, as in records and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// A numbered statement that a datagram or an exchange must satisfy.
+#[derive(Debug)]
+pub struct Rule {
+    /// `SQP-CHK-004`: protocol, part of the message, number. Stable; never reused.
+    pub id: &'static str,
+    /// Severity in the default profile.
+    pub severity: Severity,
+    /// What is wrong, as a phrase without a full stop.
+    pub title: &'static str,
+    /// What the rule checks and why it matters; Markdown, taken from the rule's doc comment.
+    pub why: &'static str,
+    /// Where the specification, or a deployed implementation, says so.
+    pub cite: Cite,
+    /// Every exchange with a given server raises it: reported on the first datagram only.
+    pub per_server: bool,
+    /// Shortest conversations that break this rule. Tested: it must be reported there.
+    pub examples: &'static [Example],
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Rule) -> bool {
+        self.id == other.id
+    }
+}
+
+/// A place in a published document, or in a deployed implementation where no document says it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cite {
+    /// Name of the document or implementation.
+    pub doc: &'static str,
+    /// Section, table or file.
+    pub section: &'static str,
+    /// Public address; empty where none is known.
+    pub url: &'static str,
+}
+
+/// A conversation that shows something: a rule being broken, or a protocol being kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// The server's UDP port where it matters.
+    pub server_port: Option<u16>,
+    /// What is sent, in order.
+    pub steps: &'static [Step],
+}
+
+impl Example {
+    /// An example between one client and a server on any port.
+    pub const fn of(steps: &'static [Step]) -> Example {
+        Example { server_port: None, steps }
+    }
+    /// An example whose server listens on `port`.
+    pub const fn on(port: u16, steps: &'static [Step]) -> Example {
+        Example { server_port: Some(port), steps }
+    }
+}
+
+/// One step of an [`Example`]. Payloads are hex; blanks between digits are layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// First client → server.
+    C(&'static str),
+    /// Server → first client.
+    S(&'static str),
+    /// Second client → server.
+    C2(&'static str),
+    /// Server → second client.
+    S2(&'static str),
+    /// A pause, in milliseconds of capture time.
+    Wait(u32),
+    /// A whole frame: link type, length on the wire in bytes, and what was captured of it.
+    Frame(u16, u32, &'static str),
+}
+
+/// The bytes of spaced hex. `78*3` stands for `78 78 78`.
+///
+/// # Panics
+/// On anything else: examples are constants of this crate.
+#[allow(clippy::panic)]
+pub fn hex(text: &str) -> Vec<u8> {
+    let nibble = |d: u8| match (d as char).to_digit(16) {
+        Some(n) => n as u8,
+        None => panic!("{:?} is no hex digit in {text:?}", d as char),
+    };
+    let mut out = vec![];
+    for word in text.split_ascii_whitespace() {
+        let (digits, times) = word.split_once('*').unwrap_or((word, "1"));
+        assert!(digits.len().is_multiple_of(2), "odd number of hex digits in {text:?}");
+        let bytes: Vec<u8> =
+            digits.as_bytes().chunks_exact(2).map(|d| (nibble(d[0]) << 4) | nibble(d[1])).collect();
+        let times: usize = times.parse().unwrap_or_else(|_| panic!("{times:?} is no number in {text:?}"));
+        out.extend(bytes.repeat(times));
+    }
+    out
+}
+
+/// Declares a file's rules and, from the same text, its `RULES` list, so that no rule exists
+/// unlisted. The doc comment is the explanation users read.
+macro_rules! rules {
+    ($($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
+        cite: $cite:expr, $(per_server: $once:literal,)? examples: [$($example:expr),+ $(,)?] $(,)?
+    })*) => {
+        $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
+            id: $id,
+            severity: $crate::rule::Severity::$severity,
+            title: $title,
+            why: concat!($($why, "\n"),+),
+            cite: $cite,
+            per_server: false $(|| $once)?,
+            examples: &[$($example),+],
+        };)*
+        /// The rules declared in this file, in order.
+        pub static RULES: &[&$crate::rule::Rule] = &[$(&$NAME),*];
+    };
+}
+pub(crate) use rules;
+
+/// Every rule: the shared ones first, then each protocol's in registry order.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    let own = Id::ALL.iter().flat_map(|id| id.info().rules.iter().copied().flatten());
+    crate::check::RULES.iter().chain(own).copied()
+}

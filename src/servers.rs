@@ -1,0 +1,93 @@
+//! The table of servers: endpoints that have shown what they speak.
+
+use crate::net::Endpoint;
+use crate::protocols::Id;
+use crate::rule::Rule;
+use hashbrown::HashMap;
+
+/// Most servers remembered; further ones are counted, and their conversations speak for themselves.
+pub const MAX_SERVERS: usize = 16_384;
+
+/// Servers by endpoint, numbered in the order they were recognised.
+#[derive(Debug)]
+pub struct Servers {
+    by_endpoint: HashMap<Endpoint, u32>,
+    list: Vec<Server>,
+    /// One bit per UDP port: a candidate or known server may be there.
+    watched: Box<[u64; 1024]>,
+    refused: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    endpoint: Endpoint,
+    id: Id,
+    /// Once-per-server rules that were reported, by their position among the protocol's.
+    said: u64,
+}
+
+impl Default for Servers {
+    fn default() -> Self {
+        Servers { by_endpoint: HashMap::new(), list: vec![], watched: Box::new([0; 1024]), refused: 0 }
+    }
+}
+
+impl Servers {
+    /// From now on a datagram with this port is worth a look at what is known.
+    #[inline]
+    pub fn watch(&mut self, port: u16) {
+        self.watched[port as usize / 64] |= 1 << (port % 64);
+    }
+
+    /// Whether the port is worth that look.
+    #[inline]
+    pub fn watches(&self, port: u16) -> bool {
+        self.watched[port as usize / 64] >> (port % 64) & 1 == 1
+    }
+
+    /// Number and protocol of the server at an endpoint.
+    #[inline]
+    pub fn find(&self, endpoint: Endpoint) -> Option<(u32, Id)> {
+        if !self.watches(endpoint.port()) {
+            return None;
+        }
+        let index = *self.by_endpoint.get(&endpoint)?;
+        Some((index, self.list[index as usize].id))
+    }
+
+    /// Remembers a server; `None` when the table is full or the endpoint speaks another protocol.
+    pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
+        self.watch(endpoint.port());
+        if let Some(&index) = self.by_endpoint.get(&endpoint) {
+            return (self.list[index as usize].id == id).then_some(index);
+        }
+        if self.list.len() >= MAX_SERVERS {
+            self.refused += 1;
+            return None;
+        }
+        let index = self.list.len() as u32;
+        self.by_endpoint.insert(endpoint, index);
+        self.list.push(Server { endpoint, id, said: 0 });
+        Some(index)
+    }
+
+    /// Endpoint and protocol of a server.
+    pub fn get(&self, index: u32) -> Option<(Endpoint, Id)> {
+        self.list.get(index as usize).map(|s| (s.endpoint, s.id))
+    }
+
+    /// How often a conversation's server found no place.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Whether a once-per-server rule is said of this server for the first time.
+    pub fn first_time(&mut self, index: u32, rule: &'static Rule) -> bool {
+        let Some(server) = self.list.get_mut(index as usize) else { return true };
+        let once = server.id.info().rules.iter().copied().flatten().filter(|r| r.per_server);
+        let Some(bit) = once.take(64).position(|r| *r == rule) else { return true };
+        let before = server.said;
+        server.said |= 1 << bit;
+        before != server.said
+    }
+}

@@ -1,0 +1,122 @@
+//! Tests the generator against the walk, and every frame against the rules of its headers.
+
+use crate::frames::checksum;
+use crate::generate::{Kind, Plan, generate};
+use crate::walk::walk;
+use std::io;
+
+const PACKETS: u64 = 2_000;
+/// Ethernet header, and the 802.1Q tag.
+const ETHERNET: usize = 14;
+const TAG: usize = 4;
+/// Bytes per packet with the record header of a pcap file.
+const QUERY_SIZE: std::ops::Range<usize> = 85..101;
+const MIXED_SIZE: std::ops::Range<usize> = 340..421;
+
+/// What the frames of one capture add up to.
+#[derive(Default)]
+struct Seen {
+    captured: u64,
+    tcp: u64,
+    ipv6: u64,
+}
+
+/// Makes small captures of every kind and format in memory and asserts what must hold.
+pub fn check() -> io::Result<()> {
+    for kind in [Kind::Query, Kind::Mixed] {
+        for bits in 0..16_u8 {
+            let mut plan = Plan::new(kind, PACKETS);
+            plan.format.pcapng = bits & 1 > 0;
+            plan.format.big_endian = bits & 2 > 0;
+            plan.format.nanoseconds = bits & 4 > 0;
+            plan.vlan = bits & 8 > 0;
+            whole(&plan)?;
+            cut(&plan)?;
+        }
+        seeds(kind)?;
+        size(kind)?;
+    }
+    assert!(walk(&[0xd4, 0xc3, 0xb2, 0xa1, 0, 0][..], |_| ()).is_err(), "a file header cut off");
+    println!("ok: 2 kinds in 16 formats, {PACKETS} packets each");
+    Ok(())
+}
+
+fn make(plan: &Plan) -> io::Result<(Vec<u8>, u64)> {
+    let mut file = Vec::new();
+    let captured = generate(&mut file, plan)?;
+    Ok((file, captured))
+}
+
+fn whole(plan: &Plan) -> io::Result<()> {
+    let (file, captured) = make(plan)?;
+    let mut seen = Seen::default();
+    let packets = walk(&file[..], |frame| headers(frame, plan.vlan, &mut seen))?;
+    assert_eq!(packets, PACKETS);
+    assert_eq!(seen.captured, captured);
+    assert!((PACKETS / 20..PACKETS / 5).contains(&seen.ipv6), "{} IPv6 packets", seen.ipv6);
+    assert_eq!(plan.kind == Kind::Mixed, seen.tcp > PACKETS / 5, "{} TCP packets", seen.tcp);
+    // A file that ends inside its last record is told from a whole one.
+    assert!(walk(&file[..file.len() - 1], |_| ()).is_err());
+    Ok(())
+}
+
+fn cut(plan: &Plan) -> io::Result<()> {
+    let mut plan = *plan;
+    plan.format.snap_len = 64;
+    let (file, captured) = make(&plan)?;
+    let (mut total, mut longest) = (0, 0);
+    let packets = walk(&file[..], |frame| {
+        total += frame.len() as u64;
+        longest = longest.max(frame.len());
+    })?;
+    assert_eq!((packets, total, longest), (PACKETS, captured, 64));
+    Ok(())
+}
+
+fn seeds(kind: Kind) -> io::Result<()> {
+    let plan = Plan::new(kind, PACKETS);
+    let (first, _) = make(&plan)?;
+    assert!(first == make(&plan)?.0, "the same seed gave another file");
+    assert!(first != make(&Plan { seed: 2, ..plan })?.0, "another seed gave the same file");
+    assert!(first != make(&Plan { loss: 500_000, ..plan })?.0, "loss changed nothing");
+    Ok(())
+}
+
+fn size(kind: Kind) -> io::Result<()> {
+    let size = make(&Plan::new(kind, PACKETS))?.0.len() / PACKETS as usize;
+    let expected = if kind == Kind::Query { QUERY_SIZE } else { MIXED_SIZE };
+    assert!(expected.contains(&size), "{size} bytes per packet, expected {expected:?}");
+    Ok(())
+}
+
+/// Asserts the lengths and checksums of one frame.
+fn headers(frame: &[u8], vlan: bool, seen: &mut Seen) {
+    let tag = if vlan { TAG } else { 0 };
+    assert_eq!(vlan, frame[12..14] == [0x81, 0x00]);
+    let packet = &frame[ETHERNET + tag..];
+    let v6 = frame[ETHERNET + tag - 2..ETHERNET + tag] == [0x86, 0xdd];
+    let (length, protocol, addresses, start) = if v6 {
+        (40 + half(packet, 4), packet[6], 8..40, 40)
+    } else {
+        assert_eq!(checksum(0, &packet[..20]), 0, "IPv4 header checksum");
+        (half(packet, 2), packet[9], 12..20, 20)
+    };
+    let padded = frame.len() == 60 && packet.len() >= length;
+    assert!(packet.len() == length || padded, "IP length {length} in a frame of {}", frame.len());
+    let body = &packet[start..length];
+    let mut pseudo = packet[addresses].to_vec();
+    pseudo.extend_from_slice(&[0, protocol]);
+    pseudo.extend_from_slice(&(body.len() as u16).to_be_bytes());
+    pseudo.extend_from_slice(body);
+    assert_eq!(checksum(0, &pseudo), 0, "checksum above IP, protocol {protocol}");
+    if protocol == 17 {
+        assert_eq!(half(body, 4), body.len(), "UDP length");
+    }
+    seen.captured += frame.len() as u64;
+    seen.tcp += u64::from(protocol == 6);
+    seen.ipv6 += u64::from(v6);
+}
+
+fn half(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]))
+}

@@ -1,0 +1,170 @@
+//! Makes capture files: deterministic, streaming, in constant memory.
+//!
+//! Time goes in slots of one packet. A slot takes the datagram that is due, or else begins a conversation; so
+//! conversations of all kinds run at once and their datagrams are shuffled.
+
+use crate::capture::{Capture, Format};
+use crate::datagrams::{Next, PROTOCOLS, Server, Talk};
+use crate::foreign::{Foreign, documentation};
+use crate::frames::{self, Envelope, Transport};
+use crate::random::Random;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// 1 January 2026, in nanoseconds.
+const START: u64 = 1_767_225_600_000_000_000;
+const SECOND: u64 = 1_000_000_000;
+/// Between two polls of a client.
+const POLL: u64 = SECOND / 4;
+/// Client addresses and ports: nearly each conversation is a flow of its own.
+const CLIENTS: u32 = 1 << 20;
+const CLIENT_PORTS: u32 = 40_000;
+const FIRST_CLIENT_PORT: u16 = 20_000;
+/// Conversations under way; above it, answers come before they are due.
+const MAX_OPEN: usize = 1 << 16;
+/// 198.18.0.0/15, which RFC 2544 sets aside for benchmarks: the addresses of the servers.
+const BENCHMARK_NET: u32 = 0xc612_0000;
+/// As many as the addresses hold.
+pub const MAX_SERVERS: u32 = 4 << 17;
+/// Of 100 packets of a mixed capture.
+const FOREIGN_PERCENT: u32 = 70;
+
+/// What the capture holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Query traffic only.
+    Query,
+    /// 30 % query traffic, the rest foreign.
+    Mixed,
+}
+
+/// What to make.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// What the capture holds.
+    pub kind: Kind,
+    /// Number of packets.
+    pub packets: u64,
+    /// How the file is written.
+    pub format: Format,
+    /// With an 802.1Q tag on each frame.
+    pub vlan: bool,
+    /// Datagrams lost, in parts of a million.
+    pub loss: u32,
+    /// Packets per second of capture time, at least 1.
+    pub rate: u64,
+    /// Number of query servers, at least 1.
+    pub servers: u32,
+    /// Another seed, another capture.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The capture that the benchmark measures.
+    pub fn new(kind: Kind, packets: u64) -> Self {
+        let format = Format { pcapng: false, big_endian: false, nanoseconds: false, snap_len: 262_144 };
+        Self { kind, packets, format, vlan: false, loss: 10_000, rate: 20_000, servers: 200, seed: 1 }
+    }
+}
+
+/// Query traffic under way.
+struct Traffic {
+    servers: Vec<Server>,
+    /// Ordered by the time it is due, then by the order of scheduling.
+    due: BinaryHeap<Reverse<(u64, u64, Talk)>>,
+    scheduled: u64,
+    payload: Vec<u8>,
+    plan: Plan,
+}
+
+/// Writes the capture; returns the sum of the captured lengths.
+pub fn generate(out: impl Write, plan: &Plan) -> io::Result<u64> {
+    let mut random = Random::new(plan.seed);
+    let mut traffic = Traffic::new(plan, &mut random);
+    let mut foreign = Foreign::new(plan.vlan, &mut random);
+    let mut capture = Capture::new(out, plan.format)?;
+    let mut frame = Vec::new();
+    let mut captured = 0;
+    for packet in 0..plan.packets {
+        let within = random.below(SECOND as u32);
+        let passed = (u128::from(packet) * u128::from(SECOND) + u128::from(within)) / u128::from(plan.rate);
+        let time = START + passed as u64;
+        if plan.kind == Kind::Mixed && random.below(100) < FOREIGN_PERCENT {
+            foreign.frame(&mut random, &mut frame);
+        } else {
+            traffic.frame(time, &mut random, &mut frame);
+        }
+        captured += capture.packet(time, &frame)? as u64;
+    }
+    capture.finish()?;
+    Ok(captured)
+}
+
+impl Traffic {
+    fn new(plan: &Plan, random: &mut Random) -> Self {
+        let servers = (0..plan.servers).map(|number| server(number, random)).collect();
+        Self { servers, due: BinaryHeap::new(), scheduled: 0, payload: Vec::new(), plan: *plan }
+    }
+
+    /// Replaces `out` by the frame of this slot.
+    fn frame(&mut self, time: u64, random: &mut Random, out: &mut Vec<u8>) {
+        let mut talk = self.take_due(time).unwrap_or_else(|| {
+            let port = FIRST_CLIENT_PORT + random.below(CLIENT_PORTS) as u16;
+            Talk::new(random.below(CLIENTS), port, random.below(self.servers.len() as u32))
+        });
+        let server = &self.servers[talk.server as usize];
+        let client = client(&talk, server);
+        let asks = talk.step.is_multiple_of(2);
+        self.payload.clear();
+        let next = PROTOCOLS[server.protocol](&mut talk, server, random, &mut self.payload);
+        let (source, target) = if asks { (client, server.at) } else { (server.at, client) };
+        let vlan = self.plan.vlan;
+        let envelope = Envelope { source, target, transport: Transport::Udp, received: asks, vlan };
+        frames::write(out, &envelope, &self.payload);
+        talk.step += 1;
+        self.schedule(time, next, talk, random);
+    }
+
+    fn take_due(&mut self, time: u64) -> Option<Talk> {
+        let Reverse((due, ..)) = self.due.peek()?;
+        if *due > time && self.due.len() < MAX_OPEN {
+            return None;
+        }
+        self.due.pop().map(|Reverse((_, _, talk))| talk)
+    }
+
+    /// A datagram that gets lost ends its conversation: nobody here asks twice.
+    fn schedule(&mut self, time: u64, next: Next, talk: Talk, random: &mut Random) {
+        let wait = match next {
+            Next::Reply => random.response_time(),
+            Next::Poll => POLL,
+            Next::End => return,
+        };
+        if !random.chance(self.plan.loss) {
+            self.scheduled += 1;
+            self.due.push(Reverse((time + wait, self.scheduled, talk)));
+        }
+    }
+}
+
+/// Four servers share an address; every tenth group is IPv6.
+fn server(number: u32, random: &mut Random) -> Server {
+    let port = 1_024 + (random.below(64_000) & !3 | number & 3) as u16;
+    let host = number / 4;
+    let at = if host % 10 == 4 {
+        SocketAddr::from((documentation(1 << 24 | host), port))
+    } else {
+        SocketAddr::from((Ipv4Addr::from_bits(BENCHMARK_NET + host), port))
+    };
+    Server::new(at, number as usize % PROTOCOLS.len(), random)
+}
+
+fn client(talk: &Talk, server: &Server) -> SocketAddr {
+    if server.at.is_ipv6() {
+        SocketAddr::from((documentation(2 << 24 | talk.client), talk.port))
+    } else {
+        SocketAddr::from((Ipv4Addr::from_bits(0x0a00_0000 + talk.client), talk.port))
+    }
+}
