@@ -94,6 +94,10 @@ impl Counts {
             Severity::Note => self.note += 1,
         }
     }
+    /// The `finding_counts` of a record.
+    pub fn record(&self) -> serde_json::Value {
+        serde_json::json!({ "error": self.error, "warning": self.warning, "note": self.note })
+    }
     /// All of them.
     pub fn total(&self) -> u64 {
         self.error + self.warning + self.note

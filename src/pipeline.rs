@@ -91,6 +91,11 @@ impl<R: Report> Pipeline<R> {
         }
     }
 
+    /// What it adds up to so far.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
     /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
     ///
     /// # Errors
@@ -322,10 +327,14 @@ impl<R: Report> Pipeline<R> {
     /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
     #[inline(never)]
     fn settle_room(&mut self) -> io::Result<()> {
-        if R::ORDERED && !self.room.is_empty() {
-            let closed: Vec<Exchange> = self.table.closed().collect();
-            for e in closed {
-                self.room.wait_exchange(e);
+        if !self.room.is_empty() {
+            for e in self.table.take_closed() {
+                // One whose conversation is not confirmed yet waits in any case.
+                if R::ORDERED || e.level <= Level::Low {
+                    self.room.wait_exchange(e);
+                } else {
+                    self.deliver_exchange(&e)?;
+                }
             }
         }
         let (frame, clock) = (self.frame, self.table.clock());
@@ -448,9 +457,12 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        if e.level == Level::Hint || e.level < self.options.min_confidence {
+        let c = self.table.conversations.get(e.conversation);
+        let (level, server_index) = c.map_or((e.level, e.server_index), |c| (c.level, c.server));
+        if level == Level::Hint || level < self.options.min_confidence {
             return Ok(());
         }
+        let e = &Exchange { level, server_index, response_parts: e.response_parts.clone(), ..*e };
         self.totals.exchange(e);
         let silence = e.protocol.info().unanswered;
         let finding = (e.outcome == Outcome::Unanswered).then(|| Finding::of_exchange(silence));

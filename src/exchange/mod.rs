@@ -18,6 +18,7 @@ pub use queue::MAX_REQUESTS;
 pub use table::{Table, Windows};
 
 use crate::capture::Time;
+use crate::conversation::Slot;
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Glance, Id, Level};
 
@@ -130,8 +131,10 @@ pub struct Exchange {
     pub protocol: Id,
     /// Index into the protocol's steps.
     pub step: u8,
-    /// How sure the recognition is.
+    /// How sure the recognition was when it closed.
     pub level: Level,
+    /// Its conversation, which may have become surer since.
+    pub(crate) conversation: Slot,
     /// Who asked.
     pub client: Endpoint,
     /// Who was asked.

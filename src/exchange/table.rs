@@ -114,12 +114,8 @@ impl Table {
         self.evicted
     }
 
-    /// The exchanges that have closed since the last call, in order.
-    pub fn closed(&mut self) -> std::vec::Drain<'_, Exchange> {
-        self.closed.drain(..)
-    }
-
-    /// The same as a list, to be [given back](Table::give_back) for its memory.
+    /// The exchanges that have closed since the last call, in order: a list to be
+    /// [given back](Table::give_back) for its memory.
     pub fn take_closed(&mut self) -> Vec<Exchange> {
         std::mem::take(&mut self.closed)
     }
@@ -137,7 +133,7 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open)
     }
 
-    /// Whether [`Table::closed`] has something to give.
+    /// Whether [`Table::take_closed`] has something to give.
     #[inline]
     pub fn has_closed(&self) -> bool {
         !self.closed.is_empty()
@@ -223,13 +219,15 @@ impl Table {
             Role::Response | Role::ResponsePart => self.answer(slot, d, v),
             Role::Stray => Pairing::Nothing,
         };
-        if let Pairing::Answered(_) | Pairing::Asked { answered_by: Some(_), .. } = pairing
-            && let Some(c) = self.conversations.get_mut(slot)
-        {
-            c.level = c.level.max(v.glance.paired);
+        (slot, pairing)
+    }
+
+    /// A pair was found: the conversation is as sure as that makes it.
+    fn confirm(&mut self, slot: Slot, paired: Level) {
+        if let Some(c) = self.conversations.get_mut(slot) {
+            c.level = c.level.max(paired);
             c.decided |= c.level >= Level::Medium;
         }
-        (slot, pairing)
     }
 
     fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
@@ -297,6 +295,9 @@ impl Table {
             self.give_up(slot, id, g.step, now);
         }
         let orphan = self.take_orphan(slot, d, v, step);
+        if orphan.is_some() {
+            self.confirm(slot, g.paired);
+        }
         let exchange = self.next_id;
         self.next_id += 1;
         let request = Request {
@@ -411,6 +412,7 @@ impl Table {
             self.orphan(slot, d, g.step, g.key, hash);
             return Pairing::Unasked { open: found.open };
         };
+        self.confirm(slot, g.paired);
         let window = self.windows.answer(id);
         let Some(request) = self.queues[id as usize].get_mut(seq) else { return Pairing::Nothing };
         request.answer_hash = hash;
@@ -526,6 +528,7 @@ fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
         protocol: c.id,
         step: r.step,
         level: c.level,
+        conversation: r.conversation,
         client: c.client(),
         server: c.server(),
         server_index: c.server,

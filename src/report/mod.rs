@@ -2,12 +2,18 @@
 
 mod hostile;
 mod records;
+#[cfg(feature = "cli")]
+pub mod screen;
 mod stamp;
+#[cfg(feature = "cli")]
+pub mod summary;
+mod text;
 mod totals;
 
 pub use hostile::{is_hostile, shown};
-pub use records::{Form, Records};
+pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
+pub use text::{Exchanges, Lister, version_text};
 pub use totals::Totals;
 
 use crate::capture::Facts;

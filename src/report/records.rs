@@ -22,48 +22,27 @@ pub enum Form {
     Json,
 }
 
-/// Writes records of captures, packets, exchanges and the summary.
-pub struct Records<W: Write> {
+/// Objects on their way out, one a line: gathered, and written in large pieces or one by one.
+pub struct Output<W: Write> {
     out: W,
     form: Form,
-    /// Also packets; otherwise only exchanges.
-    packets: bool,
-    /// No records, only the end.
-    quiet: bool,
-    /// Hand every line on at once.
     flush: bool,
     line: Vec<u8>,
     first: bool,
-    file: Vec<u8>,
-    stamps: Stamps,
 }
 
-impl<W: Write> Records<W> {
-    /// Records in `form` to `out`; with or without one for each packet.
-    pub fn new(out: W, form: Form, packets: bool) -> Self {
-        let (line, stamps) = (Vec::with_capacity(BUFFER * 2), Stamps::default());
-        Records { out, form, packets, quiet: false, flush: false, line, first: true, file: vec![], stamps }
+impl<W: Write> Output<W> {
+    /// Objects in `form` to `out`; `flush` hands every one on at once.
+    pub fn new(out: W, form: Form, flush: bool) -> Self {
+        Output { out, form, flush, line: Vec::with_capacity(BUFFER * 2), first: true }
     }
 
-    /// No records, only the capture and the summary.
-    pub fn quiet(mut self, quiet: bool) -> Self {
-        self.quiet = quiet;
-        self
-    }
-
-    /// Hands every line on at once.
-    pub fn flush_each(mut self, flush: bool) -> Self {
-        self.flush = flush;
-        self
-    }
-
-    /// The end of the buffer, ready for a new object.
-    fn begin(&mut self) -> &mut Vec<u8> {
+    /// What stands before an object.
+    fn begin(&mut self) {
         if self.form == Form::Json {
             self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
             self.first = false;
         }
-        &mut self.line
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -79,24 +58,69 @@ impl<W: Write> Records<W> {
         self.out.flush()
     }
 
-    fn value(&mut self, value: &Value) -> io::Result<()> {
+    /// Writes a whole object.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn value(&mut self, value: &Value) -> io::Result<()> {
         // serde_json leaves characters beyond ASCII alone; ours escapes what turns or hides text.
         let text = value.to_string();
-        let line = self.begin();
+        self.begin();
         for c in text.chars() {
             if c.is_ascii() || !super::is_hostile(c) {
-                line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                self.line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             } else {
-                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| push(line, format_args!("\\u{unit:04x}")));
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .for_each(|u| push(&mut self.line, format_args!("\\u{u:04x}")));
             }
         }
         self.end()
     }
 
+    /// Writes what stands behind the last object.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if self.form == Form::Json {
+            self.line.extend_from_slice(if self.first { b"[]\n" } else { b"]\n" });
+        }
+        self.write()
+    }
+}
+
+/// The `capture` record.
+pub fn capture_record(name: &str, facts: &Facts) -> Value {
+    let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
+    json!({
+        "type": "capture", "file": name, "format": facts.format, "compression": null, "links": links,
+        "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
+    })
+}
+
+/// Writes records of captures, packets, exchanges and the summary.
+pub struct Records<W: Write> {
+    out: Output<W>,
+    /// Also packets; otherwise only exchanges.
+    packets: bool,
+    /// Only captures and the summary.
+    quiet: bool,
+    file: Vec<u8>,
+    stamps: Stamps,
+}
+
+impl<W: Write> Records<W> {
+    /// Records to `out`; with or without one for each packet, and none but of captures and the summary
+    /// when quiet.
+    pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
+        Records { out, packets, quiet, file: vec![], stamps: Stamps::default() }
+    }
+
     /// What every record of a datagram begins with.
     fn head(&mut self, d: &Datagram<'_>) {
-        self.begin();
-        let line = &mut self.line;
+        self.out.begin();
+        let line = &mut self.out.line;
         line.extend_from_slice(b"{\"type\":\"packet\",\"file\":");
         line.extend_from_slice(&self.file);
         line.extend_from_slice(b",\"frame\":");
@@ -112,7 +136,7 @@ impl<W: Write> Records<W> {
 
     /// What follows from pairing.
     fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing) {
-        let line = &mut self.line;
+        let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
             line.extend_from_slice(b",\"exchange\":");
             push_u64(line, exchange);
@@ -147,7 +171,7 @@ impl<W: Write> Report for Records<W> {
             return Ok(());
         }
         self.head(p.datagram);
-        let line = &mut self.line;
+        let line = &mut self.out.line;
         for (key, value) in [
             (",\"protocol\":\"", p.id.info().name),
             ("\",\"message\":\"", p.message_name()),
@@ -162,13 +186,13 @@ impl<W: Write> Report for Records<W> {
         line.extend_from_slice(b",\"fields\":");
         line.extend_from_slice(p.sink.object());
         self.pairing(p.datagram, p.pairing);
-        push_findings(&mut self.line, p.findings);
+        push_findings(&mut self.out.line, p.findings);
         if p.more_findings > 0 {
-            self.line.extend_from_slice(b",\"more_findings\":");
-            push_u64(&mut self.line, u64::from(p.more_findings));
+            self.out.line.extend_from_slice(b",\"more_findings\":");
+            push_u64(&mut self.out.line, u64::from(p.more_findings));
         }
-        self.line.push(b'}');
-        self.end()
+        self.out.line.push(b'}');
+        self.out.end()
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -176,21 +200,21 @@ impl<W: Write> Report for Records<W> {
             return Ok(());
         }
         self.head(d);
-        let line = &mut self.line;
+        let line = &mut self.out.line;
         line.extend_from_slice(
             b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":",
         );
         push_u64(line, d.wire_len() as u64);
         line.push(b'}');
-        self.end()
+        self.out.end()
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
-        self.begin();
-        let line = &mut self.line;
+        self.out.begin();
+        let line = &mut self.out.line;
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
         line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
@@ -219,25 +243,18 @@ impl<W: Write> Report for Records<W> {
         }
         push_findings(line, findings);
         line.push(b'}');
-        self.end()
+        self.out.end()
     }
 
     fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
         self.file.clear();
         push_text(&mut self.file, name.as_bytes());
-        let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
-        self.value(&json!({
-            "type": "capture", "file": name, "format": facts.format, "compression": null, "links": links,
-            "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
-        }))
+        self.out.value(&capture_record(name, facts))
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.value(&totals.record())?;
-        if self.form == Form::Json {
-            self.line.extend_from_slice(b"]\n");
-        }
-        self.write()
+        self.out.value(&totals.record())?;
+        self.out.finish()
     }
 }
 

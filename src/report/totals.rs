@@ -85,9 +85,7 @@ impl Totals {
             "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
             "unanswered": self.unanswered, "undecided": self.undecided,
             "retransmissions": self.retransmissions,
-            "finding_counts": {
-                "error": self.findings.error, "warning": self.findings.warning, "note": self.findings.note,
-            },
+            "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
             "servers_refused": self.servers_refused,
         })

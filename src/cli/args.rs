@@ -1,0 +1,208 @@
+//! The command line, as clap sees it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
+use qdissect::protocols::{Id, Level};
+use std::path::PathBuf;
+
+/// Dissects and judges the traffic of game-server query protocols: SQP, Satisfactory.
+///
+/// Reads pcap and pcapng files, recognises the protocols by content, pairs answers with requests and
+/// says what does not keep to the protocol. Without a subcommand it prints the summary.
+#[derive(Debug, Parser)]
+#[command(name = "qdissect", version, disable_version_flag = true, max_term_width = 100)]
+#[command(after_help = "Examples:\n  qdissect capture.pcapng\n  qdissect dump -T ndjson capture.pcapng\n  \
+                        tcpdump -i any -U -w - udp | qdissect dump -")]
+pub struct Cli {
+    /// Print the version.
+    #[arg(short = 'v', long, action = clap::ArgAction::Version, global = true)]
+    version: Option<bool>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Summary for a person: capture, servers, findings (the default; the word may be left out)
+    Summary(SummaryArgs),
+    /// Packets, one line each, or as records
+    Dump(DumpArgs),
+    /// Exchanges: one row per request and its answer
+    Exchanges(ExchangesArgs),
+}
+
+/// `qdissect summary`
+#[derive(Debug, Args)]
+pub struct SummaryArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
+    pub format: TableFormat,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `qdissect exchanges`
+#[derive(Debug, Args)]
+pub struct ExchangesArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
+    pub format: TableFormat,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `qdissect dump`
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
+    pub format: DumpFormat,
+    /// Also the datagrams that no protocol claims
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What every subcommand that reads captures understands.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// Captures: pcap or pcapng files, FIFOs, `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The same as a positional file; may be repeated
+    #[arg(short = 'r', long = "read-file", value_name = "FILE")]
+    pub read: Vec<PathBuf>,
+    /// Only these protocols (sqp, satisfactory)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
+    pub protocol: Vec<Id>,
+    /// Pins a protocol on a port: udp.port==7779,sqp
+    #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]
+    pub decode_as: Vec<(u16, Id)>,
+    /// Overrides every protocol's answer window, e.g. 500ms, 2s
+    #[arg(long, value_name = "DUR", value_parser = timeout)]
+    pub timeout: Option<i64>,
+    /// Least confidence of what is shown
+    #[arg(long, value_enum, default_value_t = Confidence::Medium, value_name = "LEVEL")]
+    pub min_confidence: Confidence,
+    /// Write the result to a file, aside first, and renamed when it is complete
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Stop after N packets
+    #[arg(short = 'c', value_name = "N")]
+    pub count: Option<u64>,
+    /// No records, only the end
+    #[arg(short = 'q')]
+    pub quiet: bool,
+    /// Hand on each line at once
+    #[arg(short = 'l')]
+    pub line_buffered: bool,
+    /// A capture that is cut short is not an error
+    #[arg(long)]
+    pub allow_truncated: bool,
+}
+
+/// `-T` where the default is a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For people
+    Table,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
+}
+
+/// `-T` of `dump`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DumpFormat {
+    /// One line a packet
+    Text,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
+}
+
+/// `--color`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// `--min-confidence`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Confidence {
+    /// Everything that could be it
+    Low,
+    /// Several signs agree
+    Medium,
+    /// Chance is out of the question
+    High,
+}
+
+impl From<Confidence> for Level {
+    fn from(c: Confidence) -> Level {
+        match c {
+            Confidence::Low => Level::Low,
+            Confidence::Medium => Level::Medium,
+            Confidence::High => Level::High,
+        }
+    }
+}
+
+fn protocol(text: &str) -> Result<Id, String> {
+    let known = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(", ");
+    Id::by_name(text).ok_or_else(|| format!("There is no protocol \"{text}\"; known are {known}."))
+}
+
+fn decode_as(text: &str) -> Result<(u16, Id), String> {
+    let wrong =
+        || format!("\"{text}\" is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.");
+    let (selector, name) = text.split_once(',').ok_or_else(wrong)?;
+    let port = selector.trim().strip_prefix("udp.port==").ok_or_else(wrong)?;
+    let port =
+        port.parse().map_err(|_| format!("\"{port}\" is not a UDP port: a number from 0 to 65535."))?;
+    Ok((port, protocol(name.trim())?))
+}
+
+/// Nanoseconds.
+fn timeout(text: &str) -> Result<i64, String> {
+    let wrong = |e: &dyn std::fmt::Display| format!("\"{text}\" is not a duration such as 500ms or 2s: {e}.");
+    let duration: SignedDuration = text.parse().map_err(|e: jiff::Error| wrong(&e))?;
+    match i64::try_from(duration.as_nanos()) {
+        Ok(nanos) if nanos > 0 => Ok(nanos),
+        _ => Err(wrong(&"it must be more than nothing and less than 292 years")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn pins_and_durations_are_read_or_explained() {
+        assert_eq!(decode_as("udp.port==7779,sqp"), Ok((7779, Id::Sqp)));
+        assert!(decode_as("tcp.port==1,sqp").unwrap_err().contains("udp.port==N,PROTO"));
+        assert!(decode_as("udp.port==70000,sqp").unwrap_err().contains("65535"));
+        assert!(decode_as("udp.port==1,http").unwrap_err().contains("known are sqp, satisfactory"));
+        assert_eq!(timeout("500ms"), Ok(500_000_000));
+        assert_eq!(timeout("2s"), Ok(2_000_000_000));
+        assert!(timeout("0s").is_err() && timeout("-1s").is_err() && timeout("soon").is_err());
+    }
+}

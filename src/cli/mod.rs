@@ -1,0 +1,66 @@
+//! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
+
+mod args;
+mod output;
+mod run;
+
+use clap::Parser;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Runs the command line and returns the exit code.
+pub fn main(args: Vec<OsString>) -> u8 {
+    if args.len() <= 1 {
+        let mut command = <args::Cli as clap::CommandFactory>::command();
+        eprint!("{}", command.render_help());
+        return 2;
+    }
+    match args::Cli::try_parse_from(with_subcommand(args)) {
+        Ok(cli) => run::run(&cli.command),
+        Err(e) => {
+            // Help and version go to standard output and are no error; a closed pipe is none either.
+            let _ = e.print();
+            if e.use_stderr() { 2 } else { 0 }
+        }
+    }
+}
+
+/// Puts `summary` before arguments that begin with no subcommand.
+///
+/// A word that could be a mistyped subcommand is left for clap, which knows what it resembles.
+fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
+    let command = <args::Cli as clap::CommandFactory>::command();
+    let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
+        args.insert(1, "summary".into());
+        return args;
+    };
+    let own = ["-h", "--help", "-v", "--version", "help"].contains(&first);
+    let subcommand = command.get_subcommands().any(|s| s.get_name() == first);
+    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
+    if !(own || subcommand || mistyped) {
+        args.insert(1, "summary".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(args: &[&str]) -> String {
+        let args = args.iter().map(OsString::from).collect();
+        with_subcommand(args)[1].to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn summary_is_understood_where_no_subcommand_stands() {
+        assert_eq!(first(&["qdissect", "a.pcap"]), "summary");
+        assert_eq!(first(&["qdissect", "-q", "a.pcap"]), "summary");
+        assert_eq!(first(&["qdissect", "-"]), "summary");
+        assert_eq!(first(&["qdissect", "./dump"]), "summary");
+        assert_eq!(first(&["qdissect", "dump", "a.pcap"]), "dump");
+        assert_eq!(first(&["qdissect", "dumb"]), "dumb");
+        assert_eq!(first(&["qdissect", "--help"]), "--help");
+    }
+}

@@ -1,0 +1,68 @@
+//! Where results go: standard output, or a file that appears only when it is complete.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// An output under way.
+pub enum Target {
+    /// Standard output.
+    Stdout(io::Stdout),
+    /// A file aside, and the name it is to get.
+    File(NamedTempFile, PathBuf),
+}
+
+impl Target {
+    /// Standard output, or a file beside `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn open(path: Option<&Path>) -> io::Result<Target> {
+        let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(Target::File(tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?, path.to_owned()))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn complete(self) -> io::Result<()> {
+        match self {
+            Target::Stdout(mut out) => out.flush(),
+            Target::File(file, path) => {
+                file.as_file().sync_all()?;
+                readable(&file)?;
+                file.persist(path).map(drop).map_err(|e| e.error)
+            }
+        }
+    }
+}
+
+/// A temporary file is for its owner only; a result is as readable as its folder's other files.
+#[cfg(unix)]
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    fs::metadata(file.path()).map(drop)
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Stdout(out) => out.write(bytes),
+            Target::File(file, _) => file.write(bytes),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Stdout(out) => out.flush(),
+            Target::File(file, _) => file.flush(),
+        }
+    }
+}

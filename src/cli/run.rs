@@ -1,0 +1,182 @@
+//! Runs a subcommand over its inputs and maps what happened to an exit code.
+
+use super::args::{Colour, Command, Common, DumpFormat, TableFormat};
+use super::output::Target;
+use qdissect::capture::{ErrorKind, Source, link_name};
+use qdissect::classify::Choice;
+use qdissect::net::Turned;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::screen::{self, Screen};
+use qdissect::report::summary::{self, Summary};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+const OK: u8 = 0;
+const FAILED: u8 = 2;
+/// Width of the screen when it is none.
+const WIDTH: u16 = 100;
+/// Narrowest width that a table is made for.
+const NARROWEST: u16 = 60;
+
+/// Runs a subcommand; returns the exit code.
+pub fn run(command: &Command) -> u8 {
+    let (common, all) = match command {
+        Command::Summary(a) => (&a.common, false),
+        Command::Exchanges(a) => (&a.common, false),
+        Command::Dump(a) => (&a.common, a.all),
+    };
+    let mut target = match Target::open(common.output.as_deref()) {
+        Ok(target) => target,
+        Err(e) => return not_writable(common, &e),
+    };
+    let (quiet, flush) = (common.quiet, common.line_buffered);
+    let to = &mut target;
+    let read = match command {
+        Command::Summary(a) => summarise(to, a.format, a.color, common),
+        Command::Dump(a) => match form(a.format == DumpFormat::Json, a.format == DumpFormat::Ndjson) {
+            Some(form) => report(common, all, Records::new(Output::new(to, form, flush), true, quiet)),
+            None => report(common, all, Lister::new(to, flush, quiet)),
+        },
+        Command::Exchanges(a) => match form(a.format == TableFormat::Json, a.format == TableFormat::Ndjson) {
+            Some(form) => report(common, all, Records::new(Output::new(to, form, flush), false, quiet)),
+            None => report(common, all, Exchanges::new(to, flush, quiet)),
+        },
+    };
+    match read.and_then(|code| target.complete().map(|()| code)) {
+        Ok(code) => code,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
+        Err(e) => not_writable(common, &e),
+    }
+}
+
+fn form(json: bool, ndjson: bool) -> Option<Form> {
+    match (json, ndjson) {
+        (true, _) => Some(Form::Json),
+        (_, true) => Some(Form::Ndjson),
+        _ => None,
+    }
+}
+
+fn not_writable(common: &Common, e: &io::Error) -> u8 {
+    let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
+    eprintln!("qdissect: The result cannot be written to {to}: {e}.");
+    FAILED
+}
+
+/// A file's name as text that a terminal can bear.
+fn name(path: &Path) -> String {
+    shown(&path.to_string_lossy()).into_owned()
+}
+
+fn summarise(to: &mut Target, format: TableFormat, colour: Colour, common: &Common) -> io::Result<u8> {
+    let (summary, totals, code) = read_all(common, false, Summary::default())?;
+    match form(format == TableFormat::Json, format == TableFormat::Ndjson) {
+        Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
+        None => screen::write(to, how(colour, common), &summary, &totals)?,
+    }
+    Ok(code)
+}
+
+/// The screen: its width, and whether it takes colours.
+fn how(colour: Colour, common: &Common) -> Screen {
+    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let width = terminal_size::terminal_size().filter(|_| terminal).map(|(w, _)| w.0);
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let width = width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST);
+    let colour = match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    };
+    Screen { width, colour }
+}
+
+fn report<R: Report>(common: &Common, all: bool, report: R) -> io::Result<u8> {
+    read_all(common, all, report).map(|(_, _, code)| code)
+}
+
+/// Reads every input into one report.
+fn read_all<R: Report>(common: &Common, all: bool, report: R) -> io::Result<(R, Totals, u8)> {
+    let mut pipeline = Pipeline::new(options(common, all), report);
+    let mut code = OK;
+    let inputs = inputs(common);
+    if inputs.is_empty() {
+        eprintln!("qdissect: No capture is named. Name a file, or - for standard input.");
+        code = FAILED;
+    }
+    for path in &inputs {
+        if !read_one(&mut pipeline, path, common)? {
+            code = FAILED;
+        }
+    }
+    let (report, totals) = pipeline.finish(code == OK)?;
+    Ok((report, totals, code))
+}
+
+/// The inputs in the order named; a file named twice counts once.
+fn inputs(common: &Common) -> Vec<PathBuf> {
+    let mut seen = vec![];
+    let named = common.files.iter().chain(&common.read);
+    let new = named.filter(|path| {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let new = !seen.contains(&real);
+        seen.push(real);
+        new
+    });
+    new.cloned().collect()
+}
+
+/// Reads one input; `false` if it could not be read, or not to its end.
+fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path, common: &Common) -> io::Result<bool> {
+    let source = match path.to_str() {
+        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
+        _ => Source::open(path),
+    };
+    let mut source = match source {
+        Ok(source) => source,
+        Err(e) => return Ok(complain(path, &e.to_string())),
+    };
+    let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
+    match pipeline.read(&mut source, &path.to_string_lossy()) {
+        Ok(()) => {}
+        Err(Stopped::Report(e)) => return Err(e),
+        Err(Stopped::Capture(e)) => {
+            let said = complain(path, &e.to_string());
+            return Ok(said || common.allow_truncated && e.kind() == ErrorKind::CutShort);
+        }
+    }
+    let packets = pipeline.totals().packets - before.0;
+    let strange = unreadable(pipeline.totals()) - before.1;
+    if strange > 0 && strange == packets {
+        let links: Vec<_> = source.facts().links.iter().map(|&l| link_name(l)).collect();
+        let links = links.join(", ");
+        return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
+    }
+    Ok(true)
+}
+
+/// Frames whose link type is unknown.
+fn unreadable(totals: &Totals) -> u64 {
+    totals.turned.get(Turned::UnknownLink)
+}
+
+/// Says what is wrong with an input; always `false`.
+fn complain(path: &Path, what: &str) -> bool {
+    eprintln!("qdissect: {}: {what}.", name(path));
+    false
+}
+
+fn options(common: &Common, all: bool) -> Options {
+    let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
+    if !common.protocol.is_empty() {
+        choice.protocols = Choice::only(&common.protocol);
+    }
+    Options {
+        choice,
+        timeout: common.timeout,
+        min_confidence: common.min_confidence.into(),
+        all,
+        count: common.count,
+    }
+}

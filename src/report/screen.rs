@@ -1,0 +1,264 @@
+//! The summary as a person sees it: the capture in two lines, servers, findings, counts.
+
+use super::summary::{Broken, Server, Summary};
+use super::text::short;
+use super::{Stamps, Totals, duration, shown};
+use crate::capture::{Time, link_name};
+use crate::check::Counts;
+use crate::rule::Severity;
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Most rows of a table; the worst come first.
+const MAX_ROWS: usize = 200;
+/// From this width on, name and game have columns of their own.
+const WIDE: u16 = 120;
+/// Longest text from the network in a cell, in characters.
+const MAX_CELL: usize = 48;
+
+/// How the screen is.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// Columns.
+    pub width: u16,
+    /// Colours are welcome.
+    pub colour: bool,
+}
+
+impl Screen {
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
+        table
+    }
+}
+
+const BOLD: Style = Style::new().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// Writes the whole screen.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
+    head(out, screen, summary, totals)?;
+    servers(out, screen, summary)?;
+    rules(out, screen, summary)?;
+    foot(out, screen, summary, totals)
+}
+
+fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
+    let name = match summary.files.as_slice() {
+        [(name, facts)] => format!("{}: {}", shown(name), facts.format),
+        files => format!("{} captures", files.len()),
+    };
+    let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();
+    let links = if links.is_empty() { "no interface".to_owned() } else { links.join(", ") };
+    let time = match totals.span {
+        Some((first, last)) => format!(" in {} from {}", span_text(first, last), stamp(first)),
+        None => String::new(),
+    };
+    let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
+    writeln!(
+        out,
+        "{}, {links}, {}{time}{incomplete}",
+        screen.paint(BOLD, &name),
+        count(totals.packets, "packet")
+    )?;
+    let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
+    let mut rest: Vec<_> = totals.turned.iter().map(|(why, n)| format!("{n} {}", why.text())).collect();
+    if totals.unclaimed > 0 {
+        rest.insert(0, format!("{} of no known protocol", count(totals.unclaimed, "datagram")));
+    }
+    if !rest.is_empty() {
+        let _ = write!(line, "; besides: {}", rest.join(", "));
+    }
+    writeln!(out, "{line}")
+}
+
+fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let mut rows: Vec<&Server> = summary.servers().collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|s| {
+        let Counts { error, warning, .. } = s.findings;
+        std::cmp::Reverse((error, warning, s.unanswered, s.queries))
+    });
+    let wide = screen.width >= WIDE;
+    let mut table = screen.table();
+    table.set_header(if wide {
+        vec![
+            "server",
+            "protocol",
+            "name",
+            "game, version",
+            "players",
+            "queries",
+            "answered",
+            "median",
+            "p99",
+            "findings",
+        ]
+    } else {
+        vec![
+            "server\nname",
+            "protocol\ngame, version",
+            "players",
+            "queries\nanswered",
+            "median\np99",
+            "findings",
+        ]
+    });
+    for s in rows.iter().take(MAX_ROWS) {
+        table.add_row(if wide { wide_row(s) } else { narrow_row(s) });
+    }
+    for column in table.column_iter_mut().skip(if wide { 4 } else { 2 }) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "\n{table}")?;
+    more(out, rows.len(), "server")
+}
+
+fn more(out: &mut dyn Write, rows: usize, what: &str) -> io::Result<()> {
+    match rows.saturating_sub(MAX_ROWS) {
+        0 => Ok(()),
+        n => writeln!(out, "and {} more", count(n as u64, what)),
+    }
+}
+
+fn wide_row(s: &Server) -> Vec<String> {
+    let [median, p99] = times(s);
+    let row = [s.endpoint.to_string(), s.id.info().name.to_owned(), name(s), game(s), players(s)];
+    let counts = [s.queries.to_string(), answered(s), median, p99, findings(s.findings)];
+    row.into_iter().chain(counts).collect()
+}
+
+fn narrow_row(s: &Server) -> Vec<String> {
+    let [median, p99] = times(s);
+    vec![
+        format!("{}\n{}", s.endpoint, name(s)),
+        format!("{}\n{}", s.id.info().name, game(s)),
+        players(s),
+        format!("{}\n{}", s.queries, answered(s)),
+        format!("{median}\n{p99}"),
+        findings(s.findings),
+    ]
+}
+
+fn text(bytes: Option<&Vec<u8>>) -> Option<String> {
+    bytes.map(|b| short(&shown(&String::from_utf8_lossy(b)), MAX_CELL))
+}
+
+fn name(s: &Server) -> String {
+    text(s.said.server_name.as_ref()).unwrap_or_else(|| "-".to_owned())
+}
+
+fn game(s: &Server) -> String {
+    let version = text(s.said.version.as_ref()).or_else(|| s.said.build.map(|n| n.to_string()));
+    let parts = [text(s.said.game.as_ref()), version, s.said.state.map(str::to_owned)];
+    let parts: Vec<_> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+fn players(s: &Server) -> String {
+    s.said.players.map_or("-".to_owned(), |(now, most)| format!("{now}/{most}"))
+}
+
+fn answered(s: &Server) -> String {
+    match s.queries {
+        0 => "-".to_owned(),
+        n => format!("{} %", (s.answered + s.late) * 100 / n),
+    }
+}
+
+fn times(s: &Server) -> [String; 2] {
+    let Some(times) = &s.times else { return ["-".to_owned(), "-".to_owned()] };
+    [0.5, 0.99].map(|q| duration((times.value_at_quantile(q) * 1000) as i64))
+}
+
+fn findings(c: Counts) -> String {
+    let parts = [(c.error, "error"), (c.warning, "warning"), (c.note, "note")];
+    let parts: Vec<_> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what)).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join("\n") }
+}
+
+fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let mut rows: Vec<&Broken> = summary.broken.iter().collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|b| (std::cmp::Reverse((worst(b.counts), b.counts.total())), b.rule.id));
+    let mut table = screen.table();
+    table.set_header(["finding", "severity", "what", "times", "first in frame"]);
+    for b in rows.iter().take(MAX_ROWS) {
+        let (severity, times) = (worst(b.counts).name().to_owned(), b.counts.total().to_string());
+        table.add_row([b.rule.id.to_owned(), severity, b.rule.title.to_owned(), times, b.first.to_string()]);
+    }
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "\n{table}")?;
+    more(out, rows.len(), "rule")
+}
+
+/// The worst severity among the counts.
+pub fn worst(c: Counts) -> Severity {
+    match c {
+        Counts { error: 1.., .. } => Severity::Error,
+        Counts { warning: 1.., .. } => Severity::Warning,
+        _ => Severity::Note,
+    }
+}
+
+fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
+    let outcomes = [(t.late, "late"), (t.unanswered, "unanswered"), (t.undecided, "undecided at the end")];
+    let mut line = format!("\n{}: {} answered", count(t.exchanges, "exchange"), t.answered);
+    for (n, what) in outcomes.into_iter().filter(|(n, _)| *n > 0) {
+        let _ = write!(line, ", {n} {what}");
+    }
+    if t.retransmissions > 0 {
+        let _ = write!(line, "; {}", count(t.retransmissions, "retransmission"));
+    }
+    writeln!(out, "{line}")?;
+    let c = t.findings;
+    let error = screen.paint(if c.error > 0 { ERROR } else { Style::new() }, &count(c.error, "error"));
+    let warning =
+        screen.paint(if c.warning > 0 { WARNING } else { Style::new() }, &count(c.warning, "warning"));
+    writeln!(out, "findings: {error}, {warning}, {}", count(c.note, "note"))?;
+    let limits = [
+        (t.evicted, "requests or conversations were forgotten early for want of room"),
+        (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
+        (t.servers_refused + summary.elsewhere, "exchanges are not in the table of servers, which is full"),
+    ];
+    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{n} {what}"))
+}
+
+fn count(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{s}")
+}
+
+fn stamp(time: Time) -> String {
+    let mut out = vec![];
+    Stamps::default().push(&mut out, time);
+    let text = String::from_utf8_lossy(&out).replace('T', " ");
+    text.get(..19).map_or_else(String::new, |t| format!("{t} UTC"))
+}
+
+fn span_text(first: Time, last: Time) -> String {
+    let nanos = last.since(first).unwrap_or(0);
+    match nanos / 1_000_000_000 {
+        s @ 7200.. => format!("{:.1} h", s as f64 / 3600.0),
+        s @ 120.. => format!("{:.1} min", s as f64 / 60.0),
+        _ => duration(nanos),
+    }
+}

@@ -1,0 +1,255 @@
+//! Gathers what the summary shows: servers, response times, findings by rule.
+
+use super::{Output, Packet, Report, Totals, capture_record};
+use crate::capture::Facts;
+use crate::check::{Counts, Finding};
+use crate::conversation::NONE;
+use crate::decode::{Notes, Str};
+use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::net::Endpoint;
+use crate::protocols::{self, Direction, Id, Version};
+use crate::rule::Rule;
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Servers whose response times are kept; memory for them grows to some 10 KiB each.
+pub const MAX_TIMED: usize = 1_024;
+/// Longest name, game or version kept of a server, in bytes.
+const MAX_TEXT: usize = 256;
+/// Longest response time kept apart, in microseconds: a minute.
+const MAX_MICROS: u64 = 60_000_000;
+
+/// What one server did.
+#[derive(Debug)]
+pub struct Server {
+    /// Its address.
+    pub endpoint: Endpoint,
+    /// What it speaks.
+    pub id: Id,
+    /// Requests it got.
+    pub queries: u64,
+    /// … answered in time.
+    pub answered: u64,
+    /// … answered after the window.
+    pub late: u64,
+    /// … not answered.
+    pub unanswered: u64,
+    /// … open when the capture ended.
+    pub undecided: u64,
+    /// Response times in microseconds; `None` without an answer, or beyond [`MAX_TIMED`] servers.
+    pub times: Option<Histogram<u32>>,
+    /// Findings in its conversations.
+    pub findings: Counts,
+    /// What it says about itself: the latest answer counts.
+    pub said: Said,
+}
+
+/// What a server said about itself, bounded.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// Name.
+    pub server_name: Option<Vec<u8>>,
+    /// Game.
+    pub game: Option<Vec<u8>>,
+    /// Version, as text.
+    pub version: Option<Vec<u8>>,
+    /// Version, as a number.
+    pub build: Option<u64>,
+    /// Players now and at most.
+    pub players: Option<(u32, u32)>,
+    /// State.
+    pub state: Option<&'static str>,
+}
+
+impl Said {
+    fn hear(&mut self, facts: &protocols::Facts<'_>) {
+        keep(&mut self.server_name, facts.server_name);
+        keep(&mut self.game, facts.game);
+        match facts.version {
+            Some(Version::Text(text)) => keep(&mut self.version, Some(text)),
+            Some(Version::Number(n)) => self.build = Some(n),
+            None => {}
+        }
+        self.players = facts.players.or(self.players);
+        self.state = facts.state.or(self.state);
+    }
+}
+
+/// Keeps a text if it is new; its memory is used again.
+fn keep(kept: &mut Option<Vec<u8>>, new: Option<Str<'_>>) {
+    let Some(Str(new)) = new else { return };
+    let new = new.get(..MAX_TEXT).unwrap_or(new);
+    let kept = kept.get_or_insert_default();
+    if kept != new {
+        kept.clear();
+        kept.extend_from_slice(new);
+    }
+}
+
+/// How often a rule was broken.
+#[derive(Debug)]
+pub struct Broken {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// By severity, for a finding may be milder than its rule.
+    pub counts: Counts,
+    /// Frame of the first.
+    pub first: u64,
+}
+
+/// See the module's words. Memory is bounded by the table of servers and the number of rules.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// By the pipeline's server index.
+    pub servers: Vec<Option<Server>>,
+    /// In the order they were broken first.
+    pub broken: Vec<Broken>,
+    /// Files in the order read.
+    pub files: Vec<(String, Facts)>,
+    /// Exchanges of servers that are not in the table.
+    pub elsewhere: u64,
+    timed: usize,
+}
+
+impl Summary {
+    #[inline]
+    fn server(&mut self, index: u32, endpoint: Endpoint, id: Id) -> Option<&mut Server> {
+        if index == NONE {
+            return None;
+        }
+        let at = index as usize;
+        if at >= self.servers.len() {
+            self.servers.resize_with(at + 1, || None);
+        }
+        Some(self.servers[at].get_or_insert_with(|| Server {
+            endpoint,
+            id,
+            queries: 0,
+            answered: 0,
+            late: 0,
+            unanswered: 0,
+            undecided: 0,
+            times: None,
+            findings: Counts::default(),
+            said: Said::default(),
+        }))
+    }
+
+    fn count(&mut self, findings: &[Finding], frame: u64) {
+        for f in findings {
+            let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
+            match known {
+                Some(broken) => broken.counts.add(f.severity),
+                None => {
+                    let mut counts = Counts::default();
+                    counts.add(f.severity);
+                    self.broken.push(Broken { rule: f.rule, counts, first: frame });
+                }
+            }
+        }
+    }
+
+    /// All servers in the order they were recognised.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().flatten()
+    }
+}
+
+impl Report for Summary {
+    type Sink = Notes;
+    const ORDERED: bool = false;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        self.count(p.findings, p.datagram.frame);
+        let by_server = p.direction == Direction::S2c;
+        let endpoint = if by_server { p.datagram.src } else { p.datagram.dst };
+        let Some(server) = self.server(p.server_index, endpoint, p.id) else { return Ok(()) };
+        p.findings.iter().for_each(|f| server.findings.add(f.severity));
+        if by_server
+            && !matches!(p.pairing, Pairing::Copy { .. })
+            && let Ok(message) = p.decoded
+        {
+            server.said.hear(&message.facts());
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.count(findings, e.request_frame);
+        let may_time = self.timed < MAX_TIMED;
+        let Some(server) = self.server(e.server_index, e.server, e.protocol) else {
+            self.elsewhere += 1;
+            return Ok(());
+        };
+        server.queries += 1;
+        findings.iter().for_each(|f| server.findings.add(f.severity));
+        match e.outcome {
+            Outcome::Answered => server.answered += 1,
+            Outcome::Late => server.late += 1,
+            Outcome::Unanswered => server.unanswered += 1,
+            Outcome::Undecided => server.undecided += 1,
+        }
+        let Some(micros) = e.response_time.map(|t| (t.max(0) as u64 / 1000).min(MAX_MICROS)) else {
+            return Ok(());
+        };
+        if server.times.is_none() && may_time {
+            // Two significant digits; grows from small. The precision is a constant it accepts.
+            server.times = Histogram::new(2).ok();
+            self.timed += 1;
+        }
+        let server = self.servers[e.server_index as usize].as_mut();
+        if let Some(times) = server.and_then(|s| s.times.as_mut()) {
+            let _ = times.record(micros); // it grows by itself, so nothing is out of range
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
+        if self.files.len() < 1_000 {
+            self.files.push((name.to_owned(), facts.clone()));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes the summary as records: captures, servers, broken rules, totals.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
+    summary.files.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
+    summary.servers().try_for_each(|s| out.value(&server_record(s)))?;
+    for b in &summary.broken {
+        out.value(&json!({
+            "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),
+            "finding_counts": b.counts.record(), "first_frame": b.first,
+        }))?;
+    }
+    out.value(&totals.record())?;
+    out.finish()
+}
+
+fn server_record(s: &Server) -> Value {
+    let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
+    let version = text(&s.said.version).map(Value::from).or(s.said.build.map(Value::from));
+    let seconds = |micros: u64| micros as f64 / 1e6;
+    let times = s.times.as_ref().map(|t| {
+        json!({
+            "min": seconds(t.min()), "median": seconds(t.value_at_quantile(0.5)),
+            "p99": seconds(t.value_at_quantile(0.99)), "max": seconds(t.max()),
+        })
+    });
+    json!({
+        "type": "server", "server": s.endpoint.to_string(), "protocol": s.id.info().name,
+        "server_name": text(&s.said.server_name), "game": text(&s.said.game), "version": version,
+        "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
+        "state": s.said.state, "queries": s.queries, "answered": s.answered, "late": s.late,
+        "unanswered": s.unanswered, "undecided": s.undecided, "response_time": times,
+        "finding_counts": s.findings.record(),
+    })
+}

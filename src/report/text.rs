@@ -1,0 +1,223 @@
+//! One line a packet, or one line an exchange: streaming, in fixed columns, for people.
+
+use super::{Packet, Report, Totals, duration, shown};
+use crate::capture::Time;
+use crate::check::Finding;
+use crate::decode::Notes;
+use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::net::Datagram;
+use crate::protocols::{Facts, Level, Version};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// How much is gathered before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
+/// Longest text of a server shown in a line, in characters.
+const MAX_TEXT: usize = 40;
+
+/// Gathers lines and hands them on in large pieces, or one by one.
+struct Lines<W: Write> {
+    out: W,
+    text: String,
+    flush: bool,
+}
+
+impl<W: Write> Lines<W> {
+    fn end(&mut self) -> io::Result<()> {
+        self.text.push('\n');
+        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        self.out.flush()
+    }
+}
+
+/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first packet,
+/// source, destination, protocol, length, and what it says.
+pub struct Lister<W: Write> {
+    lines: Lines<W>,
+    quiet: bool,
+    first: Time,
+}
+
+impl<W: Write> Lister<W> {
+    /// Lines to `out`, each at once or in large pieces; none at all when quiet.
+    pub fn new(out: W, flush: bool, quiet: bool) -> Self {
+        Lister { lines: Lines { out, text: String::new(), flush }, quiet, first: Time::UNKNOWN }
+    }
+
+    fn head(&mut self, d: &Datagram<'_>, protocol: &str) {
+        let text = &mut self.lines.text;
+        if self.first == Time::UNKNOWN {
+            self.first = d.time;
+        }
+        let _ = write!(text, "{:>5} ", d.frame);
+        match d.time.since(self.first) {
+            Some(t) => {
+                let sign = if t < 0 { "-" } else { "" };
+                let t = t.unsigned_abs() / 1000;
+                let _ = write!(text, "{:>12} ", format!("{sign}{}.{:06}", t / 1_000_000, t % 1_000_000));
+            }
+            None => text.push_str("           - "),
+        }
+        let _ = write!(
+            text,
+            "{:>21} → {:<21} {protocol:<12} {:>4} ",
+            d.src.to_string(),
+            d.dst.to_string(),
+            d.wire_len()
+        );
+    }
+}
+
+impl<W: Write> Report for Lister<W> {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.head(p.datagram, p.id.info().name);
+        let text = &mut self.lines.text;
+        text.push_str(p.message_name());
+        if let Ok(message) = p.decoded {
+            push_facts(text, &message.facts());
+        }
+        match p.pairing {
+            Pairing::Answered(a) => {
+                let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
+                let _ = write!(text, " [answer to {}{time}]", a.request_frame);
+            }
+            Pairing::Copy { of, .. } => {
+                let _ = write!(text, " [copy of {of}]");
+            }
+            Pairing::Again { part: false, .. } => text.push_str(" [retransmission]"),
+            Pairing::Unasked { .. } => text.push_str(" [not asked for]"),
+            _ => {}
+        }
+        if p.level < Level::High {
+            let _ = write!(text, " ({} confidence)", p.level.name());
+        }
+        for f in p.findings {
+            let _ = write!(text, " {}:{}", f.rule.id, f.severity.name());
+        }
+        self.lines.end()
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.head(d, "udp");
+        self.lines.text.push('-');
+        self.lines.end()
+    }
+
+    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+        self.lines.write()
+    }
+}
+
+/// Appends what a message says about its server, in quotes and harmless.
+fn push_facts(text: &mut String, facts: &Facts<'_>) {
+    if let Some(name) = facts.server_name {
+        let _ = write!(text, " \"{}\"", short(&shown(&name.to_text()), MAX_TEXT));
+    }
+    if let Some(game) = facts.game {
+        let _ = write!(text, " {}", short(&shown(&game.to_text()), MAX_TEXT));
+    }
+    if let Some(version) = facts.version {
+        let _ = write!(text, " {}", short(&version_text(version), MAX_TEXT));
+    }
+    if let Some(state) = facts.state {
+        let _ = write!(text, " {state}");
+    }
+    if let Some((now, most)) = facts.players {
+        let _ = write!(text, " {now}/{most}");
+    }
+}
+
+/// A version as people read it.
+pub fn version_text(version: Version<'_>) -> String {
+    match version {
+        Version::Text(text) => shown(&text.to_text()).into_owned(),
+        Version::Number(n) => n.to_string(),
+    }
+}
+
+/// At most `most` characters, with an ellipsis where something was left out.
+pub fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Exchanges, one line each.
+pub struct Exchanges<W: Write> {
+    lines: Lines<W>,
+    quiet: bool,
+    titled: bool,
+}
+
+impl<W: Write> Exchanges<W> {
+    /// Lines to `out`, each at once or in large pieces; none at all when quiet.
+    pub fn new(out: W, flush: bool, quiet: bool) -> Self {
+        Exchanges { lines: Lines { out, text: String::new(), flush }, quiet, titled: false }
+    }
+}
+
+impl<W: Write> Report for Exchanges<W> {
+    type Sink = Notes;
+    const ORDERED: bool = false;
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        let text = &mut self.lines.text;
+        if !std::mem::replace(&mut self.titled, true) {
+            let _ = writeln!(
+                text,
+                "{:>6} {:>21}   {:<21} {:<12} {:<9} {:<18} {:<10} {:>12} {:>5} {:>5}  frames",
+                "id", "client", "server", "protocol", "step", "key", "outcome", "time", "out", "in"
+            );
+        }
+        let info = e.protocol.info();
+        let step = &info.steps[e.step as usize];
+        let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
+        let time = e.response_time.map_or("-".to_owned(), duration);
+        let frames = match e.response_frame {
+            Some(answer) => format!("{} {answer}", e.request_frame),
+            None => e.request_frame.to_string(),
+        };
+        let _ = write!(
+            text,
+            "{:>6} {:>21} → {:<21} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
+            e.id,
+            e.client.to_string(),
+            e.server.to_string(),
+            info.name,
+            step.name,
+            e.outcome.name(),
+            e.request_bytes,
+            e.response_bytes,
+        );
+        if e.retransmissions > 0 {
+            let _ = write!(text, " (repeated {} times)", e.retransmissions);
+        }
+        if e.outcome != Outcome::Unanswered {
+            findings.iter().for_each(|f| {
+                let _ = write!(text, " {}", f.rule.id);
+            });
+        }
+        self.lines.end()
+    }
+
+    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+        self.lines.write()
+    }
+}
