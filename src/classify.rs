@@ -141,8 +141,7 @@ impl Memory {
             let (index, found) = self.servers.find(end)?;
             id.is_none_or(|id| id == found).then_some((found, direction, index))
         };
-        let (to, from) = (known(d.dst, Direction::C2s), known(d.src, Direction::S2c));
-        match (to, from) {
+        match (known(d.dst, Direction::C2s), known(d.src, Direction::S2c)) {
             (Some(_), Some(_)) => None, // two servers: only the messages can tell
             (to, from) => to.or(from),
         }
@@ -156,7 +155,7 @@ impl Memory {
         id: Id,
         g: Glance,
         known: Option<(Slot, &Conversation)>,
-        open: bool,
+        open: impl FnOnce() -> bool,
     ) -> Verdict {
         match known {
             Some((slot, c)) if c.decided => self.in_conversation(d, id, g, slot, c, open),
@@ -177,19 +176,13 @@ impl Memory {
         g: Glance,
         slot: Slot,
         c: &Conversation,
-        open: bool,
+        open: impl FnOnce() -> bool,
     ) -> Verdict {
         let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
-        let agrees = match direction {
-            Direction::C2s => matches!(g.role, Role::Request | Role::RequestPart),
-            Direction::S2c => matches!(g.role, Role::Response | Role::ResponsePart),
-        };
-        let glance = if agrees {
-            g
-        } else {
-            let known = Known { direction, level: c.level, conversation: true, open };
+        let glance = travelling(g, direction).unwrap_or_else(|| {
+            let known = Known { direction, level: c.level, conversation: true, open: open() };
             id.read(d.payload, d.wire_len(), known).unwrap_or(g)
-        };
+        });
         Verdict {
             id,
             glance,
@@ -203,7 +196,10 @@ impl Memory {
 
     /// Nothing is known of the conversation: a known server, or the bytes alone, must tell.
     fn by_itself(&self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
-        let pinned = self.pinned(d).filter(|(pin, _)| *pin == id);
+        let pinned = match self.choice.pins.as_slice() {
+            [] => None,
+            _ => self.pinned(d).filter(|(pin, _)| *pin == id),
+        };
         let server = self.known_server(d, Some(id));
         let by_server = server.map(|(_, direction, _)| direction).or(pinned.map(|(_, direction)| direction));
         let server_index = server.map_or(NONE, |(_, _, index)| index);
@@ -219,7 +215,8 @@ impl Memory {
         if let Some(direction) = by_server {
             let known =
                 Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
-            if let Some(read) = id.read(d.payload, d.wire_len(), known) {
+            let read = travelling(g, direction).or_else(|| id.read(d.payload, d.wire_len(), known));
+            if let Some(read) = read {
                 let level = read.level.max(g.level).max(Level::Medium);
                 return Verdict { glance: Glance { level, ..read }, direction, decided: true, ..base };
             }
@@ -263,6 +260,19 @@ impl Memory {
         let glance = read(id, known)?;
         Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot: None, server_index })
     }
+}
+
+/// The glance at a datagram whose direction is known, if it agrees with that.
+#[inline]
+fn travelling(g: Glance, direction: Direction) -> Option<Glance> {
+    let role = match (g.role, direction) {
+        (Role::Request | Role::RequestPart, Direction::C2s) => g.role,
+        (Role::Response | Role::ResponsePart, Direction::S2c) => g.role,
+        (Role::MaybeRequest, Direction::C2s) => Role::Request,
+        (Role::MaybeResponse, Direction::S2c) => Role::Response,
+        _ => return None,
+    };
+    Some(Glance { role, ..g })
 }
 
 /// The conversation has a candidate, and who asks is not certain yet.

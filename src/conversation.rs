@@ -61,6 +61,12 @@ pub struct Slot {
     generation: u32,
 }
 
+/// Endpoints that differ in their first words differ in hash; the protocol is told apart by comparing.
+#[inline]
+fn hash_of(hasher: &DefaultHashBuilder, [a, b]: &[Endpoint; 2], id: Id) -> u64 {
+    hasher.hash_one((a, b)) ^ id as u64
+}
+
 /// See the module's words.
 #[derive(Debug)]
 pub struct Conversations {
@@ -105,7 +111,7 @@ impl Conversations {
 
     #[inline]
     fn hash(&self, ends: &[Endpoint; 2], id: Id) -> u64 {
-        self.hasher.hash_one((ends, id as u8))
+        hash_of(&self.hasher, ends, id)
     }
 
     /// The conversation of two endpoints, in either direction.
@@ -170,7 +176,7 @@ impl Conversations {
         let (slots, hasher) = (&self.slots, &self.hasher);
         self.index.insert_unique(hash, at, |&i| {
             let c = &slots[i as usize];
-            hasher.hash_one((&c.ends, c.id as u8))
+            hash_of(hasher, &c.ends, c.id)
         });
         self.link(at);
         (Slot { at, generation: new.generation }, evicted)

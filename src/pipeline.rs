@@ -6,7 +6,7 @@
 use crate::capture::{self, Frame, Source, Time};
 use crate::check::Finding;
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::conversation::{Conversation, NONE, Slot};
+use crate::conversation::{NONE, Slot};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram};
@@ -179,69 +179,64 @@ impl<R: Report> Pipeline<R> {
 
     #[inline]
     fn settle(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
-        if g.level <= Level::Low
-            && let Some(v) = self.contested(d, id)
-        {
-            return v;
+        let slot = self.table.conversations.find(d.src, d.dst, id);
+        let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
+        let open = || slot.is_some_and(|slot| self.table.has_open(slot));
+        let verdict = self.memory.settle(d, id, g, known, open);
+        if g.level <= Level::Low && slot.is_none() && verdict.server_index == NONE {
+            return self.contested(d, id).unwrap_or(verdict);
         }
-        let known = self.known(d, id);
-        let open = known.is_some_and(|(slot, _)| self.table.has_open(slot));
-        self.memory.settle(d, id, g, known.as_ref().map(|(slot, c)| (*slot, c)), open)
+        verdict
     }
 
-    #[inline]
-    fn known(&self, d: &Datagram<'_>, id: Id) -> Option<(Slot, Conversation)> {
-        let slot = self.table.conversations.find(d.src, d.dst, id)?;
-        self.table.conversations.get(slot).map(|c| (slot, *c))
-    }
-
-    /// Weak evidence for one protocol in what is a conversation of another.
+    /// Weak evidence for one protocol, in what may be a conversation of another.
+    #[cold]
     fn contested(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        if !self.memory.may_know(d) || self.known(d, id).is_some() {
+        if !self.memory.may_know(d) {
             return None;
         }
-        let other = |other: &Id| *other != id && self.known(d, *other).is_some();
-        let owner = Id::ALL.iter().copied().find(other);
-        match owner.and_then(|o| Some((o, o.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?)))
-        {
-            Some((owner, g)) => {
-                let known = self.known(d, owner);
-                Some(self.memory.settle(d, owner, g, known.as_ref().map(|(slot, c)| (*slot, c)), true))
+        let owner = Id::ALL.iter().copied().filter(|other| *other != id);
+        let owner = owner.map(|o| (o, self.table.conversations.find(d.src, d.dst, o))).find(|(_, slot)| slot.is_some());
+        let Some((owner, Some(slot))) = owner else {
+            let pinned = self.memory.pinned(d).is_some_and(|(pin, _)| pin != id);
+            return if pinned { self.settle_unrecognised(d) } else { None };
+        };
+        match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+            Some(g) => {
+                let known = self.table.conversations.get(slot).map(|c| (slot, c));
+                Some(self.memory.settle(d, owner, g, known, || self.table.has_open(slot)))
             }
-            None => {
-                let pinned = self.memory.pinned(d).is_some_and(|(pin, _)| pin != id);
-                if owner.is_some() || pinned { self.settle_unrecognised(d) } else { None }
-            }
+            None => self.settle_unrecognised(d),
         }
     }
 
     #[cold]
     fn settle_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
         self.memory.settle_unrecognised(d, |id| {
-            let (slot, c) = self.known(d, id)?;
-            Some((slot, c, self.table.has_open(slot)))
+            let slot = self.table.conversations.find(d.src, d.dst, id)?;
+            Some((slot, *self.table.conversations.get(slot)?, self.table.has_open(slot)))
         })
     }
 
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
-        let before = v.slot.and_then(|slot| self.table.conversations.get(slot)).copied();
+        let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
+        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let (slot, pairing) = self.table.show(d, v);
-        let Some(c) = self.table.conversations.get(slot).copied() else { return Ok(()) };
-        self.learn(slot, &c);
-        let unsettled = c.level <= Level::Low;
+        let server_index = self.learn(slot);
+        let unsettled = !self.confirmed(slot);
         let mut claim = Claim {
             verdict: *v,
             slot,
             pairing,
             broken: Broken::default(),
-            edge: before.is_none_or(|c| c.latest == 0) && self.near_start(d),
+            edge: !asked_before && matches!(pairing, Pairing::Unasked { .. }) && self.near_start(d),
             candidate: unsettled,
         };
-        claim.verdict.server_index = self.server_of(slot);
+        claim.verdict.server_index = server_index;
         if let Pairing::Asked { exchange, answered_by: Some(frame) } = pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
-        self.observe(d, &mut claim, before.and_then(|c| c.issued));
+        self.observe(d, &mut claim, issued);
         let waits = claim.waits(d, !unsettled, d.frame, self.table.clock());
         if waits || R::ORDERED && !self.room.is_empty() {
             return self.wait(d, Some(claim));
@@ -253,23 +248,20 @@ impl<R: Report> Pipeline<R> {
         d.time.since(self.first).is_none_or(|t| t < EDGE)
     }
 
-    fn server_of(&self, slot: Slot) -> u32 {
-        self.table.conversations.get(slot).map_or(NONE, |c| c.server)
-    }
-
-    /// Remembers the server of a conversation that has shown what it is.
+    /// Remembers the server of a conversation that has shown what it is; its number, or none.
     #[inline]
-    fn learn(&mut self, slot: Slot, c: &Conversation) {
-        if c.server != NONE {
-            return;
-        }
-        self.memory.servers.watch(c.server().port());
-        if c.level >= Level::Medium
-            && c.decided
-            && let Some(index) = self.memory.servers.add(c.server(), c.id)
-            && let Some(c) = self.table.conversations.get_mut(slot)
-        {
-            c.server = index;
+    fn learn(&mut self, slot: Slot) -> u32 {
+        match self.table.conversations.get_mut(slot) {
+            Some(c) if c.server != NONE => c.server,
+            Some(c) => {
+                let servers = &mut self.memory.servers;
+                servers.watch(c.server().port());
+                if c.level >= Level::Medium && c.decided {
+                    c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
+                }
+                c.server
+            }
+            None => NONE,
         }
     }
 
@@ -328,25 +320,27 @@ impl<R: Report> Pipeline<R> {
     #[inline(never)]
     fn settle_room(&mut self) -> io::Result<()> {
         if !self.room.is_empty() {
-            for e in self.table.take_closed() {
+            for mut e in self.table.take_closed() {
                 // One whose conversation is not confirmed yet waits in any case.
                 if R::ORDERED || e.level <= Level::Low {
                     self.room.wait_exchange(e);
                 } else {
-                    self.deliver_exchange(&e)?;
+                    self.deliver_exchange(&mut e)?;
                 }
             }
         }
         let (frame, clock) = (self.frame, self.table.clock());
         self.drain(|(pipeline, d, claim)| {
-            let confirmed = pipeline.confirmed(claim);
+            let confirmed = pipeline.confirmed(claim.slot);
             !claim.waits(d, confirmed, frame, clock)
         })?;
         self.deliver_closed()
     }
 
-    fn confirmed(&self, claim: &Claim) -> bool {
-        self.table.conversations.get(claim.slot).is_some_and(|c| c.level >= Level::Medium)
+    /// Whether a conversation has shown what it is.
+    #[inline]
+    fn confirmed(&self, slot: Slot) -> bool {
+        self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
     }
 
     fn drain(&mut self, may_leave: impl Fn((&Self, &Datagram<'_>, &Claim)) -> bool) -> io::Result<()> {
@@ -364,7 +358,7 @@ impl<R: Report> Pipeline<R> {
         let item = self.room.pop(&mut payload);
         let out = match item {
             None => Ok(()),
-            Some(Item::Exchange(e)) => self.deliver_exchange(&e),
+            Some(Item::Exchange(mut e)) => self.deliver_exchange(&mut e),
             Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
             Some(Item::Datagram(d, _, Some(mut claim))) => {
                 let d = Datagram { payload: &payload, ..d };
@@ -447,8 +441,8 @@ impl<R: Report> Pipeline<R> {
     #[inline]
     fn deliver_closed(&mut self) -> io::Result<()> {
         while self.table.has_closed() {
-            let closed = self.table.take_closed();
-            for e in &closed {
+            let mut closed = self.table.take_closed();
+            for e in &mut closed {
                 self.deliver_exchange(e)?;
             }
             self.table.give_back(closed);
@@ -456,13 +450,13 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        let c = self.table.conversations.get(e.conversation);
-        let (level, server_index) = c.map_or((e.level, e.server_index), |c| (c.level, c.server));
-        if level == Level::Hint || level < self.options.min_confidence {
+    fn deliver_exchange(&mut self, e: &mut Exchange) -> io::Result<()> {
+        if let Some(c) = self.table.conversations.get(e.conversation) {
+            (e.level, e.server_index) = (c.level, c.server); // it may have become surer since
+        }
+        if e.level == Level::Hint || e.level < self.options.min_confidence {
             return Ok(());
         }
-        let e = &Exchange { level, server_index, response_parts: e.response_parts.clone(), ..*e };
         self.totals.exchange(e);
         let silence = e.protocol.info().unanswered;
         let finding = (e.outcome == Outcome::Unanswered).then(|| Finding::of_exchange(silence));

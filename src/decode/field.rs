@@ -70,6 +70,14 @@ pub enum FieldKind {
 pub struct Str<'a>(pub &'a [u8]);
 
 impl<'a> Str<'a> {
+    /// Whether all bytes are printable ASCII, as nearly always: then it is UTF-8 without control
+    /// characters, and nothing else need be asked.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        let (words, tail) = self.0.as_chunks::<8>();
+        words.iter().all(|w| plain_word(u64::from_ne_bytes(*w))) && tail.iter().all(|b| matches!(b, 0x20..=0x7e))
+    }
+
     /// Whether the bytes are valid UTF-8.
     #[inline]
     pub fn is_utf8(self) -> bool {
@@ -87,6 +95,17 @@ impl<'a> Str<'a> {
     pub fn to_text(self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
+}
+
+/// Whether all eight bytes are in 0x20..=0x7e.
+#[inline]
+const fn plain_word(w: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // A byte below 0x20 borrows into its high bit; 0x7f reaches it when 1 is added; others have it.
+    let below = w.wrapping_sub(ONES.wrapping_mul(0x20));
+    let delete = w.wrapping_add(ONES);
+    (w | below | delete) & HIGH == 0
 }
 
 impl fmt::Debug for Str<'_> {
@@ -259,6 +278,18 @@ mod tests {
         }
         assert_eq!(FIELDS.len(), 1);
         assert_eq!(path(&RECORD, [3, 0]), "player_info.records[3][0]");
+    }
+
+    #[test]
+    fn plain_text_is_exactly_printable_ascii() {
+        for byte in 0..=255u8 {
+            let expected = (0x20..=0x7e).contains(&byte);
+            for at in 0..11 {
+                let mut text = *b"plain  text";
+                text[at] = byte;
+                assert_eq!(Str(&text).is_plain(), expected, "{byte:#x} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -31,13 +31,16 @@ const MAX_ANSWERING: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Windows {
     answer: Vec<i64>,
+    late: Vec<i64>,
 }
 
 impl Windows {
     /// The protocols' own windows, or `override_ns` nanoseconds for all of them.
     pub fn new(override_ns: Option<i64>) -> Self {
         let own = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
-        Windows { answer: Id::ALL.iter().map(own).collect() }
+        let answer: Vec<i64> = Id::ALL.iter().map(own).collect();
+        let late = answer.iter().map(|ns| ns.saturating_mul(5).max(5_000 * MS)).collect();
+        Windows { answer, late }
     }
     /// Answer window in nanoseconds.
     pub fn answer(&self, id: Id) -> i64 {
@@ -45,7 +48,7 @@ impl Windows {
     }
     /// Late window in nanoseconds: five times the answer window, at least 5 s.
     pub fn late(&self, id: Id) -> i64 {
-        self.answer(id).saturating_mul(5).max(5_000 * MS)
+        self.late[id as usize]
     }
 }
 
@@ -279,20 +282,14 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let key = g.key.unwrap_or(0);
         let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
-        let same_step = |r: &Request| r.step == g.step && r.state == State::Open;
-        let partial = self.chain(slot).find(|(_, r)| same_step(r) && r.partial).map(|(seq, _)| seq);
-        if let Some(seq) = partial
-            && let Some(exchange) = self.join(id, seq, now, d, g.role)
-        {
-            return Pairing::Again { exchange, part: true };
-        }
-        let repeats = |r: &Request| step.retransmits && r.key == key && r.memo == g.memo;
-        let repeated = self.chain(slot).find(|(_, r)| same_step(r) && repeats(r)).map(|(seq, _)| seq);
-        if let Some(seq) = repeated {
-            return Pairing::Again { exchange: self.renew(id, seq, slot), part: false };
-        }
-        if step.key_digits == 0 {
-            self.give_up(slot, id, g.step, now);
+        match self.look_back(slot, v, step, now) {
+            Some((seq, true)) => {
+                if let Some(exchange) = self.join(id, seq, now, d, g.role) {
+                    return Pairing::Again { exchange, part: true };
+                }
+            }
+            Some((seq, false)) => return Pairing::Again { exchange: self.renew(id, seq, slot), part: false },
+            None => {}
         }
         let orphan = self.take_orphan(slot, d, v, step);
         if orphan.is_some() {
@@ -374,18 +371,29 @@ impl Table {
         again.id
     }
 
-    fn give_up(&mut self, slot: Slot, id: Id, step: u8, now: Time) {
-        let Some(c) = self.conversations.get(slot) else { return };
-        let mut next = c.latest;
+    /// Looks at the earlier requests of a conversation that asks again: the one of which this is a
+    /// further part (`true`) or a repetition. Those without a key may be given up by it.
+    fn look_back(&mut self, slot: Slot, v: &Verdict, step: &Step, now: Time) -> Option<(u64, bool)> {
+        let mut next = self.conversations.get(slot)?.latest;
+        let queue = &mut self.queues[v.id as usize];
+        let keyed = step.key_digits > 0;
+        let key = v.glance.key.unwrap_or(0);
         for _ in 0..MAX_STEPS_BACK {
-            let Some(r) = next.checked_sub(1).and_then(|seq| self.queues[id as usize].get_mut(seq)) else {
-                return;
-            };
+            let seq = next.checked_sub(1)?;
+            let r = queue.get_mut(seq)?;
             next = r.previous;
-            if r.step == step && r.state == State::Open {
-                r.given_up |= now.since(r.time).is_some_and(|t| t >= GIVE_UP);
+            if r.step != v.glance.step || r.state != State::Open {
+                continue;
             }
+            if r.partial {
+                return Some((seq, true));
+            }
+            if step.retransmits && r.key == key && r.memo == v.glance.memo {
+                return Some((seq, false));
+            }
+            r.given_up |= !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP);
         }
+        None
     }
 
     fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
@@ -463,6 +471,9 @@ impl Table {
 
     /// The answer that stands before this request.
     fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &Step) -> Option<Orphan> {
+        if self.orphans.is_empty() {
+            return None;
+        }
         let near = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)

@@ -1,14 +1,32 @@
 //! The product under measurement.
 
+use qdissect::capture::Source;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::screen::{self, Screen};
+use qdissect::report::summary::Summary;
+use qdissect::report::{Form, Output, Records, Report, Totals};
 use std::io;
 use std::path::Path;
 
-/// Runs the whole summary on the file; returns the number of packets read.
-pub fn summary(_path: &Path) -> io::Result<u64> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "not wired yet"))
+/// Runs the whole summary on the file, tables included; returns the number of packets read.
+pub fn summary(path: &Path) -> io::Result<u64> {
+    let (summary, totals) = read(path, Summary::default())?;
+    screen::write(&mut io::sink(), Screen { width: 100, colour: false }, &summary, &totals)?;
+    Ok(totals.packets)
 }
 
 /// Writes every record of the file as NDJSON to nowhere; returns the number of packets read.
-pub fn ndjson(_path: &Path) -> io::Result<u64> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "not wired yet"))
+pub fn ndjson(path: &Path) -> io::Result<u64> {
+    let (_, totals) = read(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
+    Ok(totals.packets)
+}
+
+fn read<R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {
+    let mut source = Source::open(path).map_err(io::Error::other)?;
+    let mut pipeline = Pipeline::new(Options::default(), report);
+    pipeline.read(&mut source, &path.to_string_lossy()).map_err(|stopped| match stopped {
+        Stopped::Capture(e) => io::Error::other(e),
+        Stopped::Report(e) => e,
+    })?;
+    pipeline.finish(true)
 }

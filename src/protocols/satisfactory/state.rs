@@ -226,7 +226,8 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
     c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
     let count = c.field(&NUM_SUB_STATES, byte)?;
-    if !c.is_cut() && follows_misprint(count as usize, c.rest()) {
+    let real = (count as usize).saturating_mul(ENTRY);
+    if !c.is_cut() && !ends_with_name(c.rest(), real) && follows_misprint(count as usize, c.rest()) {
         return Err(c.stop_here(&RSP_008));
     }
     let sub_states = sub_states(c, count, server_state)?;
@@ -234,9 +235,11 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
     c.ends(&NAME);
     let server_name = c.field(&SERVER_NAME, text(length as usize))?;
-    c.check(&RSP_006, || server_name.is_utf8());
     c.check(&RSP_012, || !server_name.0.is_empty());
-    c.check(&RSP_013, || !server_name.has_control());
+    if S::RULES && !server_name.is_plain() {
+        c.check(&RSP_006, || server_name.is_utf8());
+        c.check(&RSP_013, || !server_name.has_control());
+    }
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
 }
@@ -281,8 +284,17 @@ fn first_time(seen: &mut [u64; 4], id: u8) -> bool {
     new
 }
 
-/// Whether what follows the number of sub states fits one of the document's misprints exactly (a name
-/// behind a one-byte length, or sub states of ten bytes) and not the real layout.
+/// Whether the length of a name at `at`, the name and the terminator end where the message ends.
+#[inline(always)]
+fn ends_with_name(rest: &[u8], at: usize) -> bool {
+    let Some(&[low, high]) = rest.get(at..).and_then(|r| r.first_chunk::<2>()) else { return false };
+    let name = u16::from_le_bytes([low, high]) as usize;
+    rest.len() == at.saturating_add(name).saturating_add(3)
+}
+
+/// Whether what follows the number of sub states fits one of the document's misprints exactly: a name
+/// behind a one-byte length, or sub states of ten bytes.
+#[cold]
 fn follows_misprint(count: usize, rest: &[u8]) -> bool {
     // Length of the name at `at`, in `width` bytes, with name and terminator up to the end.
     let fits = |at: usize, width: usize| {
@@ -296,8 +308,7 @@ fn follows_misprint(count: usize, rest: &[u8]) -> bool {
         let clean = rest.get(name..end).is_some_and(|name| !Str(name).has_control() && Str(name).is_utf8());
         clean && rest.get(end..) == Some(&[1])
     };
-    let real = count.saturating_mul(ENTRY);
-    !fits(real, 2) && (fits(real, 1) || count > 0 && fits(count.saturating_mul(10), 2))
+    fits(count.saturating_mul(ENTRY), 1) || count > 0 && fits(count.saturating_mul(10), 2)
 }
 
 pub(super) fn encode(s: &State<'_>, out: &mut Vec<u8>) {
