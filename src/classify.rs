@@ -50,7 +50,7 @@ impl Choice {
 
 /// Recognises a datagram by its own bytes: the protocol whose evidence is strongest, and in a tie the
 /// one that is registered first.
-#[inline]
+#[inline(always)]
 pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
     let first = *d.payload.first()?;
     let mut bits = CANDIDATES[first as usize] & protocols;
@@ -58,7 +58,13 @@ pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
         return None;
     }
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
-    let mut best: Option<(Id, Glance)> = None;
+    let id = Id::ALL[bits.trailing_zeros() as usize];
+    bits &= bits - 1;
+    let first = id.glance(d.payload, wire_len, ports).map(|g| (id, g));
+    if bits == 0 || first.is_some_and(|(_, g)| g.level == Level::High) {
+        return first; // nothing is surer
+    }
+    let mut best = first;
     while bits != 0 {
         let id = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
@@ -123,7 +129,7 @@ impl Memory {
     }
 
     /// Whether a datagram that no glance recognised may still belong to something known.
-    #[inline]
+    #[inline(always)]
     pub fn may_know(&self, d: &Datagram<'_>) -> bool {
         self.servers.watches(d.src.port()) || self.servers.watches(d.dst.port())
     }
@@ -148,7 +154,7 @@ impl Memory {
     }
 
     /// Settles a datagram that a glance recognised.
-    #[inline]
+    #[inline(always)]
     pub fn settle(
         &self,
         d: &Datagram<'_>,
@@ -169,6 +175,7 @@ impl Memory {
     }
 
     /// The conversation knows which end is the client.
+    #[inline(always)]
     fn in_conversation(
         &self,
         d: &Datagram<'_>,
@@ -263,7 +270,7 @@ impl Memory {
 }
 
 /// The glance at a datagram whose direction is known, if it agrees with that.
-#[inline]
+#[inline(always)]
 fn travelling(g: Glance, direction: Direction) -> Option<Glance> {
     let role = match (g.role, direction) {
         (Role::Request | Role::RequestPart, Direction::C2s) => g.role,

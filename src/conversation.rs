@@ -62,7 +62,7 @@ pub struct Slot {
 }
 
 /// Endpoints that differ in their first words differ in hash; the protocol is told apart by comparing.
-#[inline]
+#[inline(always)]
 fn hash_of(hasher: &DefaultHashBuilder, [a, b]: &[Endpoint; 2], id: Id) -> u64 {
     hasher.hash_one((a, b)) ^ id as u64
 }
@@ -76,6 +76,8 @@ pub struct Conversations {
     most: usize,
     newest: u32,
     oldest: u32,
+    /// First of the slots that are free, chained by `older`.
+    free: u32,
     evicted: u64,
 }
 
@@ -95,6 +97,7 @@ impl Conversations {
             most,
             newest: NONE,
             oldest: NONE,
+            free: NONE,
             evicted: 0,
         }
     }
@@ -104,18 +107,18 @@ impl Conversations {
         self.evicted
     }
 
-    #[inline]
+    #[inline(always)]
     fn ends(a: Endpoint, b: Endpoint) -> [Endpoint; 2] {
-        if a <= b { [a, b] } else { [b, a] }
+        if a.order() <= b.order() { [a, b] } else { [b, a] }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hash(&self, ends: &[Endpoint; 2], id: Id) -> u64 {
         hash_of(&self.hasher, ends, id)
     }
 
     /// The conversation of two endpoints, in either direction.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
         let ends = Self::ends(a, b);
         let hash = self.hash(&ends, id);
@@ -128,13 +131,13 @@ impl Conversations {
     }
 
     /// The conversation in a slot; `None` once it was evicted.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, slot: Slot) -> Option<&Conversation> {
         self.slots.get(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
     /// The same, to be changed.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Conversation> {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
@@ -157,21 +160,18 @@ impl Conversations {
             newer: NONE,
             older: NONE,
         };
-        let (at, evicted) = if self.slots.len() < self.most {
-            self.slots.push(new);
-            (self.slots.len() as u32 - 1, None)
-        } else {
-            let at = self.oldest;
-            self.unlink(at);
-            let old = self.slots[at as usize];
-            let old_hash = self.hash(&old.ends, old.id);
-            if let Ok(entry) = self.index.find_entry(old_hash, |&i| i == at) {
-                entry.remove();
+        let evicted = if self.free == NONE && self.slots.len() >= self.most { self.evict() } else { None };
+        let at = match self.slots.get_mut(self.free as usize) {
+            Some(slot) => {
+                new.generation = slot.generation;
+                let next = slot.older;
+                *slot = new;
+                std::mem::replace(&mut self.free, next)
             }
-            new.generation = old.generation.wrapping_add(1);
-            self.slots[at as usize] = new;
-            self.evicted += 1;
-            (at, Some(old))
+            None => {
+                self.slots.push(new);
+                self.slots.len() as u32 - 1
+            }
         };
         let (slots, hasher) = (&self.slots, &self.hasher);
         self.index.insert_unique(hash, at, |&i| {
@@ -180,6 +180,32 @@ impl Conversations {
         });
         self.link(at);
         (Slot { at, generation: new.generation }, evicted)
+    }
+
+    /// Ends a conversation that has nothing left to remember; its slot serves the next one, so that
+    /// memory stays where it was just used.
+    pub fn close(&mut self, slot: Slot) {
+        if self.get(slot).is_none() {
+            return;
+        }
+        let at = slot.at;
+        self.unlink(at);
+        let hash = self.hash(&self.slots[at as usize].ends, self.slots[at as usize].id);
+        if let Ok(entry) = self.index.find_entry(hash, |&i| i == at) {
+            entry.remove();
+        }
+        let slot = &mut self.slots[at as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.older = std::mem::replace(&mut self.free, at);
+    }
+
+    /// Ends the conversation whose last request is oldest, for want of room.
+    #[cold]
+    fn evict(&mut self) -> Option<Conversation> {
+        let oldest = *self.slots.get(self.oldest as usize)?;
+        self.close(Slot { at: self.oldest, generation: oldest.generation });
+        self.evicted += 1;
+        Some(oldest)
     }
 
     /// Makes a conversation the youngest: it has just asked something.

@@ -158,8 +158,8 @@ impl<R: Report> Pipeline<R> {
 
     /// Exchanges do not outlive their file, and nobody waits for the next one.
     fn close_file(&mut self) -> io::Result<()> {
-        self.table.finish();
         self.drain(|_| true)?;
+        self.table.finish();
         self.deliver_closed()
     }
 
@@ -286,11 +286,8 @@ impl<R: Report> Pipeline<R> {
 
     fn observe(&mut self, d: &Datagram<'_>, claim: &mut Claim, issued: Option<u64>) {
         let v = &claim.verdict;
-        let Some(c) = self.table.conversations.get(claim.slot) else { return };
-        let (client, server) = (c.client(), c.server());
-        let direction = if client == d.src { Direction::C2s } else { Direction::S2c };
-        let (glance, pairing) = (&v.glance, &claim.pairing);
-        let seen = Seen { client, server, direction, time: d.time, glance, pairing, issued };
+        let Some(conversation) = self.table.conversations.get(claim.slot) else { return };
+        let seen = Seen { conversation, time: d.time, glance: &v.glance, pairing: &claim.pairing, issued };
         let broken = &mut claim.broken;
         v.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
     }
@@ -320,12 +317,12 @@ impl<R: Report> Pipeline<R> {
     #[inline(never)]
     fn settle_room(&mut self) -> io::Result<()> {
         if !self.room.is_empty() {
-            for mut e in self.table.take_closed() {
+            while let Some(e) = self.table.next_closed() {
                 // One whose conversation is not confirmed yet waits in any case.
                 if R::ORDERED || e.level <= Level::Low {
                     self.room.wait_exchange(e);
                 } else {
-                    self.deliver_exchange(&mut e)?;
+                    self.deliver_late(e)?;
                 }
             }
         }
@@ -358,7 +355,7 @@ impl<R: Report> Pipeline<R> {
         let item = self.room.pop(&mut payload);
         let out = match item {
             None => Ok(()),
-            Some(Item::Exchange(mut e)) => self.deliver_exchange(&mut e),
+            Some(Item::Exchange(e)) => self.deliver_late(e),
             Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
             Some(Item::Datagram(d, _, Some(mut claim))) => {
                 let d = Datagram { payload: &payload, ..d };
@@ -421,8 +418,11 @@ impl<R: Report> Pipeline<R> {
         let cx = Context { message, direction, asked, missing: d.cut as usize };
         let decoded = v.id.dissect(d.payload, cx, &mut self.sink);
         self.sink.end();
-        judge(&mut self.findings, &mut self.memory, d, claim, &self.sink);
-        self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
+        self.findings.clear();
+        if !(self.sink.notes().heard().is_empty() && claim.broken.is_empty()) {
+            judge(&mut self.findings, &mut self.memory, d, claim, &self.sink);
+            self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
+        }
         self.report.packet(&Packet {
             datagram: d,
             id: v.id,
@@ -440,40 +440,40 @@ impl<R: Report> Pipeline<R> {
 
     #[inline]
     fn deliver_closed(&mut self) -> io::Result<()> {
-        while self.table.has_closed() {
-            let mut closed = self.table.take_closed();
-            for e in &mut closed {
-                self.deliver_exchange(e)?;
-            }
-            self.table.give_back(closed);
+        while let Some(e) = self.table.front_closed() {
+            deliver_exchange(e, &self.options, &mut self.totals, &mut self.report)?;
+            self.table.drop_closed();
         }
         Ok(())
     }
 
-    fn deliver_exchange(&mut self, e: &mut Exchange) -> io::Result<()> {
+    /// An exchange that has waited: its conversation may have become surer since.
+    fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
         if let Some(c) = self.table.conversations.get(e.conversation) {
-            (e.level, e.server_index) = (c.level, c.server); // it may have become surer since
+            (e.level, e.server_index) = (c.level, c.server);
         }
-        if e.level == Level::Hint || e.level < self.options.min_confidence {
-            return Ok(());
-        }
-        self.totals.exchange(e);
-        let silence = e.protocol.info().unanswered;
-        let finding = (e.outcome == Outcome::Unanswered).then(|| Finding::of_exchange(silence));
-        finding.iter().for_each(|f| self.totals.findings.add(f.severity));
-        self.report.exchange(e, finding.as_slice())
+        deliver_exchange(&e, &self.options, &mut self.totals, &mut self.report)
     }
 }
 
+#[inline]
+fn deliver_exchange<R: Report>(e: &Exchange, options: &Options, totals: &mut Totals, report: &mut R) -> io::Result<()> {
+    if e.level == Level::Hint || e.level < options.min_confidence {
+        return Ok(());
+    }
+    totals.exchange(e);
+    if e.outcome != Outcome::Unanswered {
+        return report.exchange(e, &[]);
+    }
+    let silence = Finding::of_exchange(e.protocol.info().unanswered);
+    totals.findings.add(silence.severity);
+    report.exchange(e, &[silence])
+}
+
 /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes.
-fn judge<S: Listener>(
-    out: &mut Vec<Finding>,
-    memory: &mut Memory,
-    d: &Datagram<'_>,
-    claim: &Claim,
-    sink: &S,
-) {
-    out.clear();
+#[cold]
+#[inline(never)]
+fn judge<S: Listener>(out: &mut Vec<Finding>, memory: &mut Memory, d: &Datagram<'_>, claim: &Claim, sink: &S) {
     out.extend(sink.notes().heard().iter().map(Finding::of_violation));
     out.extend(claim.broken.iter().map(|rule: &'static Rule| {
         let mut finding = Finding::of_datagram(rule, d.payload.len());
@@ -482,7 +482,5 @@ fn judge<S: Listener>(
         }
         finding
     }));
-    if !out.is_empty() {
-        out.retain(|f| !f.rule.per_server || memory.servers.first_time(claim.verdict.server_index, f.rule));
-    }
+    out.retain(|f| !f.rule.per_server || memory.servers.first_time(claim.verdict.server_index, f.rule));
 }

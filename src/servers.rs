@@ -18,12 +18,12 @@ pub struct Servers {
     refused: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Server {
     endpoint: Endpoint,
     id: Id,
-    /// Once-per-server rules that were reported, by their position among the protocol's.
-    said: u64,
+    /// Once-per-server rules that were reported: at most as many as the protocol has.
+    said: Vec<&'static Rule>,
 }
 
 impl Default for Servers {
@@ -67,7 +67,7 @@ impl Servers {
         }
         let index = self.list.len() as u32;
         self.by_endpoint.insert(endpoint, index);
-        self.list.push(Server { endpoint, id, said: 0 });
+        self.list.push(Server { endpoint, id, said: vec![] });
         Some(index)
     }
 
@@ -84,10 +84,10 @@ impl Servers {
     /// Whether a once-per-server rule is said of this server for the first time.
     pub fn first_time(&mut self, index: u32, rule: &'static Rule) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return true };
-        let once = server.id.info().rules.iter().copied().flatten().filter(|r| r.per_server);
-        let Some(bit) = once.take(64).position(|r| *r == rule) else { return true };
-        let before = server.said;
-        server.said |= 1 << bit;
-        before != server.said
+        if server.said.iter().any(|said| std::ptr::eq(*said, rule)) {
+            return false;
+        }
+        server.said.push(rule);
+        true
     }
 }

@@ -52,6 +52,11 @@ impl Broken {
             *slot = Some(rule);
         }
     }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rules[0].is_none()
+    }
     /// The rules.
     pub fn iter(&self) -> impl Iterator<Item = &'static Rule> {
         self.rules.into_iter().flatten()

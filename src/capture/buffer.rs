@@ -37,7 +37,7 @@ impl Buffer {
 
     /// What is there to look at; never `None`, and left to the caller to rule out because that costs
     /// the fewest instructions there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn window(&self) -> Option<&[u8]> {
         self.data.get(self.pos..self.end)
     }
@@ -48,7 +48,7 @@ impl Buffer {
     }
 
     /// Offset in the input of the first byte of [`rest`](Self::rest).
-    #[inline]
+    #[inline(always)]
     pub(super) fn offset(&self) -> u64 {
         self.base.wrapping_add(self.pos as u64)
     }
@@ -60,7 +60,7 @@ impl Buffer {
 
     /// Steps over `total` bytes and hands out `len` of them, from the `skip`th on; `total` bytes must
     /// be there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, skip: u32, len: u32, total: u32) -> &[u8] {
         let (from, to) = (skip as usize, (skip as usize).wrapping_add(len as usize));
         let window = self.data.get(self.pos..self.end);
@@ -69,7 +69,7 @@ impl Buffer {
     }
 
     /// Steps over `count` bytes of [`rest`](Self::rest).
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, count: usize) {
         self.pos = self.pos.wrapping_add(count).min(self.end);
     }

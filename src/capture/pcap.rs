@@ -80,7 +80,7 @@ impl Layout {
     }
 
     /// The record at the start of `rest`; `None` when it is not complete there or not sound.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<16>()?;
         let captured = word::<BIG>(head, 8);

@@ -61,7 +61,7 @@ pub(super) struct Section {
 impl Section {
     /// The Enhanced Packet Block at the start of `rest`; `None` when it is not complete there, is
     /// another block, or is not sound.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<28>()?;
         let total = word::<BIG>(head, 4);

@@ -158,7 +158,7 @@ impl Source {
     /// `None`, every call gives `None`.
     // Not an `Iterator`: the frame is lent.
     #[allow(clippy::should_implement_trait)]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
         match self.look() {
             Some(found) => Ok(Some(self.hand_out(found))),
@@ -167,7 +167,7 @@ impl Source {
     }
 
     /// The record at the front of the buffer, when it is complete there and of the usual kind.
-    #[inline]
+    #[inline(always)]
     fn look(&self) -> Option<Found> {
         let rest = self.buffer.window()?;
         match self.walk {
@@ -179,7 +179,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_out(&mut self, found: Found) -> Frame<'_> {
         let Found { time, link, wire_len, skip, len, total } = found;
         self.frames = self.frames.wrapping_add(1);

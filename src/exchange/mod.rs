@@ -18,9 +18,9 @@ pub use queue::MAX_REQUESTS;
 pub use table::{Table, Windows};
 
 use crate::capture::Time;
-use crate::conversation::Slot;
+use crate::conversation::{Conversation, Slot};
 use crate::net::Endpoint;
-use crate::protocols::{Direction, Glance, Id, Level};
+use crate::protocols::{Glance, Id, Level};
 
 /// What a datagram is to its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,12 +164,8 @@ pub struct Exchange {
 /// A datagram with everything that cross-packet rules may look at.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// Who asks.
-    pub client: Endpoint,
-    /// Who answers.
-    pub server: Endpoint,
-    /// Which way it travels.
-    pub direction: Direction,
+    /// Who speaks with whom.
+    pub conversation: &'a Conversation,
     /// When.
     pub time: Time,
     /// What it is.

@@ -38,6 +38,9 @@ pub(super) struct Request {
     pub step: u8,
     pub state: State,
     pub given_up: bool,
+    /// No other request of the step was open when it was asked, so that as long as it is the latest
+    /// it is the only one an answer can belong to.
+    pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
 }

@@ -86,7 +86,7 @@ pub struct Table {
     next_deadline: Time,
     next_id: u64,
     evicted: u64,
-    closed: Vec<Exchange>,
+    closed: VecDeque<Exchange>,
 }
 
 impl Table {
@@ -103,7 +103,7 @@ impl Table {
             next_deadline: Time::from_nanos(i64::MAX),
             next_id: 1,
             evicted: 0,
-            closed: vec![],
+            closed: VecDeque::with_capacity(64),
         }
     }
 
@@ -117,18 +117,25 @@ impl Table {
         self.evicted
     }
 
-    /// The exchanges that have closed since the last call, in order: a list to be
-    /// [given back](Table::give_back) for its memory.
-    pub fn take_closed(&mut self) -> Vec<Exchange> {
-        std::mem::take(&mut self.closed)
+    /// The next exchange that has closed.
+    pub fn next_closed(&mut self) -> Option<Exchange> {
+        self.closed.pop_front()
     }
 
-    /// Gives the list of [`Table::take_closed`] back.
-    pub fn give_back(&mut self, mut list: Vec<Exchange>) {
-        list.clear();
-        if self.closed.is_empty() {
-            self.closed = list;
+    /// The same, brought up to date and left where it is; see [`Table::drop_closed`].
+    #[inline]
+    pub fn front_closed(&mut self) -> Option<&Exchange> {
+        let e = self.closed.front_mut()?;
+        if let Some(c) = self.conversations.get(e.conversation) {
+            (e.level, e.server_index) = (c.level, c.server); // it may have become surer since
         }
+        Some(e)
+    }
+
+    /// Forgets the exchange that [`Table::front_closed`] has shown.
+    #[inline]
+    pub fn drop_closed(&mut self) {
+        self.closed.pop_front();
     }
 
     /// Whether a request of the conversation is open.
@@ -136,7 +143,7 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open)
     }
 
-    /// Whether [`Table::take_closed`] has something to give.
+    /// Whether [`Table::next_closed`] has something to give.
     #[inline]
     pub fn has_closed(&self) -> bool {
         !self.closed.is_empty()
@@ -156,48 +163,58 @@ impl Table {
     /// The end of the capture: closes everything that is open.
     pub fn finish(&mut self) {
         while let Some((at, _)) = self.first_due() {
-            if let Some((seq, request)) = self.queues[at].pop() {
-                self.close(at, seq, &request);
-            }
+            self.close_oldest(at);
         }
     }
 
     /// Which queue's front is due first, and when.
     fn first_due(&self) -> Option<(usize, Time)> {
-        let due =
-            |(at, q): (usize, &Queue)| q.front().map(|r| (at, r.last.plus(self.windows.late(Id::ALL[at]))));
-        self.queues.iter().enumerate().filter_map(due).min_by_key(|&(_, time)| time)
+        let mut first: Option<(usize, Time)> = None;
+        for (at, queue) in self.queues.iter().enumerate() {
+            if let Some(request) = queue.front() {
+                let due = request.last.plus(self.windows.late[at]);
+                if first.is_none_or(|(_, time)| due < time) {
+                    first = Some((at, due));
+                }
+            }
+        }
+        first
     }
 
-    #[cold]
+    #[inline(never)]
     fn expire(&mut self) {
         while let Some((at, due)) = self.first_due() {
             if due >= self.clock {
                 self.next_deadline = due;
                 return;
             }
-            if let Some((seq, request)) = self.queues[at].pop() {
-                self.close(at, seq, &request);
-            }
+            self.close_oldest(at);
         }
         self.next_deadline = Time::from_nanos(i64::MAX);
     }
 
-    /// Closes a request that left the queue, if it was still open.
-    fn close(&mut self, at: usize, seq: u64, request: &Request) {
+    /// Takes the oldest request out of a queue: closes it, if it was still open, and with it its
+    /// conversation, if that has asked nothing since.
+    fn close_oldest(&mut self, at: usize) {
+        let Some((seq, request)) = self.queues[at].pop() else { return };
         if request.state == State::Answering {
-            self.finish_parts(at, seq, request);
+            self.finish_parts(at, seq, &request);
         }
-        if request.state != State::Open {
-            return;
+        let Some(c) = self.conversations.get(request.conversation) else { return };
+        // What seemed to ask and was never confirmed was more likely an answer.
+        if request.state == State::Open && (c.decided || !c.doubtful) {
+            let outcome = self.outcome(c.id, &request);
+            self.closed.push_back(closed(c, &request, outcome));
         }
-        let Some(&conversation) = self.conversations.get(request.conversation) else { return };
-        if conversation.doubtful && !conversation.decided {
-            return; // what seemed to ask was more likely an answer
+        if c.latest == seq + 1 {
+            self.conversations.close(request.conversation);
         }
-        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(conversation.id));
-        let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        self.closed.push(closed(&conversation, request, outcome));
+    }
+
+    /// How a request ends that gets no answer any more.
+    fn outcome(&self, id: Id, request: &Request) -> Outcome {
+        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(id));
+        if over { Outcome::Unanswered } else { Outcome::Undecided }
     }
 
     /// Takes a datagram in: opens or finds its conversation and says what it is to its exchange.
@@ -253,12 +270,11 @@ impl Table {
         let mut next = gone.latest;
         while let Some(request) = next.checked_sub(1).and_then(|seq| self.queues[at].get_mut(seq)) {
             next = request.previous;
-            if std::mem::replace(&mut request.state, State::Gone) == State::Open
-                && (gone.decided || !gone.doubtful)
-            {
-                let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(gone.id));
-                let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-                self.closed.push(closed(gone, request, outcome));
+            let was = std::mem::replace(&mut request.state, State::Gone);
+            if was == State::Open && (gone.decided || !gone.doubtful) {
+                let request = *request;
+                let outcome = self.outcome(gone.id, &request);
+                self.closed.push_back(closed(gone, &request, outcome));
             }
         }
     }
@@ -282,16 +298,20 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let key = g.key.unwrap_or(0);
         let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
-        match self.look_back(slot, v, step, now) {
-            Some((seq, true)) => {
-                if let Some(exchange) = self.join(id, seq, now, d, g.role) {
-                    return Pairing::Again { exchange, part: true };
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let mut alone = true;
+        if latest != 0 {
+            match self.look_back(latest, v, step, now) {
+                Earlier::Part(seq) => {
+                    if let Some(exchange) = self.join(id, seq, now, d, g.role) {
+                        return Pairing::Again { exchange, part: true };
+                    }
                 }
+                Earlier::Same(seq) => return Pairing::Again { exchange: self.renew(id, seq, slot), part: false },
+                Earlier::Others { alone: none_open } => alone = none_open,
             }
-            Some((seq, false)) => return Pairing::Again { exchange: self.renew(id, seq, slot), part: false },
-            None => {}
         }
-        let orphan = self.take_orphan(slot, d, v, step);
+        let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         if orphan.is_some() {
             self.confirm(slot, g.paired);
         }
@@ -314,15 +334,15 @@ impl Table {
             step: g.step,
             state: if orphan.is_some() { State::Answered } else { State::Open },
             given_up: false,
+            alone,
             partial: g.role == Role::RequestPart,
         };
         self.push(id, slot, request);
         if let Some(o) = orphan
             && let Some(c) = self.conversations.get(slot)
         {
-            let mut done = answered(c, &request, Outcome::Answered, o.frame, u64::from(o.bytes));
-            done.response_time = o.time.since(d.time);
-            self.closed.push(done);
+            let (time, bytes) = (o.time.since(d.time), u64::from(o.bytes));
+            self.closed.push_back(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
         }
         Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
     }
@@ -330,11 +350,10 @@ impl Table {
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
     fn push(&mut self, id: Id, slot: Slot, mut request: Request) {
         let at = id as usize;
-        if self.queues[at].len() >= MAX_REQUESTS
-            && let Some((seq, oldest)) = self.queues[at].pop()
-        {
-            self.evicted += u64::from(oldest.state == State::Open);
-            self.close(at, seq, &oldest);
+        if self.queues[at].len() >= MAX_REQUESTS {
+            let open = self.queues[at].front().is_some_and(|r| r.state == State::Open);
+            self.evicted += u64::from(open);
+            self.close_oldest(at);
         }
         if let Some(c) = self.conversations.get_mut(slot) {
             request.previous = c.latest;
@@ -371,29 +390,31 @@ impl Table {
         again.id
     }
 
-    /// Looks at the earlier requests of a conversation that asks again: the one of which this is a
-    /// further part (`true`) or a repetition. Those without a key may be given up by it.
-    fn look_back(&mut self, slot: Slot, v: &Verdict, step: &Step, now: Time) -> Option<(u64, bool)> {
-        let mut next = self.conversations.get(slot)?.latest;
+    /// Looks at the earlier requests of a conversation that asks again. Those without a key may be
+    /// given up by it.
+    fn look_back(&mut self, latest: u64, v: &Verdict, step: &Step, now: Time) -> Earlier {
+        let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
         let keyed = step.key_digits > 0;
         let key = v.glance.key.unwrap_or(0);
+        let mut alone = true;
         for _ in 0..MAX_STEPS_BACK {
-            let seq = next.checked_sub(1)?;
-            let r = queue.get_mut(seq)?;
+            let Some(seq) = next.checked_sub(1) else { return Earlier::Others { alone } };
+            let Some(r) = queue.get_mut(seq) else { return Earlier::Others { alone } };
             next = r.previous;
             if r.step != v.glance.step || r.state != State::Open {
                 continue;
             }
             if r.partial {
-                return Some((seq, true));
+                return Earlier::Part(seq);
             }
             if step.retransmits && r.key == key && r.memo == v.glance.memo {
-                return Some((seq, false));
+                return Earlier::Same(seq);
             }
             r.given_up |= !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP);
+            alone = false;
         }
-        None
+        Earlier::Others { alone: false }
     }
 
     fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
@@ -401,14 +422,23 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let hash = self.hasher.hash_one(d.payload);
         let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
-        if let Some(pairing) = self.more_parts(slot, d, g.role) {
+        if !self.answering.is_empty()
+            && let Some(pairing) = self.more_parts(slot, d, g.role)
+        {
             return pairing;
         }
-        let found = self.candidates(slot, v, step, now, hash);
-        if let Some(issued) = step.issues.then_some(g.memo)
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let found = match self.only_candidate(latest, v, step) {
+            Some(seq) => Found { request: Some((seq, false)), open: true, ..Found::default() },
+            None => self.candidates(slot, v, step, now, hash),
+        };
+        if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
-            c.issued = Some(issued);
+            c.issued = Some(g.memo);
+        }
+        if let Some((seq, foreign_key)) = found.request {
+            return self.answered(slot, seq, d, v, now, hash, foreign_key);
         }
         if let Some((exchange, of)) = found.copy {
             return Pairing::Copy { exchange, of };
@@ -416,13 +446,37 @@ impl Table {
         if let Some(answer) = found.second {
             return Pairing::Answered(answer);
         }
-        let Some((seq, foreign_key)) = found.request else {
-            self.orphan(slot, d, g.step, g.key, hash);
-            return Pairing::Unasked { open: found.open };
-        };
-        self.confirm(slot, g.paired);
-        let window = self.windows.answer(id);
-        let Some(request) = self.queues[id as usize].get_mut(seq) else { return Pairing::Nothing };
+        self.orphan(slot, d, g.step, g.key, hash);
+        Pairing::Unasked { open: found.open }
+    }
+
+    /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
+    #[inline]
+    fn only_candidate(&self, latest: u64, v: &Verdict, step: &Step) -> Option<u64> {
+        let seq = latest.checked_sub(1)?;
+        let r = self.queues[v.id as usize].get(seq)?;
+        let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
+        let keyed = step.key_digits > 0;
+        // Without a key, copies and time stamps have a say.
+        let sure = if keyed { v.glance.key == Some(r.key) } else { r.previous == 0 && r.last >= r.time };
+        (its && sure).then_some(seq)
+    }
+
+    /// Answers a request.
+    #[allow(clippy::too_many_arguments)] // what is known of the answer, gathered once above
+    fn answered(
+        &mut self,
+        slot: Slot,
+        seq: u64,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        now: Time,
+        hash: u64,
+        foreign_key: bool,
+    ) -> Pairing {
+        self.confirm(slot, v.glance.paired);
+        let window = self.windows.answer(v.id);
+        let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
         request.answer_hash = hash;
         request.answer_frame = d.frame;
         let late = now.since(request.last).is_some_and(|t| t > window);
@@ -435,18 +489,16 @@ impl Table {
             second: false,
             foreign_key,
         };
-        let parts = g.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING;
-        request.state = if parts { State::Answering } else { State::Answered };
-        if parts {
+        if v.glance.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING {
+            request.state = State::Answering;
             self.answering.push_back(Answering { seq, frames: vec![d.frame], bytes: d.wire_len() as u64 });
             return Pairing::Answered(answer);
         }
-        let request = *request;
+        request.state = State::Answered;
         if let Some(c) = self.conversations.get(slot) {
             let outcome = if late { Outcome::Late } else { Outcome::Answered };
-            let mut done = answered(c, &request, outcome, d.frame, d.wire_len() as u64);
-            done.response_time = answer.response_time;
-            self.closed.push(done);
+            let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
+            self.closed.push_back(record(c, request, outcome, frame, answer.response_time, bytes));
         }
         Pairing::Answered(answer)
     }
@@ -471,9 +523,6 @@ impl Table {
 
     /// The answer that stands before this request.
     fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &Step) -> Option<Orphan> {
-        if self.orphans.is_empty() {
-            return None;
-        }
         let near = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
@@ -527,12 +576,38 @@ impl Table {
         done.response_parts = parts.frames;
         done.response_time = None;
         done.response_bytes = parts.bytes;
-        self.closed.push(done);
+        self.closed.push_back(done);
     }
+}
+
+/// What stands before a request in its conversation.
+enum Earlier {
+    /// A request whose end is still to come: this is a part of it.
+    Part(u64),
+    /// The same request, still open.
+    Same(u64),
+    /// Others, or nothing.
+    Others {
+        /// None of the step is open.
+        alone: bool,
+    },
 }
 
 /// The record of a request that got no answer.
 fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
+    record(c, r, outcome, None, None, 0)
+}
+
+/// The record of an exchange; the last three speak of the answer.
+#[inline(always)]
+fn record(
+    c: &Conversation,
+    r: &Request,
+    outcome: Outcome,
+    response_frame: Option<u64>,
+    response_time: Option<i64>,
+    response_bytes: u64,
+) -> Exchange {
     let keyed = c.id.info().steps[r.step as usize].key_digits > 0;
     Exchange {
         id: r.id,
@@ -545,17 +620,12 @@ fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
         server_index: c.server,
         key: keyed.then_some(r.key),
         request_frame: r.frame,
-        response_frame: None,
+        response_frame,
         response_parts: vec![],
         outcome,
-        response_time: None,
+        response_time,
         request_bytes: u64::from(r.bytes),
-        response_bytes: 0,
+        response_bytes,
         retransmissions: r.retransmissions,
     }
-}
-
-/// The record of a request and its answer.
-fn answered(c: &Conversation, r: &Request, outcome: Outcome, frame: u64, bytes: u64) -> Exchange {
-    Exchange { response_frame: Some(frame), response_bytes: bytes, ..closed(c, r, outcome) }
 }

@@ -40,6 +40,13 @@ impl Endpoint {
         Endpoint { ip: [(ip >> 64) as u64, ip as u64], port, v4: false }
     }
 
+    /// Some order among endpoints, cheap to compare; different endpoints may share a place in it only
+    /// if they share the address.
+    #[inline(always)]
+    pub(crate) const fn order(self) -> (u64, u64) {
+        (self.ip[1], (self.port as u64) << 1 | self.v4 as u64)
+    }
+
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {

@@ -54,7 +54,7 @@ use crate::capture::Frame;
 /// # Errors
 ///
 /// The first reason met on the way, see [`Turned`].
-#[inline]
+#[inline(always)]
 pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
     match link::packet(frame)? {
         link::Packet::V4(packet) => ip::v4(frame, packet),
@@ -65,7 +65,7 @@ pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
 /// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.
 ///
 /// Never less than was captured, whatever the capture file says.
-#[inline]
+#[inline(always)]
 fn on_wire(frame: &Frame<'_>, rest: &[u8]) -> usize {
     let wire = usize::try_from(frame.wire_len).unwrap_or(usize::MAX);
     rest.len().saturating_add(wire.saturating_sub(frame.bytes.len()))

@@ -245,7 +245,7 @@ macro_rules! registry {
                 match self { $(Message::$Proto(m) => $file::$Proto::encode(m, out)),* }
             }
             /// What the message says about its server.
-            #[inline]
+            #[inline(always)]
             pub fn facts(&self) -> Facts<'_> {
                 match self { $(Message::$Proto(m) => $file::$Proto::facts(m)),* }
             }
@@ -265,7 +265,7 @@ macro_rules! registry {
                 match self { $(Id::$Proto => const { &<$file::$Proto as Protocol>::INFO }),* }
             }
             /// See [`Protocol::glance`].
-            #[inline]
+            #[inline(always)]
             pub fn glance(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance> {
                 match self { $(Id::$Proto => $file::$Proto::glance(payload, wire_len, ports)),* }
             }
@@ -274,7 +274,7 @@ macro_rules! registry {
                 match self { $(Id::$Proto => $file::$Proto::read(payload, wire_len, known)),* }
             }
             /// Decodes a payload for whoever listens.
-            #[inline]
+            #[inline(always)]
             pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: Context, sink: &mut S)
                 -> Result<Message<'a>, Fault> {
                 let ends = self.info().ends;

@@ -84,7 +84,7 @@ pub(super) static ENVELOPE: Ends =
     Ends { early: &ENV_001, early_inside: &ENV_001, late: &ENV_006, surplus: &SURPLUS };
 static POLL: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
 
-#[inline]
+#[inline(always)]
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
     if magic != MAGIC {

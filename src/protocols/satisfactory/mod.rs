@@ -82,7 +82,7 @@ impl Protocol for Satisfactory {
         samples: samples::SAMPLES,
     };
 
-    #[inline]
+    #[inline(always)]
     fn glance(p: &[u8], wire_len: usize, [source, destination]: [u16; 2]) -> Option<Glance> {
         let (&magic, rest) = p.split_first_chunk::<2>()?;
         match magic {
@@ -127,7 +127,7 @@ impl Protocol for Satisfactory {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
         match cx.message {
             LEGACY_POLL | LEGACY_STATE_RESPONSE => legacy::decode(c, cx),
@@ -160,7 +160,7 @@ impl Protocol for Satisfactory {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
         match message {
             Message::State(s) => Facts {
@@ -182,6 +182,7 @@ impl Protocol for Satisfactory {
     }
 }
 
+#[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
     Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High }
 }

@@ -4,10 +4,12 @@ use super::samples::*;
 use crate::bounded::Bounded;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
 use crate::rule::{Cite, Example, Rule, Step::*, rules};
 
 /// Tokens remembered over all servers; the oldest goes first.
-const MAX_TOKENS: usize = 65_536;
+const MAX_TOKENS: usize = 32_768;
 
 rules! {
     /// The query repeats another token than the last one this client got. Go, Unreal and C# servers do not
@@ -86,14 +88,25 @@ rules! {
     }
 }
 
-/// Which token a server issued to whom.
+/// Which token a server issued to whom: seeded hashes of both, for the table is touched at every
+/// challenge and a mistake would take one chance in 2^64.
 pub struct Memory {
-    issued: Bounded<(Endpoint, u32), Endpoint>,
+    issued: Bounded<u64, u64>,
+    hasher: DefaultHashBuilder,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { issued: Bounded::new(MAX_TOKENS) }
+        Memory { issued: Bounded::new(MAX_TOKENS), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl Memory {
+    fn key(&self, server: Endpoint, token: u32) -> u64 {
+        self.hasher.hash_one((server, token))
+    }
+    fn client(&self, client: Endpoint) -> u64 {
+        self.hasher.hash_one(client)
     }
 }
 
@@ -104,7 +117,9 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnM
         Pairing::Again { .. } if query => broken(&TXN_018),
         Pairing::Answered(Answer { late, second, foreign_key, .. }) => {
             if !query {
-                memory.issued.insert((seen.server, seen.glance.memo as u32), seen.client);
+                let c = seen.conversation;
+                let (key, client) = (memory.key(c.server(), seen.glance.memo as u32), memory.client(c.client()));
+                memory.issued.insert(key, client);
             }
             for (rule, holds) in [(&TXN_016, late), (&TXN_014, second), (&TXN_004, foreign_key)] {
                 if holds {
@@ -125,8 +140,9 @@ fn token_rules(memory: &Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static
     if seen.issued == Some(token) {
         return;
     }
-    match memory.issued.get(&(seen.server, token as u32)) {
-        Some(&owner) if owner != seen.client => broken(&TXN_007),
+    let c = seen.conversation;
+    match memory.issued.get(&memory.key(c.server(), token as u32)) {
+        Some(&owner) if owner != memory.client(c.client()) => broken(&TXN_007),
         _ if seen.issued.is_some() => broken(&TXN_001),
         _ => {}
     }

@@ -212,7 +212,7 @@ pub struct QueryResponse<'a> {
     pub body: Body<'a>,
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
     let kind = c.field(&TYPE, byte)?;
     if kind > 1 {

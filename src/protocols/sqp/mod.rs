@@ -102,7 +102,7 @@ impl Protocol for Sqp {
         samples: samples::SAMPLES,
     };
 
-    #[inline]
+    #[inline(always)]
     fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
         let (&kind, rest) = p.split_first()?;
         if kind == 0 {
@@ -158,7 +158,7 @@ impl Protocol for Sqp {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
         header::decode(c, cx)
     }
@@ -167,7 +167,7 @@ impl Protocol for Sqp {
         header::encode(message, out);
     }
 
-    #[inline]
+    #[inline(always)]
     fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
         let Message::QueryResponse(QueryResponse { body: Body { server_info: Some(info), .. }, .. }) =
             message
@@ -191,7 +191,7 @@ impl Protocol for Sqp {
 
 /// Type 0: five bytes, zero in a request. Zeros of another length are a hint at most, for keep-alives
 /// look so; they become a challenge request when an answer follows.
-#[inline]
+#[inline(always)]
 fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
     if let [_, a, b, c, d] = *p
         && wire_len == 5
@@ -208,6 +208,7 @@ fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
     zeros.then(|| Glance { message, ..challenge(Role::Request, 0, Level::Hint) })
 }
 
+#[inline(always)]
 fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
@@ -221,7 +222,7 @@ const fn asked(version: u16, chunks: u8) -> u64 {
     1 << 24 | (version as u64) << 8 | chunks as u64
 }
 
-#[inline]
+#[inline(always)]
 fn query(role: Role, message: u8, token: u32, memo: u64, level: Level) -> Glance {
     let key = Some(token as u64);
     Glance { message, role, step: QUERY, key, memo, level, paired: Level::High }
