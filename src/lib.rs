@@ -25,4 +25,3 @@ pub mod protocols;
 pub mod report;
 pub mod rule;
 pub mod servers;
-pub mod waiting;

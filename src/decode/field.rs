@@ -75,7 +75,8 @@ impl<'a> Str<'a> {
     #[inline]
     pub fn is_plain(self) -> bool {
         let (words, tail) = self.0.as_chunks::<8>();
-        words.iter().all(|w| plain_word(u64::from_ne_bytes(*w))) && tail.iter().all(|b| matches!(b, 0x20..=0x7e))
+        words.iter().all(|w| plain_word(u64::from_ne_bytes(*w)))
+            && tail.iter().all(|b| matches!(b, 0x20..=0x7e))
     }
 
     /// Whether the bytes are valid UTF-8.

@@ -19,7 +19,7 @@ mod sinks;
 mod tree;
 pub mod wire;
 
-pub use cursor::{Cursor, Ends, Fault, dissect};
+pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub(crate) use field::fields;
 pub(crate) use field::key as field_key;
 pub use field::{Field, FieldKind, Span, Str, Value, path};

@@ -3,17 +3,19 @@
 /// Texts remembered of one list; later ones are only compared with these. Keeps a hostile list of
 /// tens of thousands of keys linear.
 const MOST: usize = 128;
+/// Places for them: half stay empty.
+const SLOTS: usize = 256;
 
 /// Remembers the first [`MOST`] texts of a list, without the heap.
 #[derive(Debug)]
 pub struct Repeats<'a> {
-    slots: [Option<&'a [u8]>; MOST.wrapping_mul(2)],
+    slots: [Option<&'a [u8]>; SLOTS],
     used: usize,
 }
 
 impl Default for Repeats<'_> {
     fn default() -> Self {
-        Repeats { slots: [None; MOST.wrapping_mul(2)], used: 0 }
+        Repeats { slots: [None; SLOTS], used: 0 }
     }
 }
 
@@ -21,9 +23,8 @@ impl<'a> Repeats<'a> {
     /// Whether `text` was seen before; remembers it.
     pub fn repeats(&mut self, text: &'a [u8]) -> bool {
         let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ b as usize);
-        let slots = self.slots.len();
-        for probe in 0..slots {
-            let Some(slot) = self.slots.get_mut(hash.wrapping_add(probe) % slots) else { return false };
+        for probe in 0..SLOTS {
+            let Some(slot) = self.slots.get_mut(hash.wrapping_add(probe) % SLOTS) else { return false };
             match slot {
                 Some(known) if *known == text => return true,
                 Some(_) => {}

@@ -10,17 +10,28 @@
 //! Windows run from the request, or its last retransmission, and are over when the difference is
 //! *greater*. Capture time is the highest time stamp so far, even where a merged file jumps back.
 
+mod answer;
+mod ask;
 mod queue;
 mod search;
 mod table;
+mod windows;
 
 pub use queue::MAX_REQUESTS;
-pub use table::{Table, Windows};
+pub use table::Table;
+pub use windows::Windows;
 
 use crate::capture::Time;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Endpoint;
 use crate::protocols::{Glance, Id, Level};
+
+/// A millisecond in nanoseconds.
+const MS: i64 = 1_000_000;
+/// Most parts of a message that spans datagrams.
+const MAX_PARTS: u8 = 16;
+/// How far back the requests of one conversation are searched.
+const MAX_STEPS_BACK: usize = 64;
 
 /// What a datagram is to its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -217,6 +217,11 @@ pub trait Protocol {
     /// What a message says about its server.
     fn facts<'m>(message: &'m Self::Message<'_>) -> Facts<'m>;
 
+    /// How many entries that memory has forgotten for want of room.
+    fn forgotten(_memory: &Self::Memory) -> u64 {
+        0
+    }
+
     /// Checks what one datagram alone cannot show. Runs in frame order.
     fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule));
 }
@@ -254,6 +259,13 @@ macro_rules! registry {
         /// The memories of all protocols' cross-packet rules.
         #[derive(Default)]
         pub(crate) struct Memories { $($file: <$file::$Proto as Protocol>::Memory),* }
+
+        impl Memories {
+            /// Entries forgotten by all of them.
+            pub fn forgotten(&self) -> u64 {
+                0 $(+ $file::$Proto::forgotten(&self.$file))*
+            }
+        }
 
         impl Id {
             /// Every registered protocol, in registry order.

@@ -43,6 +43,8 @@ pub struct Totals {
     pub waiting_overflow: u64,
     /// Conversations whose server found no place in the table.
     pub servers_refused: u64,
+    /// Entries that cross-packet rules forgot for want of room.
+    pub memory_forgotten: u64,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
@@ -87,7 +89,7 @@ impl Totals {
             "retransmissions": self.retransmissions,
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
-            "servers_refused": self.servers_refused,
+            "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
         })
     }
 

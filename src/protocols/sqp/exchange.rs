@@ -4,9 +4,9 @@ use super::samples::*;
 use crate::bounded::Bounded;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
+use crate::rule::{Cite, Example, Rule, Step::*, rules};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
-use crate::rule::{Cite, Example, Rule, Step::*, rules};
 
 /// Tokens remembered over all servers; the oldest goes first.
 const MAX_TOKENS: usize = 32_768;
@@ -105,6 +105,10 @@ impl Memory {
     fn key(&self, server: Endpoint, token: u32) -> u64 {
         self.hasher.hash_one((server, token))
     }
+    /// How many tokens were forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.issued.forgotten()
+    }
     fn client(&self, client: Endpoint) -> u64 {
         self.hasher.hash_one(client)
     }
@@ -118,7 +122,8 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnM
         Pairing::Answered(Answer { late, second, foreign_key, .. }) => {
             if !query {
                 let c = seen.conversation;
-                let (key, client) = (memory.key(c.server(), seen.glance.memo as u32), memory.client(c.client()));
+                let (key, client) =
+                    (memory.key(c.server(), seen.glance.memo as u32), memory.client(c.client()));
                 memory.issued.insert(key, client);
             }
             for (rule, holds) in [(&TXN_016, late), (&TXN_014, second), (&TXN_004, foreign_key)] {

@@ -183,6 +183,10 @@ impl Protocol for Sqp {
         }
     }
 
+    fn forgotten(memory: &Self::Memory) -> u64 {
+        memory.forgotten()
+    }
+
     #[inline]
     fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
         exchange::observe(memory, seen, broken);

@@ -3,6 +3,9 @@
 //! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
 //! peel, glance) holds no state and could run elsewhere.
 
+mod late;
+mod room;
+
 use crate::capture::{self, Frame, Source, Time};
 use crate::check::Finding;
 use crate::classify::{self, Choice, Memory, Verdict};
@@ -10,10 +13,10 @@ use crate::conversation::{NONE, Slot};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram};
-use crate::protocols::{Context, Direction, Glance, Id, Level, Memories, Role};
+use crate::protocols::{Context, Glance, Id, Level, Memories, Role};
 use crate::report::{Packet, Report, Totals};
 use crate::rule::{Rule, Severity};
-use crate::waiting::{Broken, Claim, Item, Room};
+use room::{Broken, Claim, Room};
 use std::io;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
@@ -152,6 +155,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.evicted = self.table.evicted();
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
+        self.totals.memory_forgotten = self.memories.forgotten();
         self.report.finish(&self.totals)?;
         Ok((self.report, self.totals))
     }
@@ -196,7 +200,9 @@ impl<R: Report> Pipeline<R> {
             return None;
         }
         let owner = Id::ALL.iter().copied().filter(|other| *other != id);
-        let owner = owner.map(|o| (o, self.table.conversations.find(d.src, d.dst, o))).find(|(_, slot)| slot.is_some());
+        let owner = owner
+            .map(|o| (o, self.table.conversations.find(d.src, d.dst, o)))
+            .find(|(_, slot)| slot.is_some());
         let Some((owner, Some(slot))) = owner else {
             let pinned = self.memory.pinned(d).is_some_and(|(pin, _)| pin != id);
             return if pinned { self.settle_unrecognised(d) } else { None };
@@ -265,25 +271,6 @@ impl<R: Report> Pipeline<R> {
         }
     }
 
-    /// An answer that waits has found its request, which stands behind it.
-    #[cold]
-    fn answered_early(&mut self, slot: Slot, frame: u64, exchange: u64, d: &Datagram<'_>, v: &Verdict) {
-        let (asked, time) = (v.glance.memo, d.time);
-        if let Some((claim, sent)) = self.room.orphan(slot, frame) {
-            let (late, second, foreign_key) = (false, false, false);
-            claim.pairing = Pairing::Answered(crate::exchange::Answer {
-                exchange,
-                request_frame: d.frame,
-                asked,
-                response_time: sent.since(time),
-                late,
-                second,
-                foreign_key,
-            });
-            claim.broken = Broken::default();
-        }
-    }
-
     fn observe(&mut self, d: &Datagram<'_>, claim: &mut Claim, issued: Option<u64>) {
         let v = &claim.verdict;
         let Some(conversation) = self.table.conversations.get(claim.slot) else { return };
@@ -304,100 +291,10 @@ impl<R: Report> Pipeline<R> {
         if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
     }
 
-    fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
-        while self.room.is_full() {
-            self.room.count_early();
-            self.let_one_out()?;
-        }
-        self.room.wait(d, claim);
-        Ok(())
-    }
-
-    /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
-    #[inline(never)]
-    fn settle_room(&mut self) -> io::Result<()> {
-        if !self.room.is_empty() {
-            while let Some(e) = self.table.next_closed() {
-                // One whose conversation is not confirmed yet waits in any case.
-                if R::ORDERED || e.level <= Level::Low {
-                    self.room.wait_exchange(e);
-                } else {
-                    self.deliver_late(e)?;
-                }
-            }
-        }
-        let (frame, clock) = (self.frame, self.table.clock());
-        self.drain(|(pipeline, d, claim)| {
-            let confirmed = pipeline.confirmed(claim.slot);
-            !claim.waits(d, confirmed, frame, clock)
-        })?;
-        self.deliver_closed()
-    }
-
     /// Whether a conversation has shown what it is.
     #[inline]
     fn confirmed(&self, slot: Slot) -> bool {
         self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
-    }
-
-    fn drain(&mut self, may_leave: impl Fn((&Self, &Datagram<'_>, &Claim)) -> bool) -> io::Result<()> {
-        loop {
-            match self.room.front() {
-                None => return Ok(()),
-                Some(Item::Datagram(d, _, Some(claim))) if !may_leave((self, d, claim)) => return Ok(()),
-                Some(_) => self.let_one_out()?,
-            }
-        }
-    }
-
-    fn let_one_out(&mut self) -> io::Result<()> {
-        let mut payload = std::mem::take(&mut self.payload);
-        let item = self.room.pop(&mut payload);
-        let out = match item {
-            None => Ok(()),
-            Some(Item::Exchange(e)) => self.deliver_late(e),
-            Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
-            Some(Item::Datagram(d, _, Some(mut claim))) => {
-                let d = Datagram { payload: &payload, ..d };
-                self.settle_late(&d, &mut claim);
-                self.deliver(&d, &claim)
-            }
-        };
-        self.payload = payload;
-        out
-    }
-
-    /// The last word on a datagram that waited.
-    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        let role = claim.verdict.glance.role;
-        if !matches!(role, Role::MaybeRequest | Role::MaybeResponse) {
-            return;
-        }
-        let conversation = self.table.conversations.get(claim.slot).copied();
-        let v = &mut claim.verdict;
-        match conversation {
-            Some(c) if c.decided => {
-                let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
-                let known =
-                    crate::protocols::Known { direction, level: c.level, conversation: true, open: true };
-                let same = direction == v.direction;
-                v.direction = direction;
-                v.server_index = c.server;
-                if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
-                    v.glance = read;
-                }
-                if same {
-                    return;
-                }
-            }
-            _ if role == Role::MaybeRequest => return,
-            _ => v.direction = Direction::S2c,
-        }
-        // It answered, after all, and nothing was asked.
-        v.glance.role = Role::Response;
-        claim.pairing = Pairing::Unasked { open: false };
-        claim.broken = Broken::default();
-        self.observe(d, claim, None);
     }
 
     /// Reports a datagram of one of the protocols.
@@ -446,18 +343,15 @@ impl<R: Report> Pipeline<R> {
         }
         Ok(())
     }
-
-    /// An exchange that has waited: its conversation may have become surer since.
-    fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
-        if let Some(c) = self.table.conversations.get(e.conversation) {
-            (e.level, e.server_index) = (c.level, c.server);
-        }
-        deliver_exchange(&e, &self.options, &mut self.totals, &mut self.report)
-    }
 }
 
 #[inline]
-fn deliver_exchange<R: Report>(e: &Exchange, options: &Options, totals: &mut Totals, report: &mut R) -> io::Result<()> {
+fn deliver_exchange<R: Report>(
+    e: &Exchange,
+    options: &Options,
+    totals: &mut Totals,
+    report: &mut R,
+) -> io::Result<()> {
     if e.level == Level::Hint || e.level < options.min_confidence {
         return Ok(());
     }
@@ -473,7 +367,13 @@ fn deliver_exchange<R: Report>(e: &Exchange, options: &Options, totals: &mut Tot
 /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes.
 #[cold]
 #[inline(never)]
-fn judge<S: Listener>(out: &mut Vec<Finding>, memory: &mut Memory, d: &Datagram<'_>, claim: &Claim, sink: &S) {
+fn judge<S: Listener>(
+    out: &mut Vec<Finding>,
+    memory: &mut Memory,
+    d: &Datagram<'_>,
+    claim: &Claim,
+    sink: &S,
+) {
     out.extend(sink.notes().heard().iter().map(Finding::of_violation));
     out.extend(claim.broken.iter().map(|rule: &'static Rule| {
         let mut finding = Finding::of_datagram(rule, d.payload.len());

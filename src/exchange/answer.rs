@@ -1,0 +1,212 @@
+//! An answer: which request it belongs to, and the record of the exchange that closes by it.
+
+use super::ask::{EARLY_FRAMES, Orphan};
+use super::queue::{Request, State};
+use super::search::{Found, Search};
+use super::table::Table;
+use super::{Answer, Exchange, MAX_PARTS, Outcome, Pairing};
+use crate::capture::Time;
+use crate::classify::Verdict;
+use crate::conversation::{Conversation, Slot};
+use crate::net::Datagram;
+use crate::protocols::{Role, Step};
+use std::hash::BuildHasher;
+
+/// Answers in parts that are under way at once.
+const MAX_ANSWERING: usize = 64;
+
+/// An answer of which some parts have come.
+#[derive(Debug)]
+pub(super) struct Answering {
+    seq: u64,
+    frames: Vec<u64>,
+    bytes: u64,
+}
+
+impl Table {
+    pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
+        let (g, id) = (&v.glance, v.id);
+        let step = &id.info().steps[g.step as usize];
+        let hash = self.hasher.hash_one(d.payload);
+        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        if !self.answering.is_empty()
+            && let Some(pairing) = self.more_parts(slot, d, g.role)
+        {
+            return pairing;
+        }
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let found = match self.only_candidate(latest, v, step) {
+            Some(seq) => Found { request: Some((seq, false)), open: true, ..Found::default() },
+            None => self.candidates(slot, v, step, now, hash),
+        };
+        if step.issues
+            && let Some(c) = self.conversations.get_mut(slot)
+        {
+            c.issued = Some(g.memo);
+        }
+        if let Some((seq, foreign_key)) = found.request {
+            return self.answered(slot, seq, d, v, now, hash, foreign_key);
+        }
+        if let Some((exchange, of)) = found.copy {
+            return Pairing::Copy { exchange, of };
+        }
+        if let Some(answer) = found.second {
+            return Pairing::Answered(answer);
+        }
+        self.orphan(slot, d, g.step, g.key, hash);
+        Pairing::Unasked { open: found.open }
+    }
+
+    /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
+    #[inline]
+    fn only_candidate(&self, latest: u64, v: &Verdict, step: &Step) -> Option<u64> {
+        let seq = latest.checked_sub(1)?;
+        let r = self.queues[v.id as usize].get(seq)?;
+        let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
+        let keyed = step.key_digits > 0;
+        // Without a key, copies and time stamps have a say.
+        let sure = if keyed { v.glance.key == Some(r.key) } else { r.previous == 0 && r.last >= r.time };
+        (its && sure).then_some(seq)
+    }
+
+    /// Answers a request.
+    #[allow(clippy::too_many_arguments)] // what is known of the answer, gathered once above
+    fn answered(
+        &mut self,
+        slot: Slot,
+        seq: u64,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        now: Time,
+        hash: u64,
+        foreign_key: bool,
+    ) -> Pairing {
+        self.confirm(slot, v.glance.paired);
+        let window = self.windows.answer(v.id);
+        let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
+        request.answer_hash = hash;
+        request.answer_frame = d.frame;
+        let late = now.since(request.last).is_some_and(|t| t > window);
+        let answer = Answer {
+            exchange: request.id,
+            request_frame: request.frame,
+            asked: request.memo,
+            response_time: d.time.since(request.time),
+            late,
+            second: false,
+            foreign_key,
+        };
+        if v.glance.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING {
+            request.state = State::Answering;
+            self.answering.push_back(Answering { seq, frames: vec![d.frame], bytes: d.wire_len() as u64 });
+            return Pairing::Answered(answer);
+        }
+        request.state = State::Answered;
+        if let Some(c) = self.conversations.get(slot) {
+            let outcome = if late { Outcome::Late } else { Outcome::Answered };
+            let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
+            self.closed.push_back(record(c, request, outcome, frame, answer.response_time, bytes));
+        }
+        Pairing::Answered(answer)
+    }
+
+    /// What an answer may belong to.
+    fn candidates(&self, slot: Slot, v: &Verdict, step: &Step, now: Time, hash: u64) -> Found {
+        let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
+        self.chain(slot).for_each(|(seq, r)| search.look(seq, r));
+        let issued = self.conversations.get(slot).and_then(|c| c.issued);
+        search.found(issued)
+    }
+
+    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, step: u8, key: Option<u64>, hash: u64) {
+        while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < d.frame)
+            || self.orphans.len() >= EARLY_FRAMES as usize
+        {
+            self.orphans.pop_front();
+        }
+        let (frame, time, bytes) = (d.frame, d.time, d.wire_len() as u32);
+        self.orphans.push_back(Orphan { conversation: slot, step, key, frame, time, hash, bytes });
+    }
+
+    /// A further part of an answer under way.
+    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
+        if self.answering.is_empty() {
+            return None;
+        }
+        let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
+        let request = *request;
+        let at = self.answering.iter().position(|a| a.seq == seq)?;
+        let parts = self.answering.get_mut(at)?;
+        parts.frames.push(d.frame);
+        parts.bytes += d.wire_len() as u64;
+        let last = role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
+        let response_time = d.time.since(request.time);
+        if last {
+            let id = self.conversations.get(slot)?.id;
+            self.finish_parts(id as usize, seq, &request);
+        }
+        let (exchange, request_frame, asked) = (request.id, request.frame, request.memo);
+        let (late, second, foreign_key) = (false, false, false);
+        Some(Pairing::Answered(Answer {
+            exchange,
+            request_frame,
+            asked,
+            response_time,
+            late,
+            second,
+            foreign_key,
+        }))
+    }
+
+    pub(super) fn finish_parts(&mut self, at: usize, seq: u64, request: &Request) {
+        if let Some(r) = self.queues[at].get_mut(seq) {
+            r.state = State::Answered;
+        }
+        let Some(i) = self.answering.iter().position(|a| a.seq == seq) else { return };
+        let Some(parts) = self.answering.remove(i) else { return };
+        let Some(c) = self.conversations.get(request.conversation) else { return };
+        let mut done = closed(c, request, Outcome::Answered);
+        done.response_frame = parts.frames.first().copied();
+        done.response_parts = parts.frames;
+        done.response_time = None;
+        done.response_bytes = parts.bytes;
+        self.closed.push_back(done);
+    }
+}
+
+/// The record of a request that got no answer.
+pub(super) fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
+    record(c, r, outcome, None, None, 0)
+}
+
+/// The record of an exchange; the last three speak of the answer.
+#[inline(always)]
+pub(super) fn record(
+    c: &Conversation,
+    r: &Request,
+    outcome: Outcome,
+    response_frame: Option<u64>,
+    response_time: Option<i64>,
+    response_bytes: u64,
+) -> Exchange {
+    let keyed = c.id.info().steps[r.step as usize].key_digits > 0;
+    Exchange {
+        id: r.id,
+        protocol: c.id,
+        step: r.step,
+        level: c.level,
+        conversation: r.conversation,
+        client: c.client(),
+        server: c.server(),
+        server_index: c.server,
+        key: keyed.then_some(r.key),
+        request_frame: r.frame,
+        response_frame,
+        response_parts: vec![],
+        outcome,
+        response_time,
+        request_bytes: u64::from(r.bytes),
+        response_bytes,
+        retransmissions: r.retransmissions,
+    }
+}

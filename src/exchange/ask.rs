@@ -1,0 +1,186 @@
+//! A request: opens an exchange, repeats one that is open, or is a further part of one.
+
+use super::answer::record;
+use super::queue::{MAX_REQUESTS, Request, State};
+use super::table::Table;
+use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, Pairing};
+use crate::capture::Time;
+use crate::classify::Verdict;
+use crate::conversation::Slot;
+use crate::net::Datagram;
+use crate::protocols::{Id, Role, Step};
+
+/// A request without a key is given up when its endpoint asks again this much later.
+const GIVE_UP: i64 = 250 * MS;
+/// An answer may stand this far before its request.
+const EARLY: i64 = 10 * MS;
+/// … and this many frames.
+pub const EARLY_FRAMES: u64 = 64;
+/// The parts of a request come within this time.
+const PARTS_WINDOW: i64 = 2_000 * MS;
+
+/// What stands before a request in its conversation.
+enum Earlier {
+    /// A request whose end is still to come: this is a part of it.
+    Part(u64),
+    /// The same request, still open.
+    Same(u64),
+    /// Others, or nothing.
+    Others {
+        /// None of the step is open.
+        alone: bool,
+    },
+}
+
+/// An answer that stands before its request, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orphan {
+    pub conversation: Slot,
+    pub step: u8,
+    pub key: Option<u64>,
+    pub frame: u64,
+    pub time: Time,
+    pub hash: u64,
+    pub bytes: u32,
+}
+
+impl Table {
+    pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
+        let (g, id) = (&v.glance, v.id);
+        let step = &id.info().steps[g.step as usize];
+        let key = g.key.unwrap_or(0);
+        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let mut alone = true;
+        if latest != 0 {
+            match self.look_back(latest, v, step, now) {
+                Earlier::Part(seq) => {
+                    if let Some(exchange) = self.join(id, seq, now, d, g.role) {
+                        return Pairing::Again { exchange, part: true };
+                    }
+                }
+                Earlier::Same(seq) => {
+                    return Pairing::Again { exchange: self.renew(id, seq, slot), part: false };
+                }
+                Earlier::Others { alone: none_open } => alone = none_open,
+            }
+        }
+        let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
+        if orphan.is_some() {
+            self.confirm(slot, g.paired);
+        }
+        let exchange = self.next_id;
+        self.next_id += 1;
+        let request = Request {
+            conversation: slot,
+            previous: 0,
+            id: exchange,
+            key,
+            memo: g.memo,
+            frame: d.frame,
+            time: d.time,
+            last: self.clock,
+            answer_hash: orphan.map_or(0, |o| o.hash),
+            answer_frame: orphan.map_or(0, |o| o.frame),
+            bytes: d.wire_len() as u32,
+            retransmissions: 0,
+            parts: 1,
+            step: g.step,
+            state: if orphan.is_some() { State::Answered } else { State::Open },
+            given_up: false,
+            alone,
+            partial: g.role == Role::RequestPart,
+        };
+        self.push(id, slot, request);
+        if let Some(o) = orphan
+            && let Some(c) = self.conversations.get(slot)
+        {
+            let (time, bytes) = (o.time.since(d.time), u64::from(o.bytes));
+            self.closed.push_back(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
+        }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
+    }
+
+    /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
+    fn push(&mut self, id: Id, slot: Slot, mut request: Request) {
+        let at = id as usize;
+        if self.queues[at].len() >= MAX_REQUESTS {
+            let open = self.queues[at].front().is_some_and(|r| r.state == State::Open);
+            self.evicted += u64::from(open);
+            self.close_oldest(at);
+        }
+        if let Some(c) = self.conversations.get_mut(slot) {
+            request.previous = c.latest;
+            c.latest = self.queues[at].push(request) + 1;
+        }
+        self.conversations.touch(slot);
+        let due = request.last.plus(self.windows.late(id));
+        self.next_deadline = self.next_deadline.min(due);
+    }
+
+    /// A further part of a request; `None` if it comes too late or is one too many.
+    #[cold]
+    fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<u64> {
+        let request = self.queues[id as usize].get_mut(seq)?;
+        let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
+        if request.parts >= MAX_PARTS || !in_time {
+            return None;
+        }
+        request.parts += 1;
+        request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
+        request.partial = role == Role::RequestPart;
+        Some(request.id)
+    }
+
+    /// A retransmission: the window starts anew, so the request moves to the end of the queue.
+    #[cold]
+    fn renew(&mut self, id: Id, seq: u64, slot: Slot) -> u64 {
+        let Some(request) = self.queues[id as usize].get_mut(seq) else { return 0 };
+        let mut again = *request;
+        request.state = State::Gone;
+        again.retransmissions = again.retransmissions.saturating_add(1);
+        again.last = self.clock;
+        self.push(id, slot, again);
+        again.id
+    }
+
+    /// Looks at the earlier requests of a conversation that asks again. Those without a key may be
+    /// given up by it.
+    fn look_back(&mut self, latest: u64, v: &Verdict, step: &Step, now: Time) -> Earlier {
+        let mut next = latest;
+        let queue = &mut self.queues[v.id as usize];
+        let keyed = step.key_digits > 0;
+        let key = v.glance.key.unwrap_or(0);
+        let mut alone = true;
+        for _ in 0..MAX_STEPS_BACK {
+            let Some(seq) = next.checked_sub(1) else { return Earlier::Others { alone } };
+            let Some(r) = queue.get_mut(seq) else { return Earlier::Others { alone } };
+            next = r.previous;
+            if r.step != v.glance.step || r.state != State::Open {
+                continue;
+            }
+            if r.partial {
+                return Earlier::Part(seq);
+            }
+            if step.retransmits && r.key == key && r.memo == v.glance.memo {
+                return Earlier::Same(seq);
+            }
+            r.given_up |= !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP);
+            alone = false;
+        }
+        Earlier::Others { alone: false }
+    }
+
+    /// The answer that stands before this request.
+    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &Step) -> Option<Orphan> {
+        let near = |o: &Orphan| {
+            o.frame + EARLY_FRAMES >= d.frame
+                && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
+                && o.conversation == slot
+                && o.step == v.glance.step
+                && (step.key_digits == 0 || o.key == v.glance.key)
+        };
+        let at = self.orphans.iter().position(near)?;
+        self.orphans.remove(at)
+    }
+}

@@ -1,0 +1,29 @@
+//! How long an answer may take.
+
+use super::MS;
+use crate::protocols::Id;
+
+/// Answer windows of all protocols.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    answer: Vec<i64>,
+    late: Vec<i64>,
+}
+
+impl Windows {
+    /// The protocols' own windows, or `override_ns` nanoseconds for all of them.
+    pub fn new(override_ns: Option<i64>) -> Self {
+        let own = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
+        let answer: Vec<i64> = Id::ALL.iter().map(own).collect();
+        let late = answer.iter().map(|ns| ns.saturating_mul(5).max(5_000 * MS)).collect();
+        Windows { answer, late }
+    }
+    /// Answer window in nanoseconds.
+    pub fn answer(&self, id: Id) -> i64 {
+        self.answer[id as usize]
+    }
+    /// Late window in nanoseconds: five times the answer window, at least 5 s.
+    pub fn late(&self, id: Id) -> i64 {
+        self.late[id as usize]
+    }
+}

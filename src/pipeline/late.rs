@@ -1,0 +1,139 @@
+//! What waits in the room, and how it gets out.
+
+use super::room::{Broken, Claim, Item};
+use super::{Pipeline, deliver_exchange};
+use crate::classify::Verdict;
+use crate::conversation::Slot;
+use crate::exchange::{Answer, Exchange, Pairing};
+use crate::net::Datagram;
+use crate::protocols::{Direction, Known, Level, Role};
+use crate::report::Report;
+use std::io;
+
+impl<R: Report> Pipeline<R> {
+    /// An answer that waits has found its request, which stands behind it.
+    #[cold]
+    pub(super) fn answered_early(
+        &mut self,
+        slot: Slot,
+        frame: u64,
+        exchange: u64,
+        d: &Datagram<'_>,
+        v: &Verdict,
+    ) {
+        let (asked, time) = (v.glance.memo, d.time);
+        if let Some((claim, sent)) = self.room.orphan(slot, frame) {
+            let (late, second, foreign_key) = (false, false, false);
+            claim.pairing = Pairing::Answered(Answer {
+                exchange,
+                request_frame: d.frame,
+                asked,
+                response_time: sent.since(time),
+                late,
+                second,
+                foreign_key,
+            });
+            claim.broken = Broken::default();
+        }
+    }
+
+    pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
+        while self.room.is_full() {
+            self.room.count_early();
+            self.let_one_out()?;
+        }
+        self.room.wait(d, claim);
+        Ok(())
+    }
+
+    /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
+    #[inline(never)]
+    pub(super) fn settle_room(&mut self) -> io::Result<()> {
+        if !self.room.is_empty() {
+            while let Some(e) = self.table.next_closed() {
+                // One whose conversation is not confirmed yet waits in any case.
+                if R::ORDERED || e.level <= Level::Low {
+                    self.room.wait_exchange(e);
+                } else {
+                    self.deliver_late(e)?;
+                }
+            }
+        }
+        let (frame, clock) = (self.frame, self.table.clock());
+        self.drain(|(pipeline, d, claim)| {
+            let confirmed = pipeline.confirmed(claim.slot);
+            !claim.waits(d, confirmed, frame, clock)
+        })?;
+        self.deliver_closed()
+    }
+
+    pub(super) fn drain(
+        &mut self,
+        may_leave: impl Fn((&Self, &Datagram<'_>, &Claim)) -> bool,
+    ) -> io::Result<()> {
+        loop {
+            match self.room.front() {
+                None => return Ok(()),
+                Some(Item::Datagram(d, _, Some(claim))) if !may_leave((self, d, claim)) => return Ok(()),
+                Some(_) => self.let_one_out()?,
+            }
+        }
+    }
+
+    fn let_one_out(&mut self) -> io::Result<()> {
+        let mut payload = std::mem::take(&mut self.payload);
+        let item = self.room.pop(&mut payload);
+        let out = match item {
+            None => Ok(()),
+            Some(Item::Exchange(e)) => self.deliver_late(e),
+            Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
+            Some(Item::Datagram(d, _, Some(mut claim))) => {
+                let d = Datagram { payload: &payload, ..d };
+                self.settle_late(&d, &mut claim);
+                self.deliver(&d, &claim)
+            }
+        };
+        self.payload = payload;
+        out
+    }
+
+    /// The last word on a datagram that waited.
+    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+        let role = claim.verdict.glance.role;
+        if !matches!(role, Role::MaybeRequest | Role::MaybeResponse) {
+            return;
+        }
+        let conversation = self.table.conversations.get(claim.slot).copied();
+        let v = &mut claim.verdict;
+        match conversation {
+            Some(c) if c.decided => {
+                let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+                let known = Known { direction, level: c.level, conversation: true, open: true };
+                let same = direction == v.direction;
+                v.direction = direction;
+                v.server_index = c.server;
+                if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
+                    v.glance = read;
+                }
+                if same {
+                    return;
+                }
+            }
+            _ if role == Role::MaybeRequest => return,
+            _ => v.direction = Direction::S2c,
+        }
+        // It answered, after all, and nothing was asked.
+        v.glance.role = Role::Response;
+        claim.pairing = Pairing::Unasked { open: false };
+        claim.broken = Broken::default();
+        self.observe(d, claim, None);
+    }
+
+    /// An exchange that has waited: its conversation may have become surer since.
+    fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
+        if let Some(c) = self.table.conversations.get(e.conversation) {
+            (e.level, e.server_index) = (c.level, c.server);
+        }
+        deliver_exchange(&e, &self.options, &mut self.totals, &mut self.report)
+    }
+}
