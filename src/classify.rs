@@ -141,6 +141,12 @@ impl Memory {
         to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
     }
 
+    /// Whether the user pinned another protocol to a port of the datagram.
+    #[inline]
+    pub fn contradicts(&self, d: &Datagram<'_>, id: Id) -> bool {
+        !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin != id)
+    }
+
     /// The known server among the ends of a datagram, for one protocol or for any.
     fn known_server(&self, d: &Datagram<'_>, id: Option<Id>) -> Option<(Id, Direction, u32)> {
         let known = |end, direction| {
@@ -244,7 +250,10 @@ impl Memory {
         conversation: impl Fn(Id) -> Option<(Slot, Conversation, bool)>,
     ) -> Option<Verdict> {
         let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
-        for &id in Id::ALL.iter().filter(|id| self.choice.protocols >> **id as u32 & 1 == 1) {
+        let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
+        let may_speak =
+            |id: Id| self.choice.protocols >> id as u32 & 1 == 1 && pinned.is_none_or(|p| p.0 == id);
+        for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, open)) = conversation(id) else { continue };
             let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
             let known = Known { direction, level: c.level, conversation: true, open };
@@ -261,7 +270,6 @@ impl Memory {
                 });
             }
         }
-        let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
         let (id, direction, server_index) = pinned.or_else(|| self.known_server(d, None))?;
         let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
         let glance = read(id, known)?;

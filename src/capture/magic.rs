@@ -66,9 +66,7 @@ fn not_a_capture(head: &[u8]) -> Error {
         return too_short(head);
     }
     if is_text(head) {
-        return Error::not_a_capture(
-            "it is text and not a capture: pcap and pcapng are read, and `qdissect hex` takes pasted hex",
-        );
+        return Error::not_a_capture("it is text and not a capture: only pcap and pcapng are read");
     }
     let first = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     Error::not_a_capture(format!(

@@ -5,12 +5,18 @@ use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
 use std::path::PathBuf;
 
-/// Dissects and judges the traffic of game-server query protocols: SQP, Satisfactory.
+/// Dissects and judges the traffic of game-server query protocols.
 ///
 /// Reads pcap and pcapng files, recognises the protocols by content, pairs answers with requests and
 /// says what does not keep to the protocol. Without a subcommand it prints the summary.
 #[derive(Debug, Parser)]
-#[command(name = "qdissect", version, disable_version_flag = true, max_term_width = 100)]
+#[command(
+    name = "qdissect",
+    version,
+    propagate_version = true,
+    disable_version_flag = true,
+    max_term_width = 100
+)]
 #[command(after_help = "Examples:\n  qdissect capture.pcapng\n  qdissect dump -T ndjson capture.pcapng\n  \
                         tcpdump -i any -U -w - udp | qdissect dump -")]
 pub struct Cli {
@@ -77,7 +83,7 @@ pub struct Common {
     /// The same as a positional file; may be repeated
     #[arg(short = 'r', long = "read-file", value_name = "FILE")]
     pub read: Vec<PathBuf>,
-    /// Only these protocols (sqp, satisfactory)
+    /// Only these protocols, by name, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
     pub protocol: Vec<Id>,
     /// Pins a protocol on a port: udp.port==7779,sqp
@@ -95,10 +101,10 @@ pub struct Common {
     /// Stop after N packets
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,
-    /// No records, only the end
+    /// No records or lines, only the counts at the end
     #[arg(short = 'q')]
     pub quiet: bool,
-    /// Hand on each line at once
+    /// Hand on each record or line at once
     #[arg(short = 'l')]
     pub line_buffered: bool,
     /// A capture that is cut short is not an error

@@ -99,18 +99,22 @@ fn report<R: Report>(common: &Common, all: bool, report: R) -> io::Result<u8> {
 /// Reads every input into one report.
 fn read_all<R: Report>(common: &Common, all: bool, report: R) -> io::Result<(R, Totals, u8)> {
     let mut pipeline = Pipeline::new(options(common, all), report);
-    let mut code = OK;
+    let (mut code, mut complete) = (OK, true);
     let inputs = inputs(common);
     if inputs.is_empty() {
         eprintln!("qdissect: No capture is named. Name a file, or - for standard input.");
-        code = FAILED;
+        (code, complete) = (FAILED, false);
     }
     for path in &inputs {
-        if !read_one(&mut pipeline, path, common)? {
-            code = FAILED;
+        if let Err(end) = read_one(&mut pipeline, path)? {
+            complete = false;
+            // A capture that is cut short was read as far as it goes; the user may call that enough.
+            if !(end == End::CutShort && common.allow_truncated) {
+                code = FAILED;
+            }
         }
     }
-    let (report, totals) = pipeline.finish(code == OK)?;
+    let (report, totals) = pipeline.finish(complete)?;
     Ok((report, totals, code))
 }
 
@@ -127,8 +131,15 @@ fn inputs(common: &Common) -> Vec<PathBuf> {
     new.cloned().collect()
 }
 
-/// Reads one input; `false` if it could not be read, or not to its end.
-fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path, common: &Common) -> io::Result<bool> {
+/// Why an input was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    CutShort,
+    Unreadable,
+}
+
+/// Reads one input, and says so if it could not be read, or not to its end.
+fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Result<(), End>> {
     let source = match path.to_str() {
         Some("-") => Source::from_reader("-", Box::new(io::stdin())),
         _ => Source::open(path),
@@ -142,8 +153,8 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path, common: &Common)
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
         Err(Stopped::Capture(e)) => {
-            let said = complain(path, &e.to_string());
-            return Ok(said || common.allow_truncated && e.kind() == ErrorKind::CutShort);
+            let cut = e.kind() == ErrorKind::CutShort;
+            return Ok(complain(path, &e.to_string()).map_err(|end| if cut { End::CutShort } else { end }));
         }
     }
     let packets = pipeline.totals().packets - before.0;
@@ -153,7 +164,7 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path, common: &Common)
         let links = links.join(", ");
         return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
     }
-    Ok(true)
+    Ok(Ok(()))
 }
 
 /// Frames whose link type is unknown.
@@ -161,10 +172,10 @@ fn unreadable(totals: &Totals) -> u64 {
     totals.turned.get(Turned::UnknownLink)
 }
 
-/// Says what is wrong with an input; always `false`.
-fn complain(path: &Path, what: &str) -> bool {
+/// Says what is wrong with an input.
+fn complain(path: &Path, what: &str) -> Result<(), End> {
     eprintln!("qdissect: {}: {what}.", name(path));
-    false
+    Err(End::Unreadable)
 }
 
 fn options(common: &Common, all: bool) -> Options {

@@ -3,9 +3,9 @@
 //! One decoder, generic over its listener, is compiled once for each of them:
 //!
 //! ```text
-//!                        ┌ Skip    nothing                      (statistics)
-//! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, check)
-//!                        ┼ Tree    fields, spans, broken rules  (-V, filters, tests)
+//!                        ┌ Skip    nothing                      (whoever needs the message only)
+//! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, text)
+//!                        ┼ Tree    fields, spans, broken rules  (whoever shows or compares them)
 //!                        ┼ Json    the record's `fields` object (json, ndjson)
 //!                        └ Fit     whether a layout fits        (trials inside a decoder)
 //! ```

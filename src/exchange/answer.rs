@@ -9,7 +9,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Role, Step};
+use crate::protocols::{Role, StepInfo};
 use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once.
@@ -47,8 +47,8 @@ impl Table {
         if let Some((seq, foreign_key)) = found.request {
             return self.answered(slot, seq, d, v, now, hash, foreign_key);
         }
-        if let Some((exchange, of)) = found.copy {
-            return Pairing::Copy { exchange, of };
+        if let Some(copy) = found.copy {
+            return copy;
         }
         if let Some(answer) = found.second {
             return Pairing::Answered(answer);
@@ -59,7 +59,7 @@ impl Table {
 
     /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
     #[inline]
-    fn only_candidate(&self, latest: u64, v: &Verdict, step: &Step) -> Option<u64> {
+    fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
         let seq = latest.checked_sub(1)?;
         let r = self.queues[v.id as usize].get(seq)?;
         let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
@@ -111,7 +111,7 @@ impl Table {
     }
 
     /// What an answer may belong to.
-    fn candidates(&self, slot: Slot, v: &Verdict, step: &Step, now: Time, hash: u64) -> Found {
+    fn candidates(&self, slot: Slot, v: &Verdict, step: &StepInfo, now: Time, hash: u64) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         self.chain(slot).for_each(|(seq, r)| search.look(seq, r));
         let issued = self.conversations.get(slot).and_then(|c| c.issued);

@@ -8,12 +8,12 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::net::Datagram;
-use crate::protocols::{Id, Role, Step};
+use crate::protocols::{Id, Role, StepInfo};
 
 /// A request without a key is given up when its endpoint asks again this much later.
 const GIVE_UP: i64 = 250 * MS;
-/// An answer may stand this far before its request.
-const EARLY: i64 = 10 * MS;
+/// An answer may stand this far before its request, in nanoseconds.
+pub const EARLY: i64 = 10 * MS;
 /// … and this many frames.
 pub const EARLY_FRAMES: u64 = 64;
 /// The parts of a request come within this time.
@@ -146,7 +146,7 @@ impl Table {
 
     /// Looks at the earlier requests of a conversation that asks again. Those without a key may be
     /// given up by it.
-    fn look_back(&mut self, latest: u64, v: &Verdict, step: &Step, now: Time) -> Earlier {
+    fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
         let keyed = step.key_digits > 0;
@@ -172,7 +172,7 @@ impl Table {
     }
 
     /// The answer that stands before this request.
-    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &Step) -> Option<Orphan> {
+    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<Orphan> {
         let near = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)

@@ -17,6 +17,7 @@ mod search;
 mod table;
 mod windows;
 
+pub use ask::{EARLY, EARLY_FRAMES};
 pub use queue::MAX_REQUESTS;
 pub use table::Table;
 pub use windows::Windows;
@@ -60,6 +61,8 @@ pub enum Pairing {
         exchange: u64,
         /// Frame of that answer.
         of: u64,
+        /// What the request asked, see [`Glance::memo`].
+        asked: u64,
     },
     /// It answers nothing that was asked.
     Unasked {
@@ -100,8 +103,9 @@ impl Pairing {
     }
     /// What the paired request asked.
     pub fn asked(&self) -> Option<u64> {
-        match self {
+        match *self {
             Pairing::Answered(answer) => Some(answer.asked),
+            Pairing::Copy { asked, .. } => Some(asked),
             _ => None,
         }
     }

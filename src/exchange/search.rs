@@ -1,10 +1,10 @@
 //! Which request of a conversation an answer belongs to.
 
-use super::Answer;
 use super::queue::{Request, State};
+use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::protocols::Step;
+use crate::protocols::StepInfo;
 
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
 const SKEW: i64 = 10_000_000;
@@ -15,8 +15,8 @@ pub(super) struct Found {
     /// Sequence number of the request; whether the answer carries the issued value instead of the
     /// request's own.
     pub request: Option<(u64, bool)>,
-    /// Exchange and answer it is a copy of.
-    pub copy: Option<(u64, u64)>,
+    /// What it is if it is a copy.
+    pub copy: Option<Pairing>,
     /// It is a second, different answer.
     pub second: Option<Answer>,
     /// Requests of the step are open.
@@ -26,7 +26,7 @@ pub(super) struct Found {
 /// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
 #[derive(Debug)]
 pub(super) struct Search<'v> {
-    step: &'v Step,
+    step: &'v StepInfo,
     number: u8,
     key: Option<u64>,
     window: i64,
@@ -40,12 +40,12 @@ pub(super) struct Search<'v> {
     any: Option<(bool, u64)>,
     open: u32,
     only_open: u64,
-    copy: Option<(u64, u64)>,
+    copy: Option<Pairing>,
     answered: Option<Answer>,
 }
 
 impl<'v> Search<'v> {
-    pub fn new(v: &'v Verdict, step: &'v Step, window: i64, now: Time, hash: u64) -> Self {
+    pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u64) -> Self {
         Search {
             step,
             number: v.glance.step,
@@ -103,7 +103,8 @@ impl<'v> Search<'v> {
 
     fn look_answered(&mut self, r: &Request) {
         if r.answer_hash == self.hash || self.step.once {
-            self.copy = self.copy.or(Some((r.id, r.answer_frame)));
+            let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
+            self.copy = self.copy.or(Some(copy));
         } else if self.keyed() && self.answered.is_none() {
             self.answered = Some(Answer {
                 exchange: r.id,

@@ -100,11 +100,14 @@ impl Table {
         }
     }
 
-    /// The end of the capture: closes everything that is open.
+    /// The end of a capture: closes everything that is open. The next one has a time of its own.
     pub fn finish(&mut self) {
         while let Some((at, _)) = self.first_due() {
             self.close_oldest(at);
         }
+        self.orphans.clear();
+        self.clock = Time::UNKNOWN;
+        self.next_deadline = Time::from_nanos(i64::MAX);
     }
 
     /// Which queue's front is due first, and when.

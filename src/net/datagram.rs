@@ -40,11 +40,10 @@ impl Endpoint {
         Endpoint { ip: [(ip >> 64) as u64, ip as u64], port, v4: false }
     }
 
-    /// Some order among endpoints, cheap to compare; different endpoints may share a place in it only
-    /// if they share the address.
+    /// A total order among endpoints in which the words that differ most often come first.
     #[inline(always)]
-    pub(crate) const fn order(self) -> (u64, u64) {
-        (self.ip[1], (self.port as u64) << 1 | self.v4 as u64)
+    pub(crate) const fn order(self) -> (u64, u64, u64) {
+        (self.ip[1], (self.port as u64) << 1 | self.v4 as u64, self.ip[0])
     }
 
     /// The UDP port.

@@ -38,11 +38,17 @@ impl<R: Report> Pipeline<R> {
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
+        self.make_room()?;
+        self.room.wait(d, claim);
+        Ok(())
+    }
+
+    /// Lets the first ones out while the room is full.
+    fn make_room(&mut self) -> io::Result<()> {
         while self.room.is_full() {
             self.room.count_early();
             self.let_one_out()?;
         }
-        self.room.wait(d, claim);
         Ok(())
     }
 
@@ -53,6 +59,7 @@ impl<R: Report> Pipeline<R> {
             while let Some(e) = self.table.next_closed() {
                 // One whose conversation is not confirmed yet waits in any case.
                 if R::ORDERED || e.level <= Level::Low {
+                    self.make_room()?;
                     self.room.wait_exchange(e);
                 } else {
                     self.deliver_late(e)?;

@@ -171,6 +171,7 @@ impl<R: Report> Pipeline<R> {
     fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.totals.udp += 1;
         let verdict = match classify::glance(d, self.memory.protocols()) {
+            Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
             Some((id, g)) => Some(self.settle(d, id, g)),
             None if self.memory.may_know(d) => self.settle_unrecognised(d),
             None => None,
@@ -203,10 +204,7 @@ impl<R: Report> Pipeline<R> {
         let owner = owner
             .map(|o| (o, self.table.conversations.find(d.src, d.dst, o)))
             .find(|(_, slot)| slot.is_some());
-        let Some((owner, Some(slot))) = owner else {
-            let pinned = self.memory.pinned(d).is_some_and(|(pin, _)| pin != id);
-            return if pinned { self.settle_unrecognised(d) } else { None };
-        };
+        let Some((owner, Some(slot))) = owner else { return None };
         match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
             Some(g) => {
                 let known = self.table.conversations.get(slot).map(|c| (slot, c));

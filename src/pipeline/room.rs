@@ -8,7 +8,7 @@
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
-use crate::exchange::{Exchange, Pairing};
+use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, Pairing};
 use crate::net::Datagram;
 use crate::rule::Rule;
 use std::collections::VecDeque;
@@ -19,8 +19,6 @@ pub const MAX_WAITING: usize = 1024;
 pub const MAX_WAITING_BYTES: usize = 256 * 1024;
 /// Longest wait for a candidate in nanoseconds of capture time.
 pub const MAX_WAIT: i64 = 1_000_000_000;
-/// Longest wait for a request that stands behind its answer: time, and frames.
-const MAX_EARLY: (i64, u64) = (10_000_000, 64);
 
 /// What has been found out about a datagram that one of the protocols claims.
 #[derive(Clone, Debug)]
@@ -145,8 +143,7 @@ impl Claim {
     pub fn waits(&self, d: &Datagram<'_>, confirmed: bool, frame: u64, clock: Time) -> bool {
         let passed = clock.since(d.time).unwrap_or(0);
         let candidate = self.candidate && !confirmed && passed <= MAX_WAIT;
-        let (time, frames) = MAX_EARLY;
         let unasked = matches!(self.pairing, Pairing::Unasked { .. });
-        candidate || unasked && passed <= time && frame <= d.frame.saturating_add(frames)
+        candidate || unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES)
     }
 }

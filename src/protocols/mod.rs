@@ -52,7 +52,7 @@ impl Direction {
 /// What a message does in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Asks; a request's first part where messages span datagrams.
+    /// Asks; the last part of a request that spans datagrams.
     Request,
     /// Answers.
     Response,
@@ -140,7 +140,7 @@ pub enum Version<'a> {
 
 /// One step of a protocol: a question and its answer.
 #[derive(Debug)]
-pub struct Step {
+pub struct StepInfo {
     /// Name in records: `challenge`, `query`, `status`, `request`.
     pub name: &'static str,
     /// Hex digits of the key; 0 where order pairs.
@@ -170,7 +170,7 @@ pub struct Info {
     /// Names of the messages; the last one is `unknown`.
     pub messages: &'static [&'static str],
     /// Its steps.
-    pub steps: &'static [Step],
+    pub steps: &'static [StepInfo],
     /// Answer window in milliseconds of capture time.
     pub window_ms: u32,
     /// The rule a request breaks, or rather its exchange, when no answer comes.

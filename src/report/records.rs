@@ -219,6 +219,8 @@ impl<W: Write> Report for Records<W> {
         let step = &info.steps[e.step as usize];
         line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
         push_u64(line, e.id);
+        line.extend_from_slice(b",\"file\":");
+        line.extend_from_slice(&self.file);
         push(line, format_args!(",\"protocol\":\"{}\",\"step\":\"{}\",\"client\":\"", info.name, step.name));
         push_endpoint(line, e.client);
         line.extend_from_slice(b"\",\"server\":\"");

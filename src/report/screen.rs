@@ -124,8 +124,14 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     for column in table.column_iter_mut().skip(if wide { 4 } else { 2 }) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    writeln!(out, "\n{table}")?;
+    print(out, &table)?;
     more(out, rows.len(), "server")
+}
+
+/// Prints a table behind an empty line, without the blanks that fill its rows.
+fn print(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    writeln!(out)?;
+    table.to_string().lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
 fn more(out: &mut dyn Write, rows: usize, what: &str) -> io::Result<()> {
@@ -206,7 +212,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    writeln!(out, "\n{table}")?;
+    print(out, &table)?;
     more(out, rows.len(), "rule")
 }
 

@@ -17,6 +17,8 @@ use std::io::{self, Write};
 pub const MAX_TIMED: usize = 1_024;
 /// Longest name, game or version kept of a server, in bytes.
 const MAX_TEXT: usize = 256;
+/// Most files whose facts are kept; further ones only count.
+const MAX_FILES: usize = 1_000;
 /// Longest response time kept apart, in microseconds: a minute.
 const MAX_MICROS: u64 = 60_000_000;
 
@@ -206,7 +208,7 @@ impl Report for Summary {
     }
 
     fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
-        if self.files.len() < 1_000 {
+        if self.files.len() < MAX_FILES {
             self.files.push((name.to_owned(), facts.clone()));
         }
         Ok(())
@@ -244,12 +246,22 @@ fn server_record(s: &Server) -> Value {
             "p99": seconds(t.value_at_quantile(0.99)), "max": seconds(t.max()),
         })
     });
-    json!({
+    let mut record = json!({
         "type": "server", "server": s.endpoint.to_string(), "protocol": s.id.info().name,
         "server_name": text(&s.said.server_name), "game": text(&s.said.game), "version": version,
         "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
         "state": s.said.state, "queries": s.queries, "answered": s.answered, "late": s.late,
         "unanswered": s.unanswered, "undecided": s.undecided, "response_time": times,
         "finding_counts": s.findings.record(),
-    })
+    });
+    // Damaged text is shown with U+FFFD; its bytes stand beside it.
+    for (key, bytes) in
+        [("server_name", &s.said.server_name), ("game", &s.said.game), ("version", &s.said.version)]
+    {
+        if let Some(bytes) = bytes.as_ref().filter(|b| std::str::from_utf8(b).is_err()) {
+            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            record[format!("{key}_hex")] = hex.into();
+        }
+    }
+    record
 }

@@ -4,7 +4,7 @@ use super::{Packet, Report, Totals, duration, shown};
 use crate::capture::Time;
 use crate::check::Finding;
 use crate::decode::Notes;
-use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::exchange::{Exchange, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Facts, Level, Version};
 use std::fmt::Write as _;
@@ -27,6 +27,21 @@ impl<W: Write> Lines<W> {
         self.text.push('\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
+    /// The end: where no lines were wanted, the counts.
+    fn finish(&mut self, quiet: bool, t: &Totals) -> io::Result<()> {
+        if quiet {
+            let _ = writeln!(
+                self.text,
+                "{} packets, {} datagrams of query traffic, {} exchanges, {} answered, {} findings",
+                t.packets,
+                t.recognised,
+                t.exchanges,
+                t.answered + t.late,
+                t.findings.total()
+            );
+        }
+        self.write()
+    }
     fn write(&mut self) -> io::Result<()> {
         self.out.write_all(self.text.as_bytes())?;
         self.text.clear();
@@ -34,7 +49,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first packet,
+/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first one shown,
 /// source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
@@ -116,8 +131,8 @@ impl<W: Write> Report for Lister<W> {
         self.lines.end()
     }
 
-    fn finish(&mut self, _: &Totals) -> io::Result<()> {
-        self.lines.write()
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.lines.finish(self.quiet, totals)
     }
 }
 
@@ -174,7 +189,7 @@ impl<W: Write> Report for Exchanges<W> {
     type Sink = Notes;
     const ORDERED: bool = false;
 
-    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+    fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
@@ -209,15 +224,10 @@ impl<W: Write> Report for Exchanges<W> {
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }
-        if e.outcome != Outcome::Unanswered {
-            findings.iter().for_each(|f| {
-                let _ = write!(text, " {}", f.rule.id);
-            });
-        }
         self.lines.end()
     }
 
-    fn finish(&mut self, _: &Totals) -> io::Result<()> {
-        self.lines.write()
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.lines.finish(self.quiet, totals)
     }
 }

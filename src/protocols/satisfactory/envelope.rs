@@ -120,9 +120,16 @@ pub(super) fn terminator<S: FieldSink>(
     more: &'static Rule,
 ) -> Result<(), Fault> {
     let before = c.rest().len().saturating_sub(1);
-    if c.is_cut() || c.rest().is_empty() {
+    if c.is_cut() {
         c.about(Some(&TERMINATOR));
         return Err(c.short(none));
+    }
+    if c.rest().is_empty() {
+        // Everything before it was read, and is told.
+        let at = c.to_end();
+        c.about(Some(&TERMINATOR));
+        c.check_at(none, at, || false);
+        return Ok(());
     }
     if before > 0 {
         surplus(c, &PAYLOAD_SURPLUS, before, more)?;

@@ -19,7 +19,7 @@ mod state;
 pub use legacy::LegacyState;
 pub use state::State;
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, Step, Version};
+use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -73,7 +73,7 @@ impl Protocol for Satisfactory {
         spec: samples::SPEC,
         first: &[0xd5, 0xf6, 0x00, 0x01],
         messages: &["poll", "state_response", "legacy_poll", "legacy_state_response", "unknown"],
-        steps: &[Step { name: "status", key_digits: 16, issues: false, retransmits: true, once: true }],
+        steps: &[StepInfo { name: "status", key_digits: 16, issues: false, retransmits: true, once: true }],
         window_ms: 2000,
         unanswered: &exchange::TXN_003,
         ends: &envelope::ENVELOPE,

@@ -222,6 +222,7 @@ fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Res
     let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
     let (first, second) = (fits.next(), fits.next());
     let whole = c.to_end();
+    c.about(None);
     if asked.is_none() {
         c.check_at(&CHK_006, whole, || false);
     }

@@ -22,7 +22,7 @@ pub use chunks::{Body, METRICS, PLAYER_INFO, SERVER_INFO, SERVER_RULES, ServerIn
 pub use header::QueryResponse;
 pub use tables::{Dynamic, Metrics, Rules, Table};
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, Step, Version};
+use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -91,8 +91,8 @@ impl Protocol for Sqp {
         first: &[0x00, 0x01],
         messages: &["challenge_request", "challenge_response", "query_request", "query_response", "unknown"],
         steps: &[
-            Step { name: "challenge", key_digits: 0, issues: true, retransmits: false, once: false },
-            Step { name: "query", key_digits: 8, issues: false, retransmits: true, once: false },
+            StepInfo { name: "challenge", key_digits: 0, issues: true, retransmits: false, once: false },
+            StepInfo { name: "query", key_digits: 8, issues: false, retransmits: true, once: false },
         ],
         window_ms: 1000,
         unanswered: &exchange::TXN_009,
