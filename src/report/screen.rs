@@ -7,7 +7,7 @@ use crate::capture::{Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -32,9 +32,11 @@ impl Screen {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    fn table(&self) -> Table {
+    /// A table with a line under its head, and under each row where rows have several lines.
+    fn table(&self, between: bool) -> Table {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let style = presets::UTF8_HORIZONTAL_ONLY;
+        table.load_style(if between { style } else { style.row_separator(LineStyle::none()) });
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
         table
     }
@@ -94,7 +96,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
         std::cmp::Reverse((error, warning, s.unanswered, s.queries))
     });
     let wide = screen.width >= WIDE;
-    let mut table = screen.table();
+    let mut table = screen.table(true);
     table.set_header(if wide {
         vec![
             "server",
@@ -203,7 +205,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
         return Ok(());
     }
     rows.sort_by_key(|b| (std::cmp::Reverse((worst(b.counts), b.counts.total())), b.rule.id));
-    let mut table = screen.table();
+    let mut table = screen.table(false);
     table.set_header(["finding", "severity", "what", "times", "first in frame"]);
     for b in rows.iter().take(MAX_ROWS) {
         let (severity, times) = (worst(b.counts).name().to_owned(), b.counts.total().to_string());

@@ -1,0 +1,171 @@
+//! Writes `docs/rules.md` and `docs/fields.md` from the declarations.
+
+use crate::check;
+use crate::decode::{Field, FieldKind, SHARED_FIELDS};
+use crate::protocols::Id;
+use crate::rule::{Cite, Rule, Step};
+use std::fmt::Write;
+
+/// `docs/rules.md`: every rule with its reason, source and examples.
+pub fn rules_md() -> String {
+    let mut out = String::from(
+        "# Rules\n\n\
+         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test house` writes it anew.\n\n\
+         A rule is an **error** where a peer rejects or misreads the message, a **warning** where it breaks the\n\
+         text or works only with some peers, a **note** where it is legal or harmless but worth knowing. The\n\
+         examples are payloads in hex, where `78*3` stands for `78 78 78`; each reports its rule.\n",
+    );
+    section(&mut out, "Shared", &[check::RULES]);
+    for id in Id::ALL {
+        section(&mut out, id.info().title, id.info().rules);
+    }
+    out
+}
+
+fn section(out: &mut String, title: &str, rules: &[&[&Rule]]) {
+    let _ = writeln!(out, "\n## {}", escaped(title));
+    rules.iter().copied().flatten().for_each(|rule| write_rule(out, rule));
+}
+
+fn write_rule(out: &mut String, rule: &Rule) {
+    let Rule { id, severity, title, cite, .. } = rule;
+    let _ = writeln!(out, "\n### {id}\n\n**{}**: {}\n", severity.name(), escaped(title));
+    let _ = writeln!(out, "{}\n", paragraph(rule.why));
+    let _ = write!(out, "Source: {}.", source(cite));
+    if rule.per_server {
+        out.push_str(" Reported once for each server.");
+    }
+    out.push('\n');
+    for example in rule.examples {
+        out.push_str("\n```text\n");
+        if let Some(port) = example.server_port {
+            let _ = writeln!(out, "server on UDP port {port}");
+        }
+        example.steps.iter().for_each(|step| write_step(out, step));
+        out.push_str("```\n");
+    }
+}
+
+fn write_step(out: &mut String, step: &Step) {
+    let (who, hex) = match step {
+        Step::C(hex) => ("client", hex),
+        Step::S(hex) => ("server", hex),
+        Step::C2(hex) => ("second client", hex),
+        Step::S2(hex) => ("server to second client", hex),
+        Step::Wait(ms) => {
+            let _ = writeln!(out, "{ms} ms later");
+            return;
+        }
+        Step::Frame(link, wire_len, hex) => {
+            let _ = write!(out, "frame of link type {link}, {wire_len} bytes on the wire, captured ");
+            ("", hex)
+        }
+    };
+    let _ = writeln!(out, "{who}{}→ {hex}", if who.is_empty() { "" } else { " " });
+}
+
+fn source(cite: &Cite) -> String {
+    let doc = escaped(cite.doc);
+    let linked = if cite.url.is_empty() { doc } else { format!("[{doc}]({})", cite.url) };
+    format!("{linked}, {}", escaped(cite.section))
+}
+
+/// `docs/fields.md`: every field by its path, with type and meaning.
+pub fn fields_md() -> String {
+    let mut out = String::from(
+        "# Fields\n\n\
+         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test house` writes it anew.\n\n\
+         The names are the keys of `fields` in records; `[]` stands for the index in a list. In a filter the\n\
+         name of the protocol stands before them.\n\n\
+         | type | in JSON |\n|---|---|\n",
+    );
+    for kind in KINDS {
+        let (name, json) = words(kind);
+        let _ = writeln!(out, "| {name} | {json} |");
+    }
+    out.push_str("\n## Every protocol\n");
+    table(&mut out, &[SHARED_FIELDS]);
+    for id in Id::ALL {
+        let info = id.info();
+        let _ = writeln!(out, "\n## {} (`{}`)", escaped(info.title), info.name);
+        table(&mut out, info.fields);
+    }
+    out
+}
+
+fn table(out: &mut String, fields: &[&[&Field]]) {
+    out.push_str("\n| name | type | meaning |\n|---|---|---|\n");
+    for field in fields.iter().copied().flatten() {
+        let (kind, _) = words(field.kind);
+        let _ = writeln!(out, "| `{}` | {kind} | {} |", field.name, escaped(&paragraph(field.about)));
+    }
+}
+
+/// Every kind of field, plain ones first.
+const KINDS: [FieldKind; 11] = [
+    FieldKind::Uint,
+    FieldKind::Uint64,
+    FieldKind::Int,
+    FieldKind::Float32,
+    FieldKind::Text,
+    FieldKind::Named,
+    FieldKind::Names,
+    FieldKind::Bytes,
+    FieldKind::Dynamic,
+    FieldKind::Group,
+    FieldKind::List,
+];
+
+/// Name of a kind, and its form in JSON.
+fn words(kind: FieldKind) -> (&'static str, &'static str) {
+    match kind {
+        FieldKind::Uint => ("uint", "number"),
+        FieldKind::Uint64 => ("uint64", "string of decimal digits, for a double cannot hold it"),
+        FieldKind::Int => ("int", "number"),
+        FieldKind::Float32 => ("float32", "number, or \"NaN\", \"Infinity\", \"-Infinity\""),
+        FieldKind::Text => ("text", "string"),
+        FieldKind::Named => ("name", "string; the number where it has no name"),
+        FieldKind::Names => ("names", "list of strings"),
+        FieldKind::Bytes => ("bytes", "string of hex digits"),
+        FieldKind::Dynamic => ("dynamic", "as the type that the message announces"),
+        FieldKind::Group => ("group", "object"),
+        FieldKind::List => ("list", "list"),
+    }
+}
+
+/// The lines of a doc comment as one paragraph.
+fn paragraph(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Plain text as Markdown, also inside a table.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_plain_text_is_escaped() {
+        assert_eq!(escaped("a|b *c* <d> e_f"), "a\\|b \\*c\\* \\<d\\> e\\_f");
+        assert_eq!(paragraph(" two\n lines\n"), "two lines");
+    }
+
+    #[test]
+    fn a_rule_stands_under_its_id_with_source_and_example() {
+        let md = rules_md();
+        let rule = &check::GEN_001;
+        assert!(md.contains(&format!("\n### {}\n\n**note**: {}\n", rule.id, rule.title)));
+        assert!(md.contains(&format!("[{}]({})", rule.cite.doc, rule.cite.url)));
+        assert!(md.contains("client → 00 00000000\n"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What holds for any bytes, in any protocol, as any message.
+
+use qdissect::decode::{Json, Listener, MAX_VIOLATIONS, Notes, Skip, Tree, Violation};
+use qdissect::protocols::{Context, Direction, Id};
+use std::collections::HashSet;
+
+/// Both ways a datagram may travel.
+pub const DIRECTIONS: [Direction; 2] = [Direction::C2s, Direction::S2c];
+
+/// The whole promise about the bytes of one datagram: nothing panics; all listeners hear the same;
+/// the leaves of the tree tile the payload; what breaks no rule encodes back to the same bytes; the
+/// tree can be shown; the JSON is sound, repeats no key and equals the tree.
+pub fn hold(bytes: &[u8], id: Id, cx: Context) {
+    let (mut notes, mut json, mut tree) = (Notes::default(), Json::default(), Tree::default());
+    let full = id.dissect(bytes, cx, &mut tree);
+    assert_eq!(id.dissect(bytes, cx, &mut Skip), full, "Skip and Tree differ");
+    notes.begin();
+    assert_eq!(id.dissect(bytes, cx, &mut notes), full, "Notes and Tree differ");
+    json.begin();
+    assert_eq!(id.dissect(bytes, cx, &mut json), full, "Json and Tree differ");
+    json.end();
+    same_violations(&notes, tree.violations());
+    same_violations(json.notes(), tree.violations());
+    tiled(bytes, &tree);
+    assert_eq!(tree.render(bytes).lines().count(), tree.nodes().len() + tree.violations().len());
+    sound_json(json.object());
+    replayed(bytes, &tree, &json);
+    if let Ok(message) = full
+        && tree.violations().is_empty()
+        && cx.missing == 0
+    {
+        let mut again = vec![];
+        message.encode(&mut again);
+        assert_eq!(again, bytes, "encoding is not the inverse of decoding {message:?}");
+    }
+}
+
+/// The same for every protocol and message.
+pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u64>, missing: usize) {
+    for &id in Id::ALL {
+        for message in 0..id.info().messages.len() as u8 {
+            hold(bytes, id, Context { message, direction, asked, missing });
+        }
+    }
+}
+
+fn same_violations(notes: &Notes, all: &[Violation]) {
+    let kept = all.len().min(MAX_VIOLATIONS);
+    assert_eq!(notes.heard(), &all[..kept], "the listeners heard different broken rules");
+    assert_eq!(notes.more() as usize, all.len() - kept, "the listeners counted differently");
+}
+
+/// The leaves tile the payload; everything else lies inside it.
+fn tiled(bytes: &[u8], tree: &Tree) {
+    let mut at = 0;
+    for node in tree.nodes().iter().filter(|n| n.is_value() && !n.derived) {
+        assert_eq!(node.at.start, at, "gap or overlap at {node:?}\n{}", tree.render(bytes));
+        assert!(node.at.end >= at, "{node:?} ends before it starts");
+        at = node.at.end;
+    }
+    assert_eq!(at as usize, bytes.len(), "bytes behind the last leaf\n{}", tree.render(bytes));
+    let spans = tree.nodes().iter().map(|n| n.at).chain(tree.violations().iter().map(|v| v.at));
+    for span in spans {
+        assert!(
+            span.start <= span.end && span.end as usize <= bytes.len(),
+            "{span:?} is outside the payload"
+        );
+    }
+}
+
+/// The JSON can be read and repeats no key.
+pub fn sound_json(object: &[u8]) {
+    let text = std::str::from_utf8(object).expect("JSON is UTF-8");
+    if let Err(e) = serde_json::from_str::<serde_json::Value>(text) {
+        panic!("{e}: {text}");
+    }
+    assert_eq!(repeated_key(text), None, "a key is repeated in {text}");
+}
+
+/// A key that occurs twice in one object of sound JSON without blanks.
+fn repeated_key(json: &str) -> Option<String> {
+    let mut keys: Vec<HashSet<&str>> = vec![];
+    let mut rest = json;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '{' | '[' => keys.push(HashSet::new()),
+            '}' | ']' => drop(keys.pop()),
+            '"' => {
+                let text = &rest[..string_end(rest)];
+                rest = &rest[text.len() + 1..];
+                if rest.starts_with(':') && !keys.last_mut().is_some_and(|known| known.insert(text)) {
+                    return Some(text.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the string ends whose opening quote stands before `text`.
+fn string_end(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().position(|b| {
+        let closes = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        closes
+    });
+    end.expect("sound JSON closes its strings")
+}
+
+fn replayed(bytes: &[u8], tree: &Tree, direct: &Json) {
+    let mut again = Json::default();
+    again.begin();
+    tree.replay(bytes, &mut again);
+    again.end();
+    let text = |json: &Json| String::from_utf8_lossy(json.object()).into_owned();
+    assert_eq!(text(&again), text(direct), "the tree tells another story\n{}", tree.render(bytes));
+    assert_eq!(again.notes().heard(), direct.notes().heard());
+}
+
+#[test]
+fn repeated_keys_are_found_at_any_depth_and_only_in_one_object() {
+    assert_eq!(repeated_key(r#"{"a":{"b":1,"b":2}}"#), Some("b".into()));
+    assert_eq!(repeated_key(r#"[{"a":1,"x":"a\":"},{"a":"b","b":["a","a"]}]"#), None);
+    assert_eq!(repeated_key(r#"{"a":[{"b":1}],"a":2}"#), Some("a".into()));
+}

@@ -1,0 +1,239 @@
+//! Plays conversations as frames through the real pipeline and collects what it reports.
+//!
+//! Shared by several test programs, each of which uses its part of it.
+#![allow(dead_code)]
+
+use qdissect::capture::{Frame, Time};
+use qdissect::check::Finding;
+use qdissect::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Tree, Value, Violation};
+use qdissect::exchange::{Exchange, Pairing};
+use qdissect::net::Datagram;
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::protocols::{Direction, Id, Level};
+use qdissect::report::{Packet, Report, Totals};
+use qdissect::rule::{Example, Step, hex};
+use std::io;
+
+/// An address and a UDP port.
+pub type End = ([u8; 4], u16);
+
+/// Where the server of every example is; its port is the example's.
+pub const SERVER: [u8; 4] = [192, 0, 2, 10];
+/// Its port where the example names none.
+pub const PORT: u16 = 27_100;
+/// The clients of the examples.
+pub const CLIENTS: [End; 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
+
+const MS: i64 = 1_000_000;
+/// Time of the first frame in nanoseconds since 1970: 2026-01-01.
+pub const START: i64 = 1_767_225_600_000 * MS;
+/// Between two steps of an example.
+const STEP: i64 = 10 * MS;
+/// From the foreign datagram in front to the first step, and from the last step to the one behind:
+/// more than what counts as the edge of a capture, and more than every window.
+const BEFORE: i64 = 30_000 * MS;
+const AFTER: i64 = 120_000 * MS;
+
+const ETHERNET: u16 = 1;
+/// A DNS query for `example.org`.
+const FOREIGN: &str = "1f3a 0100 0001 0000 0000 0000 07 6578616d706c65 03 6f7267 00 0001 0001";
+
+/// A frame with memory of its own.
+#[derive(Clone, Debug)]
+pub struct Shot {
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    pub link: u16,
+    pub wire_len: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// One datagram in Ethernet, IPv4 and UDP, with right lengths and IP checksum.
+pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -> Shot {
+    let length = payload.len() as u16;
+    let mut ip = vec![0x45, 0];
+    ip.extend((28 + length).to_be_bytes());
+    ip.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend(from);
+    ip.extend(to);
+    let sum: u32 = ip.as_chunks::<2>().0.iter().map(|w| u32::from(u16::from_be_bytes(*w))).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    bytes.extend(ip);
+    for word in [source, target, 8 + length, 0] {
+        bytes.extend(word.to_be_bytes());
+    }
+    bytes.extend(payload);
+    Shot { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
+}
+
+/// A datagram that is none of ours.
+pub fn foreign(time: i64) -> Shot {
+    shot(time, ([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53), &hex(FOREIGN))
+}
+
+/// The frames of an example, with foreign ones far before and behind it.
+pub fn shots(example: &Example) -> Vec<Shot> {
+    let server = (SERVER, example.server_port.unwrap_or(PORT));
+    let mut shots = vec![foreign(START)];
+    let mut time = START + BEFORE;
+    for step in example.steps {
+        let shot = match *step {
+            Step::C(text) => shot(time, CLIENTS[0], server, &hex(text)),
+            Step::S(text) => shot(time, server, CLIENTS[0], &hex(text)),
+            Step::C2(text) => shot(time, CLIENTS[1], server, &hex(text)),
+            Step::S2(text) => shot(time, server, CLIENTS[1], &hex(text)),
+            Step::Frame(link, wire_len, text) => Shot { time, link, wire_len, bytes: hex(text) },
+            Step::Wait(ms) => {
+                time += i64::from(ms) * MS;
+                continue;
+            }
+        };
+        shots.push(shot);
+        time += STEP;
+    }
+    shots.push(foreign(time + AFTER));
+    shots
+}
+
+/// The payload of a step; `None` for a pause or a whole frame.
+pub fn payload(step: &Step) -> Option<Vec<u8>> {
+    match step {
+        Step::C(text) | Step::S(text) | Step::C2(text) | Step::S2(text) => Some(hex(text)),
+        _ => None,
+    }
+}
+
+/// Listens to everything.
+#[derive(Debug, Default)]
+pub struct Heard {
+    pub tree: Tree,
+    notes: Notes,
+}
+
+impl FieldSink for Heard {
+    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.field(field, at, value);
+    }
+    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.derived(field, at, value);
+    }
+    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
+        self.tree.open(field, at, shape);
+    }
+    fn close(&mut self, at: u16) {
+        self.tree.close(at);
+    }
+    fn violation(&mut self, v: Violation) {
+        self.tree.violation(v);
+        self.notes.violation(v);
+    }
+}
+
+impl Listener for Heard {
+    fn begin(&mut self) {
+        self.tree.clear();
+        self.notes.begin();
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}
+
+/// What was said of a datagram.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub frame: u64,
+    pub id: Id,
+    pub message: &'static str,
+    pub direction: Direction,
+    pub level: Level,
+    pub pairing: Pairing,
+    pub findings: Vec<Finding>,
+    /// It was decoded to its end.
+    pub sound: bool,
+}
+
+impl Seen {
+    /// Ids of the broken rules.
+    pub fn rules(&self) -> Vec<&'static str> {
+        self.findings.iter().map(|f| f.rule.id).collect()
+    }
+}
+
+/// Collects everything; in frame order, or as soon as it is known.
+#[derive(Debug, Default)]
+pub struct Collected<const ORDERED: bool> {
+    pub packets: Vec<Seen>,
+    pub exchanges: Vec<(Exchange, Vec<Finding>)>,
+    /// Frames of the datagrams that no protocol claims.
+    pub unclaimed: Vec<u64>,
+}
+
+impl<const ORDERED: bool> Collected<ORDERED> {
+    /// Every finding: those of the datagrams, then those of the exchanges.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        let of_packets = self.packets.iter().flat_map(|p| &p.findings);
+        of_packets.chain(self.exchanges.iter().flat_map(|(_, findings)| findings))
+    }
+    /// What was said of the datagram in a frame.
+    pub fn frame(&self, number: u64) -> &Seen {
+        let found = self.packets.iter().find(|p| p.frame == number);
+        found.unwrap_or_else(|| panic!("frame {number} was not claimed: {self:#?}"))
+    }
+}
+
+impl<const ORDERED: bool> Report for Collected<ORDERED> {
+    type Sink = Heard;
+    const ORDERED: bool = ORDERED;
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+        self.packets.push(Seen {
+            frame: p.datagram.frame,
+            id: p.id,
+            message: p.message_name(),
+            direction: p.direction,
+            level: p.level,
+            pairing: *p.pairing,
+            findings: p.findings.to_vec(),
+            sound: p.decoded.is_ok(),
+        });
+        Ok(())
+    }
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.unclaimed.push(d.frame);
+        Ok(())
+    }
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.exchanges.push((e.clone(), findings.to_vec()));
+        Ok(())
+    }
+}
+
+/// Options under which everything is shown.
+pub fn everything() -> Options {
+    Options { min_confidence: Level::Low, all: true, ..Options::default() }
+}
+
+/// Plays frames through the pipeline, whatever the report.
+pub fn report<R: Report>(options: Options, report: R, shots: &[Shot]) -> (R, Totals) {
+    let mut pipeline = Pipeline::new(options, report);
+    let mut at = 0;
+    for (i, shot) in shots.iter().enumerate() {
+        pipeline.frame(&frame(shot, i as u64 + 1, at)).expect("the report takes everything");
+        at += shot.bytes.len() as u64;
+    }
+    pipeline.finish(true).expect("the report takes everything")
+}
+
+/// A shot as the frame of that number.
+pub fn frame(shot: &Shot, number: u64, at: u64) -> Frame<'_> {
+    let Shot { time, link, wire_len, ref bytes } = *shot;
+    Frame { number, time: Time::from_nanos(time), link, at, wire_len, bytes }
+}
+
+/// Plays frames and collects what is said, in frame order.
+pub fn play(shots: &[Shot]) -> (Collected<true>, Totals) {
+    report(everything(), Collected::default(), shots)
+}
