@@ -9,12 +9,12 @@ rules! {
     /// there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
     GEN_001 = "GEN-001" Note "datagram is cut short by the capture" {
         cite: Cite { doc: "pcapng", section: "Enhanced Packet Block, Captured Packet Length", url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/" },
-        examples: [Example::of(&[
+        examples: [Example::on(7777, &[
             C("00 00000000"),
             S("00 80902348"),
             C("01 80902348 0001 01"),
-            // Raw IPv4: 58 bytes, of which 50 were captured.
-            Frame(101, 58, "4500003a00000000401100000a0000020a000001 1e619c4100260000 \
+            // Raw IPv4: 57 bytes, of which 50 were captured.
+            Frame(101, 57, "4500003900000000 40110000 c000020a c6336407 1e619c4100250000 \
                             01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 01"),
         ])],
     }

@@ -273,7 +273,8 @@ impl Memory {
         let (id, direction, server_index) = pinned.or_else(|| self.known_server(d, None))?;
         let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
         let glance = read(id, known)?;
-        Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot: None, server_index })
+        let slot = conversation(id).map(|(slot, ..)| slot);
+        Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index })
     }
 }
 

@@ -27,8 +27,10 @@ pub struct Conversation {
     pub decided: bool,
     /// What it sent so far may have been an answer instead.
     pub doubtful: bool,
-    /// Index of the server in the table of servers.
+    /// Index of the server in the table of servers, or [`NONE`].
     pub server: u32,
+    /// That table had no place for it.
+    pub refused: bool,
     /// The value the server issued last to this client.
     pub issued: Option<u64>,
     /// Sequence number of the latest request, plus one; 0 where there is none.
@@ -154,6 +156,7 @@ impl Conversations {
             decided: false,
             doubtful: false,
             server: NONE,
+            refused: false,
             issued: None,
             latest: 0,
             generation: 0,

@@ -18,6 +18,7 @@ pub mod check;
 pub mod classify;
 pub mod conversation;
 pub mod decode;
+pub mod docs;
 pub mod exchange;
 pub mod net;
 pub mod pipeline;

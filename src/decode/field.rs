@@ -260,6 +260,7 @@ macro_rules! fields {
 pub(crate) use fields;
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 

@@ -306,6 +306,7 @@ fn push_char(out: &mut Vec<u8>, c: char) {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 

@@ -41,6 +41,7 @@ impl<'a> Repeats<'a> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 

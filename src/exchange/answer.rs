@@ -54,7 +54,7 @@ impl Table {
             return Pairing::Answered(answer);
         }
         self.orphan(slot, d, g.step, g.key, hash);
-        Pairing::Unasked { open: found.open }
+        Pairing::Unasked { open: found.open, asked: found.asked }
     }
 
     /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
@@ -86,7 +86,7 @@ impl Table {
         let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
         request.answer_hash = hash;
         request.answer_frame = d.frame;
-        let late = now.since(request.last).is_some_and(|t| t > window);
+        let late = now.since(request.sent).is_some_and(|t| t > window);
         let answer = Answer {
             exchange: request.id,
             request_frame: request.frame,
@@ -118,14 +118,19 @@ impl Table {
         search.found(issued)
     }
 
+    /// An answer has been reported as one that nobody asked for.
+    pub fn drop_orphan(&mut self, slot: Slot, frame: u64) {
+        self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
+    }
+
     fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, step: u8, key: Option<u64>, hash: u64) {
         while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < d.frame)
             || self.orphans.len() >= EARLY_FRAMES as usize
         {
             self.orphans.pop_front();
         }
-        let (frame, time, bytes) = (d.frame, d.time, d.wire_len() as u32);
-        self.orphans.push_back(Orphan { conversation: slot, step, key, frame, time, hash, bytes });
+        let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
+        self.orphans.push_back(Orphan { conversation: slot, step, key, frame, time, since, hash, bytes });
     }
 
     /// A further part of an answer under way.

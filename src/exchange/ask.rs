@@ -9,6 +9,7 @@ use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::net::Datagram;
 use crate::protocols::{Id, Role, StepInfo};
+use std::hash::BuildHasher;
 
 /// A request without a key is given up when its endpoint asks again this much later.
 const GIVE_UP: i64 = 250 * MS;
@@ -40,6 +41,8 @@ pub(super) struct Orphan {
     pub key: Option<u64>,
     pub frame: u64,
     pub time: Time,
+    /// Capture time when it came.
+    pub since: Time,
     pub hash: u64,
     pub bytes: u32,
 }
@@ -60,7 +63,7 @@ impl Table {
                     }
                 }
                 Earlier::Same(seq) => {
-                    return Pairing::Again { exchange: self.renew(id, seq, slot), part: false };
+                    return Pairing::Again { exchange: self.renew(id, seq, slot, now), part: false };
                 }
                 Earlier::Others { alone: none_open } => alone = none_open,
             }
@@ -79,8 +82,9 @@ impl Table {
             memo: g.memo,
             frame: d.frame,
             time: d.time,
+            sent: now,
             last: self.clock,
-            answer_hash: orphan.map_or(0, |o| o.hash),
+            answer_hash: orphan.map_or_else(|| self.doubt(d, g.role), |o| o.hash),
             answer_frame: orphan.map_or(0, |o| o.frame),
             bytes: d.wire_len() as u32,
             retransmissions: 0,
@@ -99,6 +103,36 @@ impl Table {
             self.closed.push_back(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
         }
         Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
+    }
+
+    /// What seems to ask may turn out to have answered: then copies of it are known by this.
+    fn doubt(&self, d: &Datagram<'_>, role: Role) -> u64 {
+        if role == Role::MaybeResponse { self.hasher.hash_one(d.payload) } else { 0 }
+    }
+
+    /// What seemed to ask did not: the conversation goes the other way. It may be the answer to a
+    /// request that stands behind it.
+    #[cold]
+    pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
+        let mut next = self.conversations.get(slot).map_or(0, |c| c.latest);
+        for _ in 0..MAX_STEPS_BACK {
+            let request = next.checked_sub(1).and_then(|seq| self.queues[id as usize].get_mut(seq));
+            let Some(r) = request else { return };
+            next = r.previous;
+            if r.state == State::Open {
+                r.state = State::Gone;
+                self.orphans.push_back(Orphan {
+                    conversation: slot,
+                    step: r.step,
+                    key: None,
+                    frame: r.frame,
+                    time: r.time,
+                    since: r.last,
+                    hash: r.answer_hash,
+                    bytes: r.bytes,
+                });
+            }
+        }
     }
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
@@ -134,11 +168,12 @@ impl Table {
 
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
-    fn renew(&mut self, id: Id, seq: u64, slot: Slot) -> u64 {
+    fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> u64 {
         let Some(request) = self.queues[id as usize].get_mut(seq) else { return 0 };
         let mut again = *request;
         request.state = State::Gone;
         again.retransmissions = again.retransmissions.saturating_add(1);
+        again.sent = now;
         again.last = self.clock;
         self.push(id, slot, again);
         again.id
@@ -175,6 +210,7 @@ impl Table {
     fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<Orphan> {
         let near = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
+                && self.clock.since(o.since).is_none_or(|t| t <= EARLY)
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
                 && o.conversation == slot
                 && o.step == v.glance.step

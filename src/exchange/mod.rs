@@ -68,6 +68,8 @@ pub enum Pairing {
     Unasked {
         /// Other requests of the step are open.
         open: bool,
+        /// What the only one of them asked, see [`Glance::memo`].
+        asked: Option<u64>,
     },
 }
 
@@ -101,11 +103,12 @@ impl Pairing {
             Pairing::Nothing | Pairing::Unasked { .. } => None,
         }
     }
-    /// What the paired request asked.
+    /// What the request asked that it answers, or would have to answer.
     pub fn asked(&self) -> Option<u64> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
+            Pairing::Unasked { asked, .. } => asked,
             _ => None,
         }
     }

@@ -28,7 +28,9 @@ pub(super) struct Request {
     pub memo: u64,
     pub frame: u64,
     pub time: Time,
-    /// Time of the last transmission in capture time.
+    /// Time stamp of the last transmission: windows run from it.
+    pub sent: Time,
+    /// Capture time at the last transmission: forgetting goes by it, for it never jumps back.
     pub last: Time,
     pub answer_hash: u64,
     pub answer_frame: u64,

@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub second: Option<Answer>,
     /// Requests of the step are open.
     pub open: bool,
+    /// What the only open one asked.
+    pub asked: Option<u64>,
 }
 
 /// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
@@ -39,7 +41,7 @@ pub(super) struct Search<'v> {
     waiting: Option<(bool, u64)>,
     any: Option<(bool, u64)>,
     open: u32,
-    only_open: u64,
+    only_open: (u64, u64),
     copy: Option<Pairing>,
     answered: Option<Answer>,
 }
@@ -57,7 +59,7 @@ impl<'v> Search<'v> {
             waiting: None,
             any: None,
             open: 0,
-            only_open: 0,
+            only_open: (0, 0),
             copy: None,
             answered: None,
         }
@@ -80,14 +82,14 @@ impl<'v> Search<'v> {
 
     fn look_open(&mut self, seq: u64, r: &Request) {
         self.open += 1;
-        self.only_open = seq;
+        self.only_open = (seq, r.memo);
         if self.keyed() {
             if Some(r.key) == self.key {
                 self.by_key = Some(seq);
             }
             return;
         }
-        let age = self.now.since(r.last);
+        let age = self.now.since(r.sent);
         if age.is_some_and(|t| t < -SKEW) {
             return; // asked only afterwards
         }
@@ -135,8 +137,8 @@ impl<'v> Search<'v> {
             return Found { second: self.answered, open, ..Found::default() };
         }
         if self.keyed() && self.open == 1 && issued.is_some() && issued == self.key {
-            return Found { request: Some((self.only_open, true)), open, ..Found::default() };
+            return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
         }
-        Found { open, ..Found::default() }
+        Found { open, asked: (self.open == 1).then_some(self.only_open.1), ..Found::default() }
     }
 }

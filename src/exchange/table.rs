@@ -167,13 +167,18 @@ impl Table {
             Some(slot) => slot,
             None => self.open(d, v),
         };
+        let mut turned = false;
         if let Some(c) = self.conversations.get_mut(slot) {
             if !c.decided {
+                turned = c.level <= Level::Low && c.latest != 0 && c.client() != v.client(d);
                 c.set_client(v.client(d));
                 c.decided = v.decided;
                 c.doubtful = v.doubtful;
             }
             c.level = c.level.max(v.glance.level);
+        }
+        if turned {
+            self.withdraw(slot, v.id);
         }
         let pairing = match v.glance.role {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {

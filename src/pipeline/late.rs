@@ -2,6 +2,7 @@
 
 use super::room::{Broken, Claim, Item};
 use super::{Pipeline, deliver_exchange};
+use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::exchange::{Answer, Exchange, Pairing};
@@ -34,6 +35,8 @@ impl<R: Report> Pipeline<R> {
                 foreign_key,
             });
             claim.broken = Broken::default();
+            claim.verdict.glance.role = Role::Response;
+            claim.verdict.direction = Direction::S2c;
         }
     }
 
@@ -54,7 +57,7 @@ impl<R: Report> Pipeline<R> {
 
     /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
     #[inline(never)]
-    pub(super) fn settle_room(&mut self) -> io::Result<()> {
+    pub(super) fn settle_room(&mut self, clock: Time) -> io::Result<()> {
         if !self.room.is_empty() {
             while let Some(e) = self.table.next_closed() {
                 // One whose conversation is not confirmed yet waits in any case.
@@ -66,7 +69,7 @@ impl<R: Report> Pipeline<R> {
                 }
             }
         }
-        let (frame, clock) = (self.frame, self.table.clock());
+        let frame = self.frame;
         self.drain(|(pipeline, d, claim)| {
             let confirmed = pipeline.confirmed(claim.slot);
             !claim.waits(d, confirmed, frame, clock)
@@ -97,6 +100,10 @@ impl<R: Report> Pipeline<R> {
             Some(Item::Datagram(d, _, Some(mut claim))) => {
                 let d = Datagram { payload: &payload, ..d };
                 self.settle_late(&d, &mut claim);
+                if matches!(claim.pairing, Pairing::Unasked { .. }) {
+                    // Once it is told that nothing was asked, no request may claim it.
+                    self.table.drop_orphan(claim.slot, d.frame);
+                }
                 self.deliver(&d, &claim)
             }
         };
@@ -105,9 +112,11 @@ impl<R: Report> Pipeline<R> {
     }
 
     /// The last word on a datagram that waited.
-    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+    #[inline]
+    pub(super) fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
         let role = claim.verdict.glance.role;
-        if !matches!(role, Role::MaybeRequest | Role::MaybeResponse) {
+        let unsure = role == Role::Request && !claim.verdict.decided;
+        if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
             return;
         }
         let conversation = self.table.conversations.get(claim.slot).copied();
@@ -126,12 +135,12 @@ impl<R: Report> Pipeline<R> {
                     return;
                 }
             }
-            _ if role == Role::MaybeRequest => return,
+            _ if role != Role::MaybeResponse => return,
             _ => v.direction = Direction::S2c,
         }
         // It answered, after all, and nothing was asked.
         v.glance.role = Role::Response;
-        claim.pairing = Pairing::Unasked { open: false };
+        claim.pairing = Pairing::Unasked { open: false, asked: None };
         claim.broken = Broken::default();
         self.observe(d, claim, None);
     }

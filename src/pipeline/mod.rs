@@ -134,13 +134,17 @@ impl<R: Report> Pipeline<R> {
         if self.first == Time::UNKNOWN {
             self.first = frame.time;
         }
+        if !self.room.is_empty() {
+            // Whose time is up before this frame is not to profit from what it says.
+            self.settle_room(self.table.clock().max(frame.time))?;
+        }
         self.table.advance(frame.time);
         match net::peel(frame) {
             Ok(d) => self.datagram(&d)?,
             Err(reason) => self.totals.turned.add(reason),
         }
         if self.table.has_closed() || !self.room.is_empty() {
-            self.settle_room()?;
+            self.settle_room(self.table.clock())?;
         }
         Ok(())
     }
@@ -235,6 +239,8 @@ impl<R: Report> Pipeline<R> {
             broken: Broken::default(),
             edge: !asked_before && matches!(pairing, Pairing::Unasked { .. }) && self.near_start(d),
             candidate: unsettled,
+            level: self.table.conversations.get(slot).map_or(Level::Hint, |c| c.level),
+            since: self.table.clock(),
         };
         claim.verdict.server_index = server_index;
         if let Pairing::Asked { exchange, answered_by: Some(frame) } = pairing {
@@ -245,6 +251,7 @@ impl<R: Report> Pipeline<R> {
         if waits || R::ORDERED && !self.room.is_empty() {
             return self.wait(d, Some(claim));
         }
+        self.settle_late(d, &mut claim);
         self.deliver(d, &claim)
     }
 
@@ -260,8 +267,9 @@ impl<R: Report> Pipeline<R> {
             Some(c) => {
                 let servers = &mut self.memory.servers;
                 servers.watch(c.server().port());
-                if c.level >= Level::Medium && c.decided {
+                if c.level >= Level::Medium && c.decided && !c.refused {
                     c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
+                    c.refused = c.server == NONE;
                 }
                 c.server
             }
@@ -298,7 +306,7 @@ impl<R: Report> Pipeline<R> {
     /// Reports a datagram of one of the protocols.
     fn deliver(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
         let v = &claim.verdict;
-        let conversation = self.table.conversations.get(claim.slot).map_or(Level::Hint, |c| c.level);
+        let conversation = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
         let level = match v.glance.role {
             Role::Stray => v.glance.level.max(conversation.min(Level::Medium)),
             _ => v.glance.level.max(conversation),
@@ -375,7 +383,7 @@ fn judge<S: Listener>(
     out.extend(sink.notes().heard().iter().map(Finding::of_violation));
     out.extend(claim.broken.iter().map(|rule: &'static Rule| {
         let mut finding = Finding::of_datagram(rule, d.payload.len());
-        if claim.edge && matches!(claim.pairing, Pairing::Unasked { open: false }) {
+        if claim.edge && matches!(claim.pairing, Pairing::Unasked { open: false, .. }) {
             finding.severity = Severity::Note; // the request may stand before the capture
         }
         finding

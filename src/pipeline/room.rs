@@ -10,6 +10,7 @@ use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, Pairing};
 use crate::net::Datagram;
+use crate::protocols::Level;
 use crate::rule::Rule;
 use std::collections::VecDeque;
 
@@ -35,6 +36,10 @@ pub struct Claim {
     pub edge: bool,
     /// It is a candidate: its conversation must confirm it.
     pub candidate: bool,
+    /// How sure its conversation was when it came; the conversation may be closed since.
+    pub level: Level,
+    /// Capture time when it came; its own time stamp may lie far behind.
+    pub since: Time,
 }
 
 /// A few rules, without the heap.
@@ -141,7 +146,7 @@ impl Claim {
     /// Whether it must still wait, at frame `frame` and capture time `clock`, its conversation having
     /// been confirmed or not.
     pub fn waits(&self, d: &Datagram<'_>, confirmed: bool, frame: u64, clock: Time) -> bool {
-        let passed = clock.since(d.time).unwrap_or(0);
+        let passed = clock.since(self.since).unwrap_or(0);
         let candidate = self.candidate && !confirmed && passed <= MAX_WAIT;
         let unasked = matches!(self.pairing, Pairing::Unasked { .. });
         candidate || unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES)

@@ -114,7 +114,7 @@ impl<W: Write> Records<W> {
     /// Records to `out`; with or without one for each packet, and none but of captures and the summary
     /// when quiet.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
-        Records { out, packets, quiet, file: vec![], stamps: Stamps::default() }
+        Records { out, packets, quiet, file: b"null".to_vec(), stamps: Stamps::default() }
     }
 
     /// What every record of a datagram begins with.

@@ -26,7 +26,7 @@ impl Places {
             Some(list) if list.kind == FieldKind::List => format!("{}[]", list.name),
             Some(group) => format!("{}.{}", group.name, field.key),
         };
-        let shared = SHARED_FIELDS.iter().any(|f| *f == field);
+        let shared = SHARED_FIELDS.contains(&field);
         let scalar = !matches!(kind, FieldKind::Group | FieldKind::List);
         if !shared && !declared() {
             self.wrong = Some(format!("{:?} is not declared", field.name));

@@ -47,7 +47,7 @@ pub(super) fn observe(seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
         Pairing::Answered(Answer { late: true, .. }) => broken(&TXN_010),
         Pairing::Copy { .. } => broken(&TXN_005),
         // Without a whole cookie nobody can say whose answer it is.
-        Pairing::Unasked { open } if seen.glance.key.is_some() => {
+        Pairing::Unasked { open, .. } if seen.glance.key.is_some() => {
             broken(if open { &TXN_002 } else { &TXN_001 })
         }
         _ => {}

@@ -8,7 +8,7 @@
 use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldSink, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, Value, fields};
 use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The game client's receive buffer in bytes.
@@ -225,6 +225,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags));
     c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
     c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
+    cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
     let real = (count as usize).saturating_mul(ENTRY);
     if !c.is_cut() && !ends_with_name(c.rest(), real) && follows_misprint(count as usize, c.rest()) {
@@ -232,6 +233,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     }
     let sub_states = sub_states(c, count, server_state)?;
     c.ends(&FIXED);
+    cut_before(c, &SERVER_NAME_LENGTH, 2)?;
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
     c.ends(&NAME);
     let server_name = c.field(&SERVER_NAME, text(length as usize))?;
@@ -242,6 +244,20 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     }
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
+}
+
+/// The terminator, if it is all that is left, is not taken for a field of `width` bytes.
+#[inline(always)]
+fn cut_before<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    width: usize,
+) -> Result<(), Fault> {
+    if c.rest().len() <= width && c.rest().last() == Some(&1) && !c.is_cut() {
+        c.about(Some(field));
+        return Err(c.short(&RSP_001));
+    }
+    Ok(())
 }
 
 fn named(value: u8, names: &'static [&'static str]) -> Value<'static> {

@@ -51,7 +51,7 @@ fields! {
     /// The port by which players connect; not the query port.
     PORT = "server_info.port": Uint;
     /// Bytes of the chunk behind its last known field.
-    INFO_SURPLUS = "server_info.info_surplus": Bytes;
+    INFO_SURPLUS = "info_surplus": Bytes;
 }
 
 rules! {
@@ -142,7 +142,7 @@ rules! {
         per_server: true,
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301640000")])],
     }
-    /// Browsers have nothing to show.
+    /// Browsers have nothing to show for this server but its address.
     INF_006 = "SQP-INF-006" Note "server name is empty" {
         cite: unity("ServerInfo response format"),
         per_server: true,

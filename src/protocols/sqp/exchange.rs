@@ -70,7 +70,7 @@ rules! {
         cite: unity("Query packets"),
         examples: [Example::of(&[H1, H2, QI, OK, OK])],
     }
-    /// Spoofing, or a proxy that answers too.
+    /// Somebody spoofs the server, or a proxy answers too. Clients take the first one.
     TXN_014 = "SQP-TXN-014" Error "second, different answer to one query" {
         cite: unity("Query packets"),
         examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
@@ -126,14 +126,16 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnM
                     (memory.key(c.server(), seen.glance.memo as u32), memory.client(c.client()));
                 memory.issued.insert(key, client);
             }
-            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second), (&TXN_004, foreign_key)] {
+            // Parts of a split answer differ, and are no second one.
+            let split = query && seen.glance.memo != 0;
+            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second && !split), (&TXN_004, foreign_key)] {
                 if holds {
                     broken(rule);
                 }
             }
         }
         Pairing::Copy { .. } => broken(&TXN_013),
-        Pairing::Unasked { open: true } if query => broken(&TXN_004),
+        Pairing::Unasked { open: true, .. } if query => broken(&TXN_004),
         Pairing::Unasked { .. } => broken(if query { &TXN_003 } else { &TXN_005 }),
         _ => {}
     }

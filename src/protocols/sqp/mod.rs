@@ -133,9 +133,13 @@ impl Protocol for Sqp {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
-            // Five zero bytes wait for their answer: what begins like one and is cut is claimed.
-            let cut_answer = server && known.open && kind == Some(0) && wire_len < 5;
-            return cut_answer.then(|| stray(Level::Low));
+            // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed.
+            let answer = server && known.open && kind == Some(0) && wire_len <= LONGEST_REQUEST;
+            let token = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t));
+            return answer.then(|| match token {
+                Some(token) => challenge(Role::Response, token, Level::Low),
+                None => stray(Level::Low),
+            });
         }
         if !known.conversation && !damaged(p, wire_len, server) {
             return None;
@@ -153,7 +157,7 @@ impl Protocol for Sqp {
             (Some(0), false) => challenge(Role::Request, token, level),
             (Some(0), true) => challenge(Role::Response, token, level),
             (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, memo, level),
-            (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, 0, level),
+            (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
             _ => stray(level),
         })
     }
@@ -218,6 +222,11 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
     Glance { message, role, step: CHALLENGE, key: None, memo: token as u64, level, paired }
+}
+
+/// The packet numbers of an answer: not 0 when it is one of several parts.
+fn packets(p: &[u8]) -> u64 {
+    p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u64::from(n)))
 }
 
 /// What the decoder of the answer must know: bits 0 to 7 the chunks, bits 8 to 23 the version, bit 24

@@ -137,7 +137,7 @@ rules! {
         cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
         examples: [Example::of(&[H1, H2, C("01 80902348 0001 04"), S("01 80902348 0001 00 00 0005 00000001 00")])],
     }
-    /// go-svrquery rejects such a table.
+    /// Records of no fields take no bytes: their number says nothing. go-svrquery rejects such a table.
     TAB_002 = "SQP-TAB-002" Error "table has records but no fields" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
         examples: [Example::of(&[H1, H2, C("01 80902348 0001 04"), S("01 80902348 0001 00 00 0007 00000003 000100")])],
@@ -168,7 +168,7 @@ rules! {
         cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
         examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01 80902348 0001 00 00 0009 00000005 023f800000")])],
     }
-    /// go-svrquery refuses the answer.
+    /// go-svrquery reads at most 25 and refuses the whole answer.
     MET_002 = "SQP-MET-002" Error "more than 25 metrics" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("018090234800010000006d000000691a 00*104")])],
