@@ -105,7 +105,7 @@ impl Table {
         if let Some(c) = self.conversations.get(slot) {
             let outcome = if late { Outcome::Late } else { Outcome::Answered };
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
-            self.closed.push_back(record(c, request, outcome, frame, answer.response_time, bytes));
+            self.closed.push(record(c, request, outcome, frame, answer.response_time, bytes));
         }
         Pairing::Answered(answer)
     }
@@ -175,7 +175,7 @@ impl Table {
         done.response_parts = parts.frames;
         done.response_time = None;
         done.response_bytes = parts.bytes;
-        self.closed.push_back(done);
+        self.closed.push(done);
     }
 }
 

@@ -100,7 +100,7 @@ impl Table {
             && let Some(c) = self.conversations.get(slot)
         {
             let (time, bytes) = (o.time.since(d.time), u64::from(o.bytes));
-            self.closed.push_back(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
+            self.closed.push(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
         }
         Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
     }

@@ -1,5 +1,6 @@
 //! The requests of one protocol in the order they were asked: a bounded queue.
 
+use super::Exchange;
 use crate::capture::Time;
 use crate::conversation::Slot;
 use std::collections::VecDeque;
@@ -45,6 +46,38 @@ pub(super) struct Request {
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
+}
+
+/// Exchanges that have closed and were not reported yet. Starts again at its first place whenever it
+/// has been emptied, so that the usual one or two stay in the fastest memory.
+#[derive(Debug, Default)]
+pub(super) struct Closed {
+    list: Vec<Exchange>,
+    shown: usize,
+}
+
+impl Closed {
+    pub fn push(&mut self, e: Exchange) {
+        self.list.push(e);
+    }
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+    pub fn front_mut(&mut self) -> Option<&mut Exchange> {
+        self.list.get_mut(self.shown)
+    }
+    pub fn drop_front(&mut self) {
+        self.shown += 1;
+        if self.shown >= self.list.len() {
+            self.list.clear();
+            self.shown = 0;
+        }
+    }
+    pub fn next(&mut self) -> Option<Exchange> {
+        let e = self.front_mut().map(|e| e.clone());
+        self.drop_front();
+        e
+    }
 }
 
 /// Requests by sequence number; the oldest leave at the front.

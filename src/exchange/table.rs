@@ -2,7 +2,7 @@
 
 use super::answer::{Answering, closed};
 use super::ask::Orphan;
-use super::queue::{Queue, Request, State};
+use super::queue::{Closed, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -26,7 +26,7 @@ pub struct Table {
     pub(super) next_deadline: Time,
     pub(super) next_id: u64,
     pub(super) evicted: u64,
-    pub(super) closed: VecDeque<Exchange>,
+    pub(super) closed: Closed,
 }
 
 impl Table {
@@ -43,7 +43,7 @@ impl Table {
             next_deadline: Time::from_nanos(i64::MAX),
             next_id: 1,
             evicted: 0,
-            closed: VecDeque::with_capacity(64),
+            closed: Closed::default(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Table {
 
     /// The next exchange that has closed.
     pub fn next_closed(&mut self) -> Option<Exchange> {
-        self.closed.pop_front()
+        self.closed.next()
     }
 
     /// The same, brought up to date and left where it is; see [`Table::drop_closed`].
@@ -75,7 +75,7 @@ impl Table {
     /// Forgets the exchange that [`Table::front_closed`] has shown.
     #[inline]
     pub fn drop_closed(&mut self) {
-        self.closed.pop_front();
+        self.closed.drop_front();
     }
 
     /// Whether a request of the conversation is open.
@@ -147,7 +147,7 @@ impl Table {
         // What seemed to ask and was never confirmed was more likely an answer.
         if request.state == State::Open && (c.decided || !c.doubtful) {
             let outcome = self.outcome(c.id, &request);
-            self.closed.push_back(closed(c, &request, outcome));
+            self.closed.push(closed(c, &request, outcome));
         }
         if c.latest == seq + 1 {
             self.conversations.close(request.conversation);
@@ -222,7 +222,7 @@ impl Table {
             if was == State::Open && (gone.decided || !gone.doubtful) {
                 let request = *request;
                 let outcome = self.outcome(gone.id, &request);
-                self.closed.push_back(closed(gone, &request, outcome));
+                self.closed.push(closed(gone, &request, outcome));
             }
         }
     }

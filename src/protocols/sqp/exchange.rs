@@ -9,7 +9,7 @@ use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
 /// Tokens remembered over all servers; the oldest goes first.
-const MAX_TOKENS: usize = 32_768;
+const MAX_TOKENS: usize = 8_192;
 
 rules! {
     /// The query repeats another token than the last one this client got. Go, Unreal and C# servers do not
