@@ -147,15 +147,12 @@ impl Memory {
         !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// The known server among the ends of a datagram, for one protocol or for any.
-    fn known_server(&self, d: &Datagram<'_>, id: Option<Id>) -> Option<(Id, Direction, u32)> {
-        let known = |end, direction| {
-            let (index, found) = self.servers.find(end)?;
-            id.is_none_or(|id| id == found).then_some((found, direction, index))
-        };
-        match (known(d.dst, Direction::C2s), known(d.src, Direction::S2c)) {
+    /// The known server of a protocol among the ends of a datagram.
+    fn known_server(&self, d: &Datagram<'_>, id: Id) -> Option<(Id, Direction, u32)> {
+        match (self.servers.find(d.dst, id), self.servers.find(d.src, id)) {
             (Some(_), Some(_)) => None, // two servers: only the messages can tell
-            (to, from) => to.or(from),
+            (Some(index), None) => Some((id, Direction::C2s, index)),
+            (None, index) => index.map(|index| (id, Direction::S2c, index)),
         }
     }
 
@@ -213,7 +210,7 @@ impl Memory {
             [] => None,
             _ => self.pinned(d).filter(|(pin, _)| *pin == id),
         };
-        let server = self.known_server(d, Some(id));
+        let server = self.known_server(d, id);
         let by_server = server.map(|(_, direction, _)| direction).or(pinned.map(|(_, direction)| direction));
         let server_index = server.map_or(NONE, |(_, _, index)| index);
         let base = Verdict {
@@ -270,7 +267,9 @@ impl Memory {
                 });
             }
         }
-        let (id, direction, server_index) = pinned.or_else(|| self.known_server(d, None))?;
+        let (id, direction, server_index) = pinned.or_else(|| {
+            Id::ALL.iter().filter(|id| may_speak(**id)).find_map(|&id| self.known_server(d, id))
+        })?;
         let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
         let glance = read(id, known)?;
         let slot = conversation(id).map(|(slot, ..)| slot);

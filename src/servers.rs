@@ -8,10 +8,10 @@ use hashbrown::HashMap;
 /// Most servers remembered; further ones are counted, and their conversations speak for themselves.
 pub const MAX_SERVERS: usize = 16_384;
 
-/// Servers by endpoint, numbered in the order they were recognised.
+/// Servers by endpoint and protocol, numbered in the order they were recognised.
 #[derive(Debug)]
 pub struct Servers {
-    by_endpoint: HashMap<Endpoint, u32>,
+    by_endpoint: HashMap<(Endpoint, Id), u32>,
     list: Vec<Server>,
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
@@ -45,28 +45,27 @@ impl Servers {
         self.watched[port as usize / 64] >> (port % 64) & 1 == 1
     }
 
-    /// Number and protocol of the server at an endpoint.
+    /// Number of the server of a protocol at an endpoint.
     #[inline]
-    pub fn find(&self, endpoint: Endpoint) -> Option<(u32, Id)> {
+    pub fn find(&self, endpoint: Endpoint, id: Id) -> Option<u32> {
         if !self.watches(endpoint.port()) {
             return None;
         }
-        let index = *self.by_endpoint.get(&endpoint)?;
-        Some((index, self.list[index as usize].id))
+        self.by_endpoint.get(&(endpoint, id)).copied()
     }
 
-    /// Remembers a server; `None` when the table is full or the endpoint speaks another protocol.
+    /// Remembers a server; `None` when the table is full.
     pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
         self.watch(endpoint.port());
-        if let Some(&index) = self.by_endpoint.get(&endpoint) {
-            return (self.list[index as usize].id == id).then_some(index);
+        if let Some(&index) = self.by_endpoint.get(&(endpoint, id)) {
+            return Some(index);
         }
         if self.list.len() >= MAX_SERVERS {
             self.refused += 1;
             return None;
         }
         let index = self.list.len() as u32;
-        self.by_endpoint.insert(endpoint, index);
+        self.by_endpoint.insert((endpoint, id), index);
         self.list.push(Server { endpoint, id, said: vec![] });
         Some(index)
     }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
                         tcpdump -i any -U -w - udp | qdissect dump -")]
 pub struct Cli {
     /// Print the version.
-    #[arg(short = 'v', long, action = clap::ArgAction::Version, global = true)]
+    #[arg(short = 'v', long, action = clap::ArgAction::Version)]
     version: Option<bool>,
     #[command(subcommand)]
     pub command: Command,

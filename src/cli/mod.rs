@@ -6,13 +6,14 @@ mod run;
 
 use clap::Parser;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
     if args.len() <= 1 {
         let mut command = <args::Cli as clap::CommandFactory>::command();
-        eprint!("{}", command.render_help());
+        say(&command.render_help());
         return 2;
     }
     match args::Cli::try_parse_from(with_subcommand(args)) {
@@ -23,6 +24,11 @@ pub fn main(args: Vec<OsString>) -> u8 {
             if e.use_stderr() { 2 } else { 0 }
         }
     }
+}
+
+/// Writes to standard error; nobody need be reading it.
+fn say(what: &dyn std::fmt::Display) {
+    let _ = write!(std::io::stderr(), "{what}");
 }
 
 /// Puts `summary` before arguments that begin with no subcommand.

@@ -24,12 +24,13 @@ impl Target {
         Ok(Target::File(tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?, path.to_owned()))
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name, unless it holds no capture: what stood there before is worth more.
     ///
     /// # Errors
     /// When it cannot be renamed.
-    pub fn complete(self) -> io::Result<()> {
+    pub fn complete(self, any: bool) -> io::Result<()> {
         match self {
+            Target::File(..) if !any => Ok(()),
             Target::Stdout(mut out) => out.flush(),
             Target::File(file, path) => {
                 file.as_file().sync_all()?;

@@ -2,6 +2,7 @@
 
 use super::args::{Colour, Command, Common, DumpFormat, TableFormat};
 use super::output::Target;
+use super::say;
 use qdissect::capture::{ErrorKind, Source, link_name};
 use qdissect::classify::Choice;
 use qdissect::net::Turned;
@@ -31,19 +32,20 @@ pub fn run(command: &Command) -> u8 {
         Err(e) => return not_writable(common, &e),
     };
     let (quiet, flush) = (common.quiet, common.line_buffered);
+    let many = inputs(common).len() > 1;
     let to = &mut target;
     let read = match command {
         Command::Summary(a) => summarise(to, a.format, a.color, common),
         Command::Dump(a) => match form(a.format == DumpFormat::Json, a.format == DumpFormat::Ndjson) {
             Some(form) => report(common, all, Records::new(Output::new(to, form, flush), true, quiet)),
-            None => report(common, all, Lister::new(to, flush, quiet)),
+            None => report(common, all, Lister::new(to, flush, quiet, many)),
         },
         Command::Exchanges(a) => match form(a.format == TableFormat::Json, a.format == TableFormat::Ndjson) {
             Some(form) => report(common, all, Records::new(Output::new(to, form, flush), false, quiet)),
-            None => report(common, all, Exchanges::new(to, flush, quiet)),
+            None => report(common, all, Exchanges::new(to, flush, quiet, many)),
         },
     };
-    match read.and_then(|code| target.complete().map(|()| code)) {
+    match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),
@@ -59,8 +61,10 @@ fn form(json: bool, ndjson: bool) -> Option<Form> {
 }
 
 fn not_writable(common: &Common, e: &io::Error) -> u8 {
+    // Where a temporary file was in the way, what happened stands behind its name.
+    let why = std::error::Error::source(e).map_or_else(|| e.to_string(), |cause| cause.to_string());
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
-    eprintln!("qdissect: The result cannot be written to {to}: {e}.");
+    say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
     FAILED
 }
 
@@ -69,13 +73,17 @@ fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
 
-fn summarise(to: &mut Target, format: TableFormat, colour: Colour, common: &Common) -> io::Result<u8> {
+/// The exit code and how many captures were read.
+type Done = (u8, u64);
+
+fn summarise(to: &mut Target, format: TableFormat, colour: Colour, common: &Common) -> io::Result<Done> {
     let (summary, totals, code) = read_all(common, false, Summary::default())?;
     match form(format == TableFormat::Json, format == TableFormat::Ndjson) {
         Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
+        None if totals.files == 0 => {} // nothing was read, and that has been said
         None => screen::write(to, how(colour, common), &summary, &totals)?,
     }
-    Ok(code)
+    Ok((code, totals.files))
 }
 
 /// The screen: its width, and whether it takes colours.
@@ -92,8 +100,8 @@ fn how(colour: Colour, common: &Common) -> Screen {
     Screen { width, colour }
 }
 
-fn report<R: Report>(common: &Common, all: bool, report: R) -> io::Result<u8> {
-    read_all(common, all, report).map(|(_, _, code)| code)
+fn report<R: Report>(common: &Common, all: bool, report: R) -> io::Result<Done> {
+    read_all(common, all, report).map(|(_, totals, code)| (code, totals.files))
 }
 
 /// Reads every input into one report.
@@ -102,7 +110,7 @@ fn read_all<R: Report>(common: &Common, all: bool, report: R) -> io::Result<(R, 
     let (mut code, mut complete) = (OK, true);
     let inputs = inputs(common);
     if inputs.is_empty() {
-        eprintln!("qdissect: No capture is named. Name a file, or - for standard input.");
+        say(&"qdissect: No capture is named. Name a file, or - for standard input.\n");
         (code, complete) = (FAILED, false);
     }
     for path in &inputs {
@@ -146,7 +154,14 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Re
     };
     let mut source = match source {
         Ok(source) => source,
-        Err(e) => return Ok(complain(path, &e.to_string())),
+        Err(e) => {
+            let hint = if misplaced(path) {
+                "; if the subcommand is meant, it comes before the options"
+            } else {
+                ""
+            };
+            return Ok(complain(path, &format!("{e}{hint}")));
+        }
     };
     let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
     match pipeline.read(&mut source, &path.to_string_lossy()) {
@@ -167,6 +182,12 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Re
     Ok(Ok(()))
 }
 
+/// Whether a name that is no file is that of a subcommand.
+fn misplaced(path: &Path) -> bool {
+    let command = <super::args::Cli as clap::CommandFactory>::command();
+    !path.exists() && command.get_subcommands().any(|c| path.as_os_str() == c.get_name())
+}
+
 /// Frames whose link type is unknown.
 fn unreadable(totals: &Totals) -> u64 {
     totals.turned.get(Turned::UnknownLink)
@@ -174,7 +195,7 @@ fn unreadable(totals: &Totals) -> u64 {
 
 /// Says what is wrong with an input.
 fn complain(path: &Path, what: &str) -> Result<(), End> {
-    eprintln!("qdissect: {}: {what}.", name(path));
+    say(&format_args!("qdissect: {}: {what}.\n", name(path)));
     Err(End::Unreadable)
 }
 

@@ -2,7 +2,7 @@
 
 use super::json::{set, utf16};
 use super::{Field, FieldSink, Shape, Span, Value, Violation, path};
-use crate::report::shown;
+use crate::report::quoted;
 use std::fmt::Write;
 
 /// What a node holds. Text and bytes live in the payload: they end where the node's span ends, and
@@ -156,9 +156,9 @@ pub fn display(value: Value<'_>) -> String {
         Value::Uint64(v) => v.to_string(),
         Value::Int(v) => v.to_string(),
         Value::Float32(v) => format!("{v:?}"),
-        Value::Text(t) => format!("\"{}\"", shown(&String::from_utf8_lossy(t))),
-        Value::Utf16(t) => format!("\"{}\"", shown(&utf16(t).0)),
-        Value::Latin1(t) => format!("\"{}\"", shown(&t.iter().map(|&b| b as char).collect::<String>())),
+        Value::Text(t) => quoted(&String::from_utf8_lossy(t)),
+        Value::Utf16(t) => quoted(&utf16(t).0),
+        Value::Latin1(t) => quoted(&t.iter().map(|&b| b as char).collect::<String>()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
         Value::Names(names, bits) => set(names, bits).collect::<Vec<_>>().join(", "),

@@ -131,8 +131,9 @@ impl<R: Report> Pipeline<R> {
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.frame = frame.number;
         self.totals.frame(frame);
-        if self.first == Time::UNKNOWN {
+        if frame.number == 1 {
             self.first = frame.time;
+            self.report.first_frame(frame.time);
         }
         if !self.room.is_empty() {
             // Whose time is up before this frame is not to profit from what it says.

@@ -36,9 +36,20 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The text as it may be shown, in quotes that end where the text ends.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", shown(text).replace('"', "\\\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quote_does_not_end_the_quotes() {
+        assert_eq!(quoted("a\" [answer to 3]"), "\"a\\\" [answer to 3]\"");
+        assert_eq!(quoted("a\\"), "\"a\\\\\"");
+    }
 
     #[test]
     fn nothing_that_moves_a_cursor_or_turns_text_is_left() {

@@ -10,13 +10,13 @@ pub mod summary;
 mod text;
 mod totals;
 
-pub use hostile::{is_hostile, shown};
+pub use hostile::{is_hostile, quoted, shown};
 pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
-pub use text::{Exchanges, Lister, version_text};
+pub use text::{Exchanges, Lister};
 pub use totals::Totals;
 
-use crate::capture::Facts;
+use crate::capture::{Facts, Time};
 use crate::check::Finding;
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
@@ -84,6 +84,8 @@ pub trait Report {
     fn file(&mut self, _name: &str, _facts: &Facts) -> io::Result<()> {
         Ok(())
     }
+    /// The first frame of the file, with its time stamp.
+    fn first_frame(&mut self, _time: Time) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
         Ok(())

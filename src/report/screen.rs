@@ -76,9 +76,9 @@ fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals)
         count(totals.packets, "packet")
     )?;
     let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
-    let mut rest: Vec<_> = totals.turned.iter().map(|(why, n)| format!("{n} {}", why.text())).collect();
+    let mut rest: Vec<_> = totals.turned.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
-        rest.insert(0, format!("{} of no known protocol", count(totals.unclaimed, "datagram")));
+        rest.insert(0, format!("datagrams of no known protocol ({})", totals.unclaimed));
     }
     if !rest.is_empty() {
         let _ = write!(line, "; besides: {}", rest.join(", "));
@@ -93,7 +93,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     }
     rows.sort_by_key(|s| {
         let Counts { error, warning, .. } = s.findings;
-        std::cmp::Reverse((error, warning, s.unanswered, s.queries))
+        std::cmp::Reverse((error, warning, s.unanswered, s.requests))
     });
     let wide = screen.width >= WIDE;
     let mut table = screen.table(true);
@@ -115,7 +115,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
             "server\nname",
             "protocol\ngame, version",
             "players",
-            "queries\nanswered",
+            "requests\nanswered",
             "median\np99",
             "findings",
         ]
@@ -146,7 +146,7 @@ fn more(out: &mut dyn Write, rows: usize, what: &str) -> io::Result<()> {
 fn wide_row(s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
     let row = [s.endpoint.to_string(), s.id.info().name.to_owned(), name(s), game(s), players(s)];
-    let counts = [s.queries.to_string(), answered(s), median, p99, findings(s.findings)];
+    let counts = [s.requests.to_string(), answered(s), median, p99, findings(s.findings)];
     row.into_iter().chain(counts).collect()
 }
 
@@ -156,7 +156,7 @@ fn narrow_row(s: &Server) -> Vec<String> {
         format!("{}\n{}", s.endpoint, name(s)),
         format!("{}\n{}", s.id.info().name, game(s)),
         players(s),
-        format!("{}\n{}", s.queries, answered(s)),
+        format!("{}\n{}", s.requests, answered(s)),
         format!("{median}\n{p99}"),
         findings(s.findings),
     ]
@@ -182,15 +182,14 @@ fn players(s: &Server) -> String {
 }
 
 fn answered(s: &Server) -> String {
-    match s.queries {
+    match s.requests {
         0 => "-".to_owned(),
         n => format!("{} %", (s.answered + s.late) * 100 / n),
     }
 }
 
 fn times(s: &Server) -> [String; 2] {
-    let Some(times) = &s.times else { return ["-".to_owned(), "-".to_owned()] };
-    [0.5, 0.99].map(|q| duration((times.value_at_quantile(q) * 1000) as i64))
+    [0.5, 0.99].map(|share| s.quantile(share).map_or("-".to_owned(), duration))
 }
 
 fn findings(c: Counts) -> String {

@@ -30,7 +30,7 @@ pub struct Server {
     /// What it speaks.
     pub id: Id,
     /// Requests it got.
-    pub queries: u64,
+    pub requests: u64,
     /// … answered in time.
     pub answered: u64,
     /// … answered after the window.
@@ -41,6 +41,8 @@ pub struct Server {
     pub undecided: u64,
     /// Response times in microseconds; `None` without an answer, or beyond [`MAX_TIMED`] servers.
     pub times: Option<Histogram<u32>>,
+    /// Shortest and longest response time in nanoseconds.
+    pub extremes: Option<(i64, i64)>,
     /// Findings in its conversations.
     pub findings: Counts,
     /// What it says about itself: the latest answer counts.
@@ -62,6 +64,16 @@ pub struct Said {
     pub players: Option<(u32, u32)>,
     /// State.
     pub state: Option<&'static str>,
+}
+
+impl Server {
+    /// Response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within
+    /// one percent, and exact at the ends.
+    pub fn quantile(&self, share: f64) -> Option<i64> {
+        let (low, high) = self.extremes?;
+        let micros = self.times.as_ref()?.value_at_quantile(share);
+        Some((micros as i64).saturating_mul(1000).clamp(low, high))
+    }
 }
 
 impl Said {
@@ -127,12 +139,13 @@ impl Summary {
         Some(self.servers[at].get_or_insert_with(|| Server {
             endpoint,
             id,
-            queries: 0,
+            requests: 0,
             answered: 0,
             late: 0,
             unanswered: 0,
             undecided: 0,
             times: None,
+            extremes: None,
             findings: Counts::default(),
             said: Said::default(),
         }))
@@ -184,13 +197,17 @@ impl Report for Summary {
             self.elsewhere += 1;
             return Ok(());
         };
-        server.queries += 1;
+        server.requests += 1;
         findings.iter().for_each(|f| server.findings.add(f.severity));
         match e.outcome {
             Outcome::Answered => server.answered += 1,
             Outcome::Late => server.late += 1,
             Outcome::Unanswered => server.unanswered += 1,
             Outcome::Undecided => server.undecided += 1,
+        }
+        if let Some(t) = e.response_time {
+            let (low, high) = server.extremes.unwrap_or((t, t));
+            server.extremes = Some((low.min(t), high.max(t)));
         }
         let Some(micros) = e.response_time.map(|t| (t.max(0) as u64 / 1000).min(MAX_MICROS)) else {
             return Ok(());
@@ -239,18 +256,18 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
 fn server_record(s: &Server) -> Value {
     let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
     let version = text(&s.said.version).map(Value::from).or(s.said.build.map(Value::from));
-    let seconds = |micros: u64| micros as f64 / 1e6;
-    let times = s.times.as_ref().map(|t| {
+    let seconds = |nanos: i64| nanos as f64 / 1e9;
+    let times = s.extremes.map(|(low, high)| {
         json!({
-            "min": seconds(t.min()), "median": seconds(t.value_at_quantile(0.5)),
-            "p99": seconds(t.value_at_quantile(0.99)), "max": seconds(t.max()),
+            "min": seconds(low), "median": s.quantile(0.5).map(seconds),
+            "p99": s.quantile(0.99).map(seconds), "max": seconds(high),
         })
     });
     let mut record = json!({
         "type": "server", "server": s.endpoint.to_string(), "protocol": s.id.info().name,
         "server_name": text(&s.said.server_name), "game": text(&s.said.game), "version": version,
         "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
-        "state": s.said.state, "queries": s.queries, "answered": s.answered, "late": s.late,
+        "state": s.said.state, "requests": s.requests, "answered": s.answered, "late": s.late,
         "unanswered": s.unanswered, "undecided": s.undecided, "response_time": times,
         "finding_counts": s.findings.record(),
     });

@@ -1,7 +1,7 @@
 //! One line a packet, or one line an exchange: streaming, in fixed columns, for people.
 
-use super::{Packet, Report, Totals, duration, shown};
-use crate::capture::Time;
+use super::{Packet, Report, Totals, duration, quoted, shown};
+use crate::capture::{self, Time};
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::{Exchange, Pairing};
@@ -49,25 +49,40 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first one shown,
+/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first packet of the file,
 /// source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
     quiet: bool,
+    /// Say which file the lines that follow belong to.
+    heads: bool,
     first: Time,
+    width: Width,
 }
 
+/// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
+struct Width(usize);
+
+impl Width {
+    fn of(&mut self, ends: [&str; 2]) -> usize {
+        self.0 = ends.iter().map(|e| e.len()).fold(self.0, usize::max);
+        self.0
+    }
+}
+
+/// `203.0.113.255:65535` and two more.
+const ENDPOINT: usize = 21;
+
 impl<W: Write> Lister<W> {
-    /// Lines to `out`, each at once or in large pieces; none at all when quiet.
-    pub fn new(out: W, flush: bool, quiet: bool) -> Self {
-        Lister { lines: Lines { out, text: String::new(), flush }, quiet, first: Time::UNKNOWN }
+    /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
+    /// its name before those of each file.
+    pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
+        let lines = Lines { out, text: String::new(), flush };
+        Lister { lines, quiet, heads, first: Time::UNKNOWN, width: Width(ENDPOINT) }
     }
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) {
         let text = &mut self.lines.text;
-        if self.first == Time::UNKNOWN {
-            self.first = d.time;
-        }
         let _ = write!(text, "{:>5} ", d.frame);
         match d.time.since(self.first) {
             Some(t) => {
@@ -77,13 +92,9 @@ impl<W: Write> Lister<W> {
             }
             None => text.push_str("           - "),
         }
-        let _ = write!(
-            text,
-            "{:>21} → {:<21} {protocol:<12} {:>4} ",
-            d.src.to_string(),
-            d.dst.to_string(),
-            d.wire_len()
-        );
+        let (src, dst) = (d.src.to_string(), d.dst.to_string());
+        let width = self.width.of([&src, &dst]);
+        let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
     }
 }
 
@@ -131,6 +142,18 @@ impl<W: Write> Report for Lister<W> {
         self.lines.end()
     }
 
+    fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
+        if !self.heads || self.quiet {
+            return Ok(());
+        }
+        let _ = write!(self.lines.text, "== {}", shown(name));
+        self.lines.end()
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        self.first = time;
+    }
+
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
         self.lines.finish(self.quiet, totals)
     }
@@ -138,28 +161,23 @@ impl<W: Write> Report for Lister<W> {
 
 /// Appends what a message says about its server, in quotes and harmless.
 fn push_facts(text: &mut String, facts: &Facts<'_>) {
-    if let Some(name) = facts.server_name {
-        let _ = write!(text, " \"{}\"", short(&shown(&name.to_text()), MAX_TEXT));
+    for said in [facts.server_name, facts.game].into_iter().flatten() {
+        let _ = write!(text, " {}", quoted(&short(&said.to_text(), MAX_TEXT)));
     }
-    if let Some(game) = facts.game {
-        let _ = write!(text, " {}", short(&shown(&game.to_text()), MAX_TEXT));
-    }
-    if let Some(version) = facts.version {
-        let _ = write!(text, " {}", short(&version_text(version), MAX_TEXT));
+    match facts.version {
+        Some(Version::Text(version)) => {
+            let _ = write!(text, " {}", quoted(&short(&version.to_text(), MAX_TEXT)));
+        }
+        Some(Version::Number(n)) => {
+            let _ = write!(text, " {n}");
+        }
+        None => {}
     }
     if let Some(state) = facts.state {
         let _ = write!(text, " {state}");
     }
     if let Some((now, most)) = facts.players {
         let _ = write!(text, " {now}/{most}");
-    }
-}
-
-/// A version as people read it.
-pub fn version_text(version: Version<'_>) -> String {
-    match version {
-        Version::Text(text) => shown(&text.to_text()).into_owned(),
-        Version::Number(n) => n.to_string(),
     }
 }
 
@@ -175,13 +193,16 @@ pub fn short(text: &str, most: usize) -> String {
 pub struct Exchanges<W: Write> {
     lines: Lines<W>,
     quiet: bool,
+    heads: bool,
     titled: bool,
+    width: Width,
 }
 
 impl<W: Write> Exchanges<W> {
-    /// Lines to `out`, each at once or in large pieces; none at all when quiet.
-    pub fn new(out: W, flush: bool, quiet: bool) -> Self {
-        Exchanges { lines: Lines { out, text: String::new(), flush }, quiet, titled: false }
+    /// As [`Lister::new`].
+    pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
+        let lines = Lines { out, text: String::new(), flush };
+        Exchanges { lines, quiet, heads, titled: false, width: Width(ENDPOINT) }
     }
 }
 
@@ -203,6 +224,8 @@ impl<W: Write> Report for Exchanges<W> {
         }
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
+        let (client, server) = (e.client.to_string(), e.server.to_string());
+        let width = self.width.of([&client, &server]);
         let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
         let time = e.response_time.map_or("-".to_owned(), duration);
         let frames = match e.response_frame {
@@ -211,10 +234,8 @@ impl<W: Write> Report for Exchanges<W> {
         };
         let _ = write!(
             text,
-            "{:>6} {:>21} → {:<21} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
+            "{:>6} {client:>width$} → {server:<width$} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
             e.id,
-            e.client.to_string(),
-            e.server.to_string(),
             info.name,
             step.name,
             e.outcome.name(),
@@ -224,6 +245,14 @@ impl<W: Write> Report for Exchanges<W> {
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }
+        self.lines.end()
+    }
+
+    fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
+        if !self.heads || self.quiet {
+            return Ok(());
+        }
+        let _ = write!(self.lines.text, "== {}", shown(name));
         self.lines.end()
     }
 
