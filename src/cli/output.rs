@@ -21,6 +21,7 @@ impl Target {
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
         let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::metadata(folder)?;
         Ok(Target::File(tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?, path.to_owned()))
     }
 

@@ -61,8 +61,8 @@ fn form(json: bool, ndjson: bool) -> Option<Form> {
 }
 
 fn not_writable(common: &Common, e: &io::Error) -> u8 {
-    // Where a temporary file was in the way, what happened stands behind its name.
-    let why = std::error::Error::source(e).map_or_else(|| e.to_string(), |cause| cause.to_string());
+    // An error of the file aside speaks of that file's name, which nobody knows.
+    let why = if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() };
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
     say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
     FAILED
