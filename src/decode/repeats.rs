@@ -6,7 +6,7 @@ const MOST: usize = 128;
 /// Places for them: half stay empty.
 const SLOTS: usize = 256;
 
-/// Remembers the first [`MOST`] texts of a list, without the heap.
+/// Remembers the first 128 texts of a list, without the heap.
 #[derive(Debug)]
 pub struct Repeats<'a> {
     slots: [Option<&'a [u8]>; SLOTS],

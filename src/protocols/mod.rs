@@ -80,7 +80,7 @@ pub struct Glance {
     /// What ties the answer to its request besides the addresses; `None` where only order does.
     pub key: Option<u64>,
     /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
-    /// In an answer of a step that [issues](Step::issues) a value: that value.
+    /// In an answer of a step that [issues](StepInfo::issues) a value: that value.
     pub memo: u64,
     /// What the bytes alone are worth.
     pub level: Level,

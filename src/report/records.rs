@@ -298,10 +298,23 @@ fn push_findings(line: &mut Vec<u8>, findings: &[Finding]) {
 
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
 fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
-    let Some([a, b, c, d]) = e.octets() else { return push(line, format_args!("{e}")) };
-    for (octet, end) in [(a, b'.'), (b, b'.'), (c, b'.'), (d, b':')] {
-        push_u64(line, u64::from(octet));
-        line.push(end);
+    let Some(octets) = e.octets() else { return push(line, format_args!("{e}")) };
+    let mut text = [0u8; 16]; // 255.255.255.255:
+    let mut len = 0;
+    let mut put = |byte: u8| {
+        text[len] = byte;
+        len += 1;
+    };
+    for (octet, end) in octets.into_iter().zip(*b"...:") {
+        if octet >= 100 {
+            put(b'0' + octet / 100);
+        }
+        if octet >= 10 {
+            put(b'0' + octet / 10 % 10);
+        }
+        put(b'0' + octet % 10);
+        put(end);
     }
+    line.extend_from_slice(&text[..len]);
     push_u64(line, u64::from(e.port()));
 }

@@ -43,12 +43,13 @@ impl Stamps {
 
 /// Appends a point and nine digits.
 fn push_fraction(out: &mut Vec<u8>, nanos: u64) {
-    out.push(b'.');
-    let mut unit = SECOND as u64 / 10;
-    while unit > 0 {
-        out.push(b'0' + (nanos / unit % 10) as u8);
-        unit /= 10;
+    let mut text = *b".000000000";
+    let mut rest = nanos;
+    for digit in text[1..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
+    out.extend_from_slice(&text);
 }
 
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.

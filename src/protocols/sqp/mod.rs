@@ -134,14 +134,16 @@ impl Protocol for Sqp {
         let kind = p.first().copied();
         if known.level <= Level::Low {
             // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed.
-            let answer = server && known.open && kind == Some(0) && wire_len <= LONGEST_REQUEST;
+            // Zeros again are a keep-alive, and the wrong length proves nothing.
+            let candidate = known.level == Level::Low && known.open && server;
+            let answer = kind == Some(0) && wire_len <= LONGEST_REQUEST && p.iter().any(|&b| b != 0);
             let token = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t));
-            return answer.then(|| match token {
-                Some(token) => challenge(Role::Response, token, Level::Low),
+            return (candidate && answer).then(|| match token {
+                Some(token) => Glance { paired: Level::Low, ..challenge(Role::Response, token, Level::Low) },
                 None => stray(Level::Low),
             });
         }
-        if !known.conversation && !damaged(p, wire_len, server) {
+        if !known.conversation && !damaged(p, wire_len, server) || other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
@@ -213,7 +215,7 @@ fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
     }
     let zeros = p.len() == wire_len && p.len() <= LONGEST_REQUEST && p.iter().all(|&b| b == 0);
     let message = if p.len() < 5 { UNKNOWN } else { CHALLENGE_REQUEST };
-    zeros.then(|| Glance { message, ..challenge(Role::Request, 0, Level::Hint) })
+    zeros.then(|| Glance { message, paired: Level::Hint, ..challenge(Role::Request, 0, Level::Hint) })
 }
 
 #[inline(always)]
@@ -243,6 +245,11 @@ fn query(role: Role, message: u8, token: u32, memo: u64, level: Level) -> Glance
 
 fn stray(level: Level) -> Glance {
     Glance { message: UNKNOWN, role: Role::Stray, step: QUERY, key: None, memo: 0, level, paired: level }
+}
+
+/// Source and Quake queries begin so. Hosts offer them beside SQP, and a client may use one socket.
+fn other_query(p: &[u8]) -> bool {
+    matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
 }
 
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a
