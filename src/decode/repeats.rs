@@ -2,11 +2,11 @@
 
 /// Texts remembered of one list; later ones are only compared with these. Keeps a hostile list of
 /// tens of thousands of keys linear.
-const MOST: usize = 128;
+const MOST: usize = 64;
 /// Places for them: half stay empty.
-const SLOTS: usize = 256;
+const SLOTS: usize = 128;
 
-/// Remembers the first 128 texts of a list, without the heap.
+/// Remembers the first 64 texts of a list, without the heap.
 #[derive(Debug)]
 pub struct Repeats<'a> {
     slots: [Option<&'a [u8]>; SLOTS],

@@ -104,7 +104,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
             "name",
             "game, version",
             "players",
-            "queries",
+            "requests",
             "answered",
             "median",
             "p99",
