@@ -136,7 +136,8 @@ impl Memory {
 
     /// The protocol the user pinned to a port of the datagram, and the direction that follows.
     pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
-        let pin = |port| self.choice.pins.iter().find(|(p, _)| *p == port).map(|&(_, id)| id);
+        let speaks = |id: Id| self.choice.protocols >> id as u32 & 1 == 1;
+        let pin = |port| self.choice.pins.iter().find(|&&(p, id)| p == port && speaks(id)).map(|&(_, id)| id);
         let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
         to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
     }

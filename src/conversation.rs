@@ -202,6 +202,13 @@ impl Conversations {
         slot.older = std::mem::replace(&mut self.free, at);
     }
 
+    /// Ends all conversations.
+    pub fn clear(&mut self) {
+        while let Some(oldest) = self.slots.get(self.oldest as usize) {
+            self.close(Slot { at: self.oldest, generation: oldest.generation });
+        }
+    }
+
     /// Ends the conversation whose last request is oldest, for want of room.
     #[cold]
     fn evict(&mut self) -> Option<Conversation> {

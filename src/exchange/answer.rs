@@ -1,6 +1,6 @@
 //! An answer: which request it belongs to, and the record of the exchange that closes by it.
 
-use super::ask::{EARLY_FRAMES, Orphan};
+use super::ask::Orphan;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
@@ -9,7 +9,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Role, StepInfo};
+use crate::protocols::{Glance, Role, StepInfo};
 use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once.
@@ -18,7 +18,10 @@ const MAX_ANSWERING: usize = 64;
 /// An answer of which some parts have come.
 #[derive(Debug)]
 pub(super) struct Answering {
-    seq: u64,
+    /// Number of its exchange.
+    exchange: u64,
+    outcome: Outcome,
+    response_time: Option<i64>,
     frames: Vec<u64>,
     bytes: u64,
 }
@@ -53,7 +56,7 @@ impl Table {
         if let Some(answer) = found.second {
             return Pairing::Answered(answer);
         }
-        self.orphan(slot, d, g.step, g.key, hash);
+        self.orphan(slot, d, g, hash);
         Pairing::Unasked { open: found.open, asked: found.asked }
     }
 
@@ -98,7 +101,13 @@ impl Table {
         };
         if v.glance.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING {
             request.state = State::Answering;
-            self.answering.push_back(Answering { seq, frames: vec![d.frame], bytes: d.wire_len() as u64 });
+            self.answering.push_back(Answering {
+                exchange: answer.exchange,
+                outcome: if late { Outcome::Late } else { Outcome::Answered },
+                response_time: answer.response_time,
+                frames: vec![d.frame],
+                bytes: d.wire_len() as u64,
+            });
             return Pairing::Answered(answer);
         }
         request.state = State::Answered;
@@ -123,14 +132,10 @@ impl Table {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
     }
 
-    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, step: u8, key: Option<u64>, hash: u64) {
-        while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < d.frame)
-            || self.orphans.len() >= EARLY_FRAMES as usize
-        {
-            self.orphans.pop_front();
-        }
+    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance, hash: u64) {
+        let (step, key, paired) = (g.step, g.key, g.paired);
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
-        self.orphans.push_back(Orphan { conversation: slot, step, key, frame, time, since, hash, bytes });
+        self.keep_orphan(Orphan { conversation: slot, step, key, paired, frame, time, since, hash, bytes });
     }
 
     /// A further part of an answer under way.
@@ -140,7 +145,7 @@ impl Table {
         }
         let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
         let request = *request;
-        let at = self.answering.iter().position(|a| a.seq == seq)?;
+        let at = self.answering.iter().position(|a| a.exchange == request.id)?;
         let parts = self.answering.get_mut(at)?;
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;
@@ -167,15 +172,20 @@ impl Table {
         if let Some(r) = self.queues[at].get_mut(seq) {
             r.state = State::Answered;
         }
-        let Some(i) = self.answering.iter().position(|a| a.seq == seq) else { return };
+        let Some(i) = self.answering.iter().position(|a| a.exchange == request.id) else { return };
         let Some(parts) = self.answering.remove(i) else { return };
         let Some(c) = self.conversations.get(request.conversation) else { return };
-        let mut done = closed(c, request, Outcome::Answered);
-        done.response_frame = parts.frames.first().copied();
+        let first = parts.frames.first().copied();
+        let mut done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         done.response_parts = parts.frames;
-        done.response_time = None;
-        done.response_bytes = parts.bytes;
         self.closed.push(done);
+    }
+}
+
+impl Answering {
+    /// Whether it belongs to an exchange.
+    pub fn is_of(&self, exchange: u64) -> bool {
+        self.exchange == exchange
     }
 }
 

@@ -8,7 +8,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::net::Datagram;
-use crate::protocols::{Id, Role, StepInfo};
+use crate::protocols::{Id, Level, Role, StepInfo};
 use std::hash::BuildHasher;
 
 /// A request without a key is given up when its endpoint asks again this much later.
@@ -39,6 +39,8 @@ pub(super) struct Orphan {
     pub conversation: Slot,
     pub step: u8,
     pub key: Option<u64>,
+    /// What the pair would be worth.
+    pub paired: Level,
     pub frame: u64,
     pub time: Time,
     /// Capture time when it came.
@@ -69,8 +71,8 @@ impl Table {
             }
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
-        if orphan.is_some() {
-            self.confirm(slot, g.paired);
+        if let Some(o) = &orphan {
+            self.confirm(slot, o.paired.max(g.paired));
         }
         let exchange = self.next_id;
         self.next_id += 1;
@@ -90,6 +92,7 @@ impl Table {
             retransmissions: 0,
             parts: 1,
             step: g.step,
+            paired: g.paired,
             state: if orphan.is_some() { State::Answered } else { State::Open },
             given_up: false,
             alone,
@@ -121,18 +124,21 @@ impl Table {
             next = r.previous;
             if r.state == State::Open {
                 r.state = State::Gone;
-                self.orphans.push_back(Orphan {
-                    conversation: slot,
-                    step: r.step,
-                    key: None,
-                    frame: r.frame,
-                    time: r.time,
-                    since: r.last,
-                    hash: r.answer_hash,
-                    bytes: r.bytes,
-                });
+                let Request { step, paired, frame, time, last, answer_hash: hash, bytes, .. } = *r;
+                let (conversation, key, since) = (slot, None, last);
+                self.keep_orphan(Orphan { conversation, step, key, paired, frame, time, since, hash, bytes });
             }
         }
+    }
+
+    /// Keeps an answer whose request may stand behind it, for as long as that may be.
+    pub(super) fn keep_orphan(&mut self, new: Orphan) {
+        while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < new.frame)
+            || self.orphans.len() >= EARLY_FRAMES as usize
+        {
+            self.orphans.pop_front();
+        }
+        self.orphans.push_back(new);
     }
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.

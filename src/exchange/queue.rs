@@ -3,6 +3,7 @@
 use super::Exchange;
 use crate::capture::Time;
 use crate::conversation::Slot;
+use crate::protocols::Level;
 use std::collections::VecDeque;
 
 /// Most requests remembered per protocol: open ones, and answered ones until their late window ends.
@@ -39,6 +40,8 @@ pub(super) struct Request {
     pub retransmissions: u16,
     pub parts: u8,
     pub step: u8,
+    /// What its bytes would be worth as an answer, if they turn out to be one.
+    pub paired: Level,
     pub state: State,
     pub given_up: bool,
     /// No other request of the step was open when it was asked, so that as long as it is the latest

@@ -106,6 +106,7 @@ impl Table {
             self.close_oldest(at);
         }
         self.orphans.clear();
+        self.conversations.clear();
         self.clock = Time::UNKNOWN;
         self.next_deadline = Time::from_nanos(i64::MAX);
     }
@@ -213,13 +214,17 @@ impl Table {
     /// Closes the open requests of a conversation that had to go.
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
-        self.evicted += 1;
         let at = gone.id as usize;
         let mut next = gone.latest;
+        // One that asked nothing, or long ago, had nothing to lose.
+        self.evicted += u64::from(next.checked_sub(1).is_some_and(|seq| self.queues[at].get(seq).is_some()));
         while let Some(request) = next.checked_sub(1).and_then(|seq| self.queues[at].get_mut(seq)) {
             next = request.previous;
             let was = std::mem::replace(&mut request.state, State::Gone);
-            if was == State::Open && (gone.decided || !gone.doubtful) {
+            if was == State::Answering {
+                let exchange = request.id;
+                self.answering.retain(|a| !a.is_of(exchange));
+            } else if was == State::Open && (gone.decided || !gone.doubtful) {
                 let request = *request;
                 let outcome = self.outcome(gone.id, &request);
                 self.closed.push(closed(gone, &request, outcome));
@@ -239,5 +244,85 @@ impl Table {
             Some((seq, request))
         };
         std::iter::from_fn(step).take(MAX_STEPS_BACK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::NONE;
+    use crate::net::Endpoint;
+    use crate::protocols::{Direction, Glance};
+
+    const MS: i64 = 1_000_000;
+
+    /// Shows a datagram of a message that may span several; its payload is its frame's number.
+    fn show(table: &mut Table, frame: u8, time: i64, role: Role) -> Pairing {
+        let (client, server) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
+        let asks = matches!(role, Role::Request | Role::RequestPart);
+        let (src, dst) = if asks { (client, server) } else { (server, client) };
+        let (payload, time) = ([frame], Time::from_nanos(time));
+        let d = Datagram { frame: u64::from(frame), time, src, dst, at: 0, cut: 0, payload: &payload };
+        let glance =
+            Glance { message: 0, role, step: 0, key: None, memo: 0, level: Level::High, paired: Level::High };
+        let direction = if asks { Direction::C2s } else { Direction::S2c };
+        let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
+        let verdict =
+            Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index: NONE };
+        table.advance(time);
+        table.show(&d, &verdict).1
+    }
+
+    #[test]
+    fn the_parts_of_a_request_are_one_exchange() {
+        let mut table = Table::new(Windows::new(None));
+        assert!(matches!(show(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
+        let again = Pairing::Again { exchange: 1, part: true };
+        assert_eq!(show(&mut table, 2, MS, Role::RequestPart), again);
+        assert_eq!(show(&mut table, 3, 2 * MS, Role::Request), again);
+        assert!(
+            matches!(show(&mut table, 4, 3 * MS, Role::Response), Pairing::Answered(a) if a.request_frame == 1)
+        );
+        let done = table.next_closed().unwrap();
+        assert_eq!((done.request_frame, done.request_bytes, done.response_frame), (1, 3, Some(4)));
+        assert_eq!(done.response_time, Some(3 * MS));
+    }
+
+    #[test]
+    fn a_part_that_comes_too_late_begins_another_request() {
+        let mut table = Table::new(Windows::new(None));
+        show(&mut table, 1, 0, Role::RequestPart);
+        assert!(matches!(show(&mut table, 2, 2001 * MS, Role::Request), Pairing::Asked { exchange: 2, .. }));
+        // The whole one is answered, not the one that never ended.
+        assert!(
+            matches!(show(&mut table, 3, 2002 * MS, Role::Response), Pairing::Answered(a) if a.exchange == 2)
+        );
+    }
+
+    #[test]
+    fn the_parts_of_an_answer_close_its_exchange_together() {
+        let mut table = Table::new(Windows::new(None));
+        show(&mut table, 1, 0, Role::Request);
+        for (frame, role) in [(2, Role::ResponsePart), (3, Role::ResponsePart)] {
+            assert!(
+                matches!(show(&mut table, frame, MS, role), Pairing::Answered(a) if a.request_frame == 1)
+            );
+            assert!(!table.has_closed());
+        }
+        show(&mut table, 4, 2 * MS, Role::Response);
+        let done = table.next_closed().unwrap();
+        assert_eq!((done.response_parts, done.response_bytes), (vec![2, 3, 4], 3));
+        assert_eq!((done.outcome, done.response_time), (Outcome::Answered, Some(MS)));
+    }
+
+    #[test]
+    fn an_answer_whose_last_part_never_comes_is_told_at_the_end() {
+        let mut table = Table::new(Windows::new(None));
+        show(&mut table, 1, 0, Role::Request);
+        show(&mut table, 2, MS, Role::ResponsePart);
+        table.finish();
+        let done = table.next_closed().unwrap();
+        assert_eq!((done.response_parts, done.outcome), (vec![2], Outcome::Answered));
+        assert!(!table.has_closed());
     }
 }

@@ -73,6 +73,8 @@ pub struct Pipeline<R: Report> {
     payload: Vec<u8>,
     frame: u64,
     first: Time,
+    /// The next frame is the first of its file.
+    fresh: bool,
 }
 
 impl<R: Report> Pipeline<R> {
@@ -90,6 +92,7 @@ impl<R: Report> Pipeline<R> {
             payload: vec![],
             frame: 0,
             first: Time::UNKNOWN,
+            fresh: true,
             options,
         }
     }
@@ -105,7 +108,7 @@ impl<R: Report> Pipeline<R> {
     /// When the capture cannot be read on, or the report cannot be written.
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
         self.totals.files += 1;
-        self.first = Time::UNKNOWN;
+        self.fresh = true;
         self.report.file(file, source.facts())?;
         let read = self.frames(source);
         self.totals.see(source.facts());
@@ -131,7 +134,7 @@ impl<R: Report> Pipeline<R> {
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.frame = frame.number;
         self.totals.frame(frame);
-        if frame.number == 1 {
+        if std::mem::take(&mut self.fresh) {
             self.first = frame.time;
             self.report.first_frame(frame.time);
         }

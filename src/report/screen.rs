@@ -245,9 +245,13 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
-        (t.servers_refused + summary.elsewhere, "exchanges are not in the table of servers, which is full"),
+        (t.servers_refused, "conversations have servers that found no place in their table"),
+        (
+            summary.elsewhere,
+            "exchanges are in no row above, for their server was not certain or found no place",
+        ),
     ];
-    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{n} {what}"))
+    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
 }
 
 fn count(n: u64, what: &str) -> String {

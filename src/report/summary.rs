@@ -90,10 +90,19 @@ impl Said {
     }
 }
 
+/// At most [`MAX_TEXT`] bytes of a text, none of them the beginning of a character.
+fn bounded(text: &[u8]) -> &[u8] {
+    let within = |at: &usize| text.get(*at).is_none_or(|b| b & 0xc0 != 0x80);
+    match text.len() {
+        0..=MAX_TEXT => text,
+        _ => &text[..(MAX_TEXT - 3..=MAX_TEXT).rev().find(within).unwrap_or(MAX_TEXT)],
+    }
+}
+
 /// Keeps a text if it is new; its memory is used again.
 fn keep(kept: &mut Option<Vec<u8>>, new: Option<Str<'_>>) {
     let Some(Str(new)) = new else { return };
-    let new = new.get(..MAX_TEXT).unwrap_or(new);
+    let new = bounded(new);
     let kept = kept.get_or_insert_default();
     if kept != new {
         kept.clear();
@@ -110,6 +119,8 @@ pub struct Broken {
     pub counts: Counts,
     /// Frame of the first.
     pub first: u64,
+    /// Index of its file.
+    pub file: usize,
 }
 
 /// See the module's words. Memory is bounded by the table of servers and the number of rules.
@@ -159,7 +170,8 @@ impl Summary {
                 None => {
                     let mut counts = Counts::default();
                     counts.add(f.severity);
-                    self.broken.push(Broken { rule: f.rule, counts, first: frame });
+                    let file = self.files.len().saturating_sub(1);
+                    self.broken.push(Broken { rule: f.rule, counts, first: frame, file });
                 }
             }
         }
@@ -246,7 +258,8 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
     for b in &summary.broken {
         out.value(&json!({
             "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),
-            "finding_counts": b.counts.record(), "first_frame": b.first,
+            "finding_counts": b.counts.record(),
+            "file": summary.files.get(b.file).map(|(name, _)| name), "first_frame": b.first,
         }))?;
     }
     out.value(&totals.record())?;
