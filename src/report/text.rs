@@ -27,6 +27,12 @@ impl<W: Write> Lines<W> {
         self.text.push('\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
+    /// Says which file the lines that follow belong to.
+    fn head(&mut self, name: &str) -> io::Result<()> {
+        let _ = write!(self.text, "== {}", shown(name));
+        self.end()
+    }
+
     /// The end: where no lines were wanted, the counts.
     fn finish(&mut self, quiet: bool, t: &Totals) -> io::Result<()> {
         if quiet {
@@ -143,11 +149,7 @@ impl<W: Write> Report for Lister<W> {
     }
 
     fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        if !self.heads || self.quiet {
-            return Ok(());
-        }
-        let _ = write!(self.lines.text, "== {}", shown(name));
-        self.lines.end()
+        if self.heads && !self.quiet { self.lines.head(name) } else { Ok(()) }
     }
 
     fn first_frame(&mut self, time: Time) {
@@ -249,11 +251,7 @@ impl<W: Write> Report for Exchanges<W> {
     }
 
     fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        if !self.heads || self.quiet {
-            return Ok(());
-        }
-        let _ = write!(self.lines.text, "== {}", shown(name));
-        self.lines.end()
+        if self.heads && !self.quiet { self.lines.head(name) } else { Ok(()) }
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
