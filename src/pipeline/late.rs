@@ -1,7 +1,7 @@
 //! What waits in the room, and how it gets out.
 
 use super::room::{Broken, Claim, Item};
-use super::{Pipeline, deliver_exchange};
+use super::{Pipeline, Told, deliver_exchange};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
@@ -38,6 +38,24 @@ impl<R: Report> Pipeline<R> {
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
         }
+    }
+
+    /// A datagram of which not everything is known yet, or that must not overtake others.
+    #[inline(never)]
+    pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
+        let waits = claim.waits(d, !claim.candidate, d.frame, self.table.clock());
+        if waits || R::ORDERED && !self.room.is_empty() {
+            return self.wait(d, Some(claim));
+        }
+        self.settle_late(d, &mut claim);
+        self.deliver_claim(d, &claim)
+    }
+
+    fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
+        let level = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
+        let Claim { verdict, pairing, broken, edge, .. } = claim;
+        let (edge, server_index) = (*edge, verdict.server_index);
+        self.deliver(d, Told { verdict, pairing, broken, edge, level, server_index })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
@@ -104,7 +122,7 @@ impl<R: Report> Pipeline<R> {
                     // Once it is told that nothing was asked, no request may claim it.
                     self.table.drop_orphan(claim.slot, d.frame);
                 }
-                self.deliver(&d, &claim)
+                self.deliver_claim(&d, &claim)
             }
         };
         self.payload = payload;
@@ -112,8 +130,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     /// The last word on a datagram that waited.
-    #[inline]
-    pub(super) fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
         let role = claim.verdict.glance.role;
         let unsure = role == Role::Request && !claim.verdict.decided;
         if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
@@ -142,7 +159,8 @@ impl<R: Report> Pipeline<R> {
         v.glance.role = Role::Response;
         claim.pairing = Pairing::Unasked { open: false, asked: None };
         claim.broken = Broken::default();
-        self.observe(d, claim, None);
+        let (glance, pairing) = (claim.verdict.glance, claim.pairing);
+        self.observe(d, claim.slot, &glance, &pairing, None, &mut claim.broken);
     }
 
     /// An exchange that has waited: its conversation may have become surer since.

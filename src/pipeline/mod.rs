@@ -59,6 +59,18 @@ impl From<io::Error> for Stopped {
     }
 }
 
+/// Everything known of a datagram when it is reported.
+struct Told<'a> {
+    verdict: &'a Verdict,
+    pairing: &'a Pairing,
+    broken: &'a Broken,
+    /// Its request may stand before the capture.
+    edge: bool,
+    /// How sure its conversation is.
+    level: Level,
+    server_index: u32,
+}
+
 /// Captures in, reports out.
 pub struct Pipeline<R: Report> {
     options: Options,
@@ -230,63 +242,63 @@ impl<R: Report> Pipeline<R> {
         })
     }
 
+    #[inline]
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
         let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let (slot, pairing) = self.table.show(d, v);
-        let server_index = self.learn(slot);
-        let unsettled = !self.confirmed(slot);
-        let mut claim = Claim {
-            verdict: *v,
-            slot,
-            pairing,
-            broken: Broken::default(),
-            edge: !asked_before && matches!(pairing, Pairing::Unasked { .. }) && self.near_start(d),
-            candidate: unsettled,
-            level: self.table.conversations.get(slot).map_or(Level::Hint, |c| c.level),
-            since: self.table.clock(),
-        };
-        claim.verdict.server_index = server_index;
+        let (server_index, level) = self.learn(slot);
+        let mut broken = Broken::default();
+        self.observe(d, slot, &v.glance, &pairing, issued, &mut broken);
+        let unasked = matches!(pairing, Pairing::Unasked { .. });
+        let edge = unasked && !asked_before && self.near_start(d);
         if let Pairing::Asked { exchange, answered_by: Some(frame) } = pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
-        self.observe(d, &mut claim, issued);
-        let waits = claim.waits(d, !unsettled, d.frame, self.table.clock());
-        if waits || R::ORDERED && !self.room.is_empty() {
-            return self.wait(d, Some(claim));
+        // Nearly always everything is known by now.
+        let settled = level >= Level::Medium && v.decided && !unasked;
+        if settled && (!R::ORDERED || self.room.is_empty()) {
+            let (verdict, pairing, broken) = (v, &pairing, &broken);
+            return self.deliver(d, Told { verdict, pairing, broken, edge, level, server_index });
         }
-        self.settle_late(d, &mut claim);
-        self.deliver(d, &claim)
+        let verdict = Verdict { server_index, ..*v };
+        let (candidate, since) = (level <= Level::Low, self.table.clock());
+        self.hold(d, Claim { verdict, slot, pairing, broken, edge, candidate, level, since })
     }
 
     fn near_start(&self, d: &Datagram<'_>) -> bool {
         d.time.since(self.first).is_none_or(|t| t < EDGE)
     }
 
-    /// Remembers the server of a conversation that has shown what it is; its number, or none.
+    /// Remembers the server of a conversation that has shown what it is. Gives its number, or none, and
+    /// how sure the conversation is.
     #[inline]
-    fn learn(&mut self, slot: Slot) -> u32 {
-        match self.table.conversations.get_mut(slot) {
-            Some(c) if c.server != NONE => c.server,
-            Some(c) => {
-                let servers = &mut self.memory.servers;
-                servers.watch(c.server().port());
-                if c.level >= Level::Medium && c.decided && !c.refused {
-                    c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
-                    c.refused = c.server == NONE;
-                }
-                c.server
+    fn learn(&mut self, slot: Slot) -> (u32, Level) {
+        let Some(c) = self.table.conversations.get_mut(slot) else { return (NONE, Level::Hint) };
+        if c.server == NONE {
+            let servers = &mut self.memory.servers;
+            servers.watch(c.server().port());
+            if c.level >= Level::Medium && c.decided && !c.refused {
+                c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
+                c.refused = c.server == NONE;
             }
-            None => NONE,
         }
+        (c.server, c.level)
     }
 
-    fn observe(&mut self, d: &Datagram<'_>, claim: &mut Claim, issued: Option<u64>) {
-        let v = &claim.verdict;
-        let Some(conversation) = self.table.conversations.get(claim.slot) else { return };
-        let seen = Seen { conversation, time: d.time, glance: &v.glance, pairing: &claim.pairing, issued };
-        let broken = &mut claim.broken;
-        v.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
+    #[inline]
+    fn observe(
+        &mut self,
+        d: &Datagram<'_>,
+        slot: Slot,
+        glance: &Glance,
+        pairing: &Pairing,
+        issued: Option<u64>,
+        broken: &mut Broken,
+    ) {
+        let Some(conversation) = self.table.conversations.get(slot) else { return };
+        let seen = Seen { conversation, time: d.time, glance, pairing, issued };
+        conversation.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -308,26 +320,25 @@ impl<R: Report> Pipeline<R> {
     }
 
     /// Reports a datagram of one of the protocols.
-    fn deliver(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
-        let v = &claim.verdict;
-        let conversation = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
+    fn deliver(&mut self, d: &Datagram<'_>, told: Told<'_>) -> io::Result<()> {
+        let v = told.verdict;
         let level = match v.glance.role {
-            Role::Stray => v.glance.level.max(conversation.min(Level::Medium)),
-            _ => v.glance.level.max(conversation),
+            Role::Stray => v.glance.level.max(told.level.min(Level::Medium)),
+            _ => v.glance.level.max(told.level),
         };
         if level == Level::Hint || level < self.options.min_confidence {
             return self.deliver_unclaimed(d);
         }
         self.totals.recognised += 1;
         let (message, direction) = (v.glance.message, v.direction);
-        let asked = claim.pairing.asked();
+        let asked = told.pairing.asked();
         self.sink.begin();
         let cx = Context { message, direction, asked, missing: d.cut as usize };
         let decoded = v.id.dissect(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && claim.broken.is_empty()) {
-            judge(&mut self.findings, &mut self.memory, d, claim, &self.sink);
+        if !(self.sink.notes().heard().is_empty() && told.broken.is_empty()) {
+            judge(&mut self.findings, &mut self.memory, d, &told, &self.sink);
             self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
         }
         self.report.packet(&Packet {
@@ -336,8 +347,8 @@ impl<R: Report> Pipeline<R> {
             message,
             direction,
             level,
-            server_index: v.server_index,
-            pairing: &claim.pairing,
+            server_index: told.server_index,
+            pairing: told.pairing,
             decoded: &decoded,
             sink: &self.sink,
             findings: &self.findings,
@@ -381,16 +392,16 @@ fn judge<S: Listener>(
     out: &mut Vec<Finding>,
     memory: &mut Memory,
     d: &Datagram<'_>,
-    claim: &Claim,
+    told: &Told<'_>,
     sink: &S,
 ) {
     out.extend(sink.notes().heard().iter().map(Finding::of_violation));
-    out.extend(claim.broken.iter().map(|rule: &'static Rule| {
+    out.extend(told.broken.iter().map(|rule: &'static Rule| {
         let mut finding = Finding::of_datagram(rule, d.payload.len());
-        if claim.edge && matches!(claim.pairing, Pairing::Unasked { open: false, .. }) {
+        if told.edge && matches!(told.pairing, Pairing::Unasked { open: false, .. }) {
             finding.severity = Severity::Note; // the request may stand before the capture
         }
         finding
     }));
-    out.retain(|f| !f.rule.per_server || memory.servers.first_time(claim.verdict.server_index, f.rule));
+    out.retain(|f| !f.rule.per_server || memory.servers.first_time(told.server_index, f.rule));
 }
