@@ -42,6 +42,11 @@ impl Default for Choice {
 }
 
 impl Choice {
+    /// Whether a recogniser may speak.
+    fn speaks(&self, id: Id) -> bool {
+        self.protocols >> id as u32 & 1 == 1
+    }
+
     /// Only these recognisers.
     pub fn only(ids: &[Id]) -> u32 {
         ids.iter().fold(0, |bits, &id| bits | 1 << id as u32)
@@ -136,8 +141,8 @@ impl Memory {
 
     /// The protocol the user pinned to a port of the datagram, and the direction that follows.
     pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
-        let speaks = |id: Id| self.choice.protocols >> id as u32 & 1 == 1;
-        let pin = |port| self.choice.pins.iter().find(|&&(p, id)| p == port && speaks(id)).map(|&(_, id)| id);
+        let of = |port| move |&&(p, id): &&(u16, Id)| p == port && self.choice.speaks(id);
+        let pin = |port| self.choice.pins.iter().find(of(port)).map(|&(_, id)| id);
         let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
         to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
     }
@@ -189,7 +194,7 @@ impl Memory {
         c: &Conversation,
         open: impl FnOnce() -> bool,
     ) -> Verdict {
-        let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+        let direction = c.direction(d.src);
         let glance = travelling(g, direction).unwrap_or_else(|| {
             let known = Known { direction, level: c.level, conversation: true, open: open() };
             id.read(d.payload, d.wire_len(), known).unwrap_or(g)
@@ -249,11 +254,10 @@ impl Memory {
     ) -> Option<Verdict> {
         let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
-        let may_speak =
-            |id: Id| self.choice.protocols >> id as u32 & 1 == 1 && pinned.is_none_or(|p| p.0 == id);
+        let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, open)) = conversation(id) else { continue };
-            let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+            let direction = c.direction(d.src);
             let known = Known { direction, level: c.level, conversation: true, open };
             if let Some(glance) = read(id, known) {
                 let (slot, server_index) = (Some(slot), c.server);

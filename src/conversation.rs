@@ -3,7 +3,7 @@
 //! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
 
 use crate::net::Endpoint;
-use crate::protocols::{Id, Level};
+use crate::protocols::{Direction, Id, Level};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
@@ -49,6 +49,11 @@ impl Conversation {
     /// Who answers.
     pub fn server(&self) -> Endpoint {
         if self.first_asks { self.ends[1] } else { self.ends[0] }
+    }
+    /// Which way a datagram from `src` travels.
+    #[inline(always)]
+    pub fn direction(&self, src: Endpoint) -> Direction {
+        if self.client() == src { Direction::C2s } else { Direction::S2c }
     }
     /// Says who the client is.
     pub fn set_client(&mut self, client: Endpoint) {

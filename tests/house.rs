@@ -13,10 +13,11 @@ mod play;
 mod records;
 
 use feed::{
-    MEMOS, PAYLOADS, any_bytes, asked, damaged, direction, examples, missing, orderly, samples, wild,
+    MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
+    samples, wild,
 };
 use hold::{DIRECTIONS, hold_as_anything};
-use play::{Collected, Heard, everything, play, report, shots};
+use play::{Collected, Heard, everything, lines, play, report, shots};
 use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::check::Finding;
@@ -105,7 +106,7 @@ fn rule_ids_are_unique_well_formed_and_every_rule_is_documented() {
 
 #[test]
 fn every_hex_parses() {
-    for example in samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e)) {
+    for example in conversations() {
         for step in example.steps {
             if let Step::C(text) | Step::S(text) | Step::C2(text) | Step::S2(text) | Step::Frame(_, _, text) =
                 step
@@ -160,7 +161,7 @@ impl Report for Declared {
 
 #[test]
 fn every_field_is_declared_with_its_type_where_it_stands() {
-    for example in samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e)) {
+    for example in conversations() {
         report(everything(), Declared, &shots(example));
     }
     for path in captures(Path::new(env!("CARGO_MANIFEST_DIR")).join("captures")) {
@@ -255,9 +256,9 @@ proptest! {
     #[test]
     fn two_runs_do_not_differ(moves in wild()) {
         let frames = feed::shots(&moves);
-        let first = records::lines(everything(), &frames);
+        let first = lines(everything(), &frames);
         for _ in 0..2 {
-            prop_assert_eq!(&records::lines(everything(), &frames), &first);
+            prop_assert_eq!(&lines(everything(), &frames), &first);
         }
     }
 

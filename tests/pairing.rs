@@ -4,12 +4,14 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, play, report, shot};
+use play::{
+    CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, lines, play, report, shot,
+};
 use qdissect::classify::Choice;
 use qdissect::exchange::{Exchange, Outcome, Pairing};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Form, Output, Records, Totals};
+use qdissect::report::Totals;
 use qdissect::rule::hex;
 
 const MS: i64 = 1_000_000;
@@ -68,10 +70,7 @@ fn outcomes(shots: &[Shot]) -> Vec<(u64, Option<u64>, Outcome)> {
 
 /// The packet and exchange records.
 fn records(options: Options, shots: &[Shot]) -> Vec<serde_json::Value> {
-    let mut out = vec![];
-    report(options, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false), shots);
-    let text = String::from_utf8(out).expect("records are UTF-8");
-    text.lines().map(|l| l.parse().expect("a record is JSON")).collect()
+    lines(options, shots).lines().map(|l| l.parse().expect("a record is JSON")).collect()
 }
 
 #[test]

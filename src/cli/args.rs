@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
+use qdissect::report::Form;
 use std::path::PathBuf;
 
 /// Dissects and judges the traffic of game-server query protocols.
@@ -132,6 +133,28 @@ pub enum DumpFormat {
     Json,
     /// One record a line
     Ndjson,
+}
+
+impl TableFormat {
+    /// The form of records; `None` for a table.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            TableFormat::Table => None,
+            TableFormat::Json => Some(Form::Json),
+            TableFormat::Ndjson => Some(Form::Ndjson),
+        }
+    }
+}
+
+impl DumpFormat {
+    /// The form of records; `None` for lines of text.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            DumpFormat::Text => None,
+            DumpFormat::Json => Some(Form::Json),
+            DumpFormat::Ndjson => Some(Form::Ndjson),
+        }
+    }
 }
 
 /// `--color`

@@ -1,6 +1,6 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Command, Common, DumpFormat, TableFormat};
+use super::args::{Colour, Command, Common, TableFormat};
 use super::output::Target;
 use super::say;
 use qdissect::capture::{ErrorKind, Source, link_name};
@@ -9,7 +9,7 @@ use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Exchanges, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -32,31 +32,28 @@ pub fn run(command: &Command) -> u8 {
         Err(e) => return not_writable(common, &e),
     };
     let (quiet, flush) = (common.quiet, common.line_buffered);
-    let many = inputs(common).len() > 1;
+    let inputs = inputs(common);
+    let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
-        Command::Summary(a) => summarise(to, a.format, a.color, common),
-        Command::Dump(a) => match form(a.format == DumpFormat::Json, a.format == DumpFormat::Ndjson) {
-            Some(form) => report(common, all, Records::new(Output::new(to, form, flush), true, quiet)),
-            None => report(common, all, Lister::new(to, flush, quiet, many)),
+        Command::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
+        Command::Dump(a) => match a.format.form() {
+            Some(form) => {
+                report(common, &inputs, all, Records::new(Output::new(to, form, flush), true, quiet))
+            }
+            None => report(common, &inputs, all, Lister::new(to, flush, quiet, many)),
         },
-        Command::Exchanges(a) => match form(a.format == TableFormat::Json, a.format == TableFormat::Ndjson) {
-            Some(form) => report(common, all, Records::new(Output::new(to, form, flush), false, quiet)),
-            None => report(common, all, Exchanges::new(to, flush, quiet, many)),
+        Command::Exchanges(a) => match a.format.form() {
+            Some(form) => {
+                report(common, &inputs, all, Records::new(Output::new(to, form, flush), false, quiet))
+            }
+            None => report(common, &inputs, all, Exchanges::new(to, flush, quiet, many)),
         },
     };
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),
-    }
-}
-
-fn form(json: bool, ndjson: bool) -> Option<Form> {
-    match (json, ndjson) {
-        (true, _) => Some(Form::Json),
-        (_, true) => Some(Form::Ndjson),
-        _ => None,
     }
 }
 
@@ -76,9 +73,15 @@ fn name(path: &Path) -> String {
 /// The exit code and how many captures were read.
 type Done = (u8, u64);
 
-fn summarise(to: &mut Target, format: TableFormat, colour: Colour, common: &Common) -> io::Result<Done> {
-    let (summary, totals, code) = read_all(common, false, Summary::default())?;
-    match form(format == TableFormat::Json, format == TableFormat::Ndjson) {
+fn summarise(
+    to: &mut Target,
+    format: TableFormat,
+    colour: Colour,
+    common: &Common,
+    inputs: &[PathBuf],
+) -> io::Result<Done> {
+    let (summary, totals, code) = read_all(common, inputs, false, Summary::default())?;
+    match format.form() {
         Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
         None if totals.files == 0 => {} // nothing was read, and that has been said
         None => screen::write(to, how(colour, common), &summary, &totals)?,
@@ -100,20 +103,24 @@ fn how(colour: Colour, common: &Common) -> Screen {
     Screen { width, colour }
 }
 
-fn report<R: Report>(common: &Common, all: bool, report: R) -> io::Result<Done> {
-    read_all(common, all, report).map(|(_, totals, code)| (code, totals.files))
+fn report<R: Report>(common: &Common, inputs: &[PathBuf], all: bool, report: R) -> io::Result<Done> {
+    read_all(common, inputs, all, report).map(|(_, totals, code)| (code, totals.files))
 }
 
 /// Reads every input into one report.
-fn read_all<R: Report>(common: &Common, all: bool, report: R) -> io::Result<(R, Totals, u8)> {
+fn read_all<R: Report>(
+    common: &Common,
+    inputs: &[PathBuf],
+    all: bool,
+    report: R,
+) -> io::Result<(R, Totals, u8)> {
     let mut pipeline = Pipeline::new(options(common, all), report);
     let (mut code, mut complete) = (OK, true);
-    let inputs = inputs(common);
     if inputs.is_empty() {
         say(&"qdissect: No capture is named. Name a file, or - for standard input.\n");
         (code, complete) = (FAILED, false);
     }
-    for path in &inputs {
+    for path in inputs {
         if let Err(end) = read_one(&mut pipeline, path)? {
             complete = false;
             // A capture that is cut short was read as far as it goes; the user may call that enough.

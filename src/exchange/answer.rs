@@ -31,7 +31,7 @@ impl Table {
         let (g, id) = (&v.glance, v.id);
         let step = &id.info().steps[g.step as usize];
         let hash = self.hasher.hash_one(d.payload);
-        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        let now = self.now(d);
         if !self.answering.is_empty()
             && let Some(pairing) = self.more_parts(slot, d, g.role)
         {
@@ -90,15 +90,7 @@ impl Table {
         request.answer_hash = hash;
         request.answer_frame = d.frame;
         let late = now.since(request.sent).is_some_and(|t| t > window);
-        let answer = Answer {
-            exchange: request.id,
-            request_frame: request.frame,
-            asked: request.memo,
-            response_time: d.time.since(request.time),
-            late,
-            second: false,
-            foreign_key,
-        };
+        let answer = Answer { late, foreign_key, ..request.answered(d.time) };
         if v.glance.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING {
             request.state = State::Answering;
             self.answering.push_back(Answering {
@@ -140,9 +132,6 @@ impl Table {
 
     /// A further part of an answer under way.
     fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
-        if self.answering.is_empty() {
-            return None;
-        }
         let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
         let request = *request;
         let at = self.answering.iter().position(|a| a.exchange == request.id)?;
@@ -150,22 +139,11 @@ impl Table {
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;
         let last = role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
-        let response_time = d.time.since(request.time);
         if last {
             let id = self.conversations.get(slot)?.id;
             self.finish_parts(id as usize, seq, &request);
         }
-        let (exchange, request_frame, asked) = (request.id, request.frame, request.memo);
-        let (late, second, foreign_key) = (false, false, false);
-        Some(Pairing::Answered(Answer {
-            exchange,
-            request_frame,
-            asked,
-            response_time,
-            late,
-            second,
-            foreign_key,
-        }))
+        Some(Pairing::Answered(request.answered(d.time)))
     }
 
     pub(super) fn finish_parts(&mut self, at: usize, seq: u64, request: &Request) {
@@ -187,11 +165,6 @@ impl Answering {
     pub fn is_of(&self, exchange: u64) -> bool {
         self.exchange == exchange
     }
-}
-
-/// The record of a request that got no answer.
-pub(super) fn closed(c: &Conversation, r: &Request, outcome: Outcome) -> Exchange {
-    record(c, r, outcome, None, None, 0)
 }
 
 /// The record of an exchange; the last three speak of the answer.

@@ -54,7 +54,7 @@ impl Table {
         let (g, id) = (&v.glance, v.id);
         let step = &id.info().steps[g.step as usize];
         let key = g.key.unwrap_or(0);
-        let now = if d.time == Time::UNKNOWN { self.clock } else { d.time };
+        let now = self.now(d);
         let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
         let mut alone = true;
         if latest != 0 {

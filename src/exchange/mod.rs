@@ -23,7 +23,7 @@ pub use table::Table;
 pub use windows::Windows;
 
 use crate::capture::Time;
-use crate::conversation::{Conversation, Slot};
+use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Endpoint;
 use crate::protocols::{Glance, Id, Level};
 
@@ -177,6 +177,16 @@ pub struct Exchange {
     pub response_bytes: u64,
     /// How often the request was repeated.
     pub retransmissions: u16,
+}
+
+impl Exchange {
+    /// Its conversation may have become surer since it closed.
+    #[inline]
+    pub(crate) fn refresh(&mut self, conversations: &Conversations) {
+        if let Some(c) = conversations.get(self.conversation) {
+            (self.level, self.server_index) = (c.level, c.server);
+        }
+    }
 }
 
 /// A datagram with everything that cross-packet rules may look at.

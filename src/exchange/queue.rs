@@ -1,6 +1,6 @@
 //! The requests of one protocol in the order they were asked: a bounded queue.
 
-use super::Exchange;
+use super::{Answer, Exchange};
 use crate::capture::Time;
 use crate::conversation::Slot;
 use crate::protocols::Level;
@@ -49,6 +49,22 @@ pub(super) struct Request {
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
+}
+
+impl Request {
+    /// The facts of an answer that came at `time`, inside the window.
+    #[inline(always)]
+    pub fn answered(&self, time: Time) -> Answer {
+        Answer {
+            exchange: self.id,
+            request_frame: self.frame,
+            asked: self.memo,
+            response_time: time.since(self.time),
+            late: false,
+            second: false,
+            foreign_key: false,
+        }
+    }
 }
 
 /// Exchanges that have closed and were not reported yet. Starts again at its first place whenever it

@@ -108,15 +108,7 @@ impl<'v> Search<'v> {
             let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
             self.copy = self.copy.or(Some(copy));
         } else if self.keyed() && self.answered.is_none() {
-            self.answered = Some(Answer {
-                exchange: r.id,
-                request_frame: r.frame,
-                asked: r.memo,
-                response_time: self.now.since(r.time),
-                late: false,
-                second: true,
-                foreign_key: false,
-            });
+            self.answered = Some(Answer { second: true, ..r.answered(self.now) });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The table of exchanges.
 
-use super::answer::{Answering, closed};
+use super::answer::{Answering, record};
 use super::ask::Orphan;
 use super::queue::{Closed, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
@@ -52,6 +52,12 @@ impl Table {
         self.clock
     }
 
+    /// The time stamp of a datagram, or capture time where it has none.
+    #[inline(always)]
+    pub(super) fn now(&self, d: &Datagram<'_>) -> Time {
+        if d.time == Time::UNKNOWN { self.clock } else { d.time }
+    }
+
     /// Open requests and conversations that had to go before their time.
     pub fn evicted(&self) -> u64 {
         self.evicted
@@ -66,9 +72,7 @@ impl Table {
     #[inline]
     pub fn front_closed(&mut self) -> Option<&Exchange> {
         let e = self.closed.front_mut()?;
-        if let Some(c) = self.conversations.get(e.conversation) {
-            (e.level, e.server_index) = (c.level, c.server); // it may have become surer since
-        }
+        e.refresh(&self.conversations);
         Some(e)
     }
 
@@ -145,20 +149,23 @@ impl Table {
             self.finish_parts(at, seq, &request);
         }
         let Some(c) = self.conversations.get(request.conversation) else { return };
-        // What seemed to ask and was never confirmed was more likely an answer.
-        if request.state == State::Open && (c.decided || !c.doubtful) {
-            let outcome = self.outcome(c.id, &request);
-            self.closed.push(closed(c, &request, outcome));
+        let last = c.latest == seq + 1;
+        if request.state == State::Open
+            && let Some(e) = self.silence(c, &request)
+        {
+            self.closed.push(e);
         }
-        if c.latest == seq + 1 {
+        if last {
             self.conversations.close(request.conversation);
         }
     }
 
-    /// How a request ends that gets no answer any more.
-    fn outcome(&self, id: Id, request: &Request) -> Outcome {
-        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(id));
-        if over { Outcome::Unanswered } else { Outcome::Undecided }
+    /// The record of an open request that gets no answer any more; none of what seemed to ask and was
+    /// never confirmed, for that was more likely an answer.
+    fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
+        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
+        let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
+        (c.decided || !c.doubtful).then(|| record(c, request, outcome, None, None, 0))
     }
 
     /// Takes a datagram in: opens or finds its conversation and says what it is to its exchange.
@@ -224,10 +231,10 @@ impl Table {
             if was == State::Answering {
                 let exchange = request.id;
                 self.answering.retain(|a| !a.is_of(exchange));
-            } else if was == State::Open && (gone.decided || !gone.doubtful) {
+            } else if was == State::Open {
                 let request = *request;
-                let outcome = self.outcome(gone.id, &request);
-                self.closed.push(closed(gone, &request, outcome));
+                let silence = self.silence(gone, &request);
+                silence.into_iter().for_each(|e| self.closed.push(e));
             }
         }
     }

@@ -140,7 +140,7 @@ impl<R: Report> Pipeline<R> {
         let v = &mut claim.verdict;
         match conversation {
             Some(c) if c.decided => {
-                let direction = if c.client() == d.src { Direction::C2s } else { Direction::S2c };
+                let direction = c.direction(d.src);
                 let known = Known { direction, level: c.level, conversation: true, open: true };
                 let same = direction == v.direction;
                 v.direction = direction;
@@ -165,9 +165,7 @@ impl<R: Report> Pipeline<R> {
 
     /// An exchange that has waited: its conversation may have become surer since.
     fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
-        if let Some(c) = self.table.conversations.get(e.conversation) {
-            (e.level, e.server_index) = (c.level, c.server);
-        }
+        e.refresh(&self.table.conversations);
         deliver_exchange(&e, &self.options, &mut self.totals, &mut self.report)
     }
 }

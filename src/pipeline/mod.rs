@@ -220,11 +220,9 @@ impl<R: Report> Pipeline<R> {
         if !self.memory.may_know(d) {
             return None;
         }
-        let owner = Id::ALL.iter().copied().filter(|other| *other != id);
-        let owner = owner
-            .map(|o| (o, self.table.conversations.find(d.src, d.dst, o)))
-            .find(|(_, slot)| slot.is_some());
-        let Some((owner, Some(slot))) = owner else { return None };
+        let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
+        let (owner, slot) =
+            others.find_map(|o| Some((o, self.table.conversations.find(d.src, d.dst, o)?)))?;
         match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
             Some(g) => {
                 let known = self.table.conversations.get(slot).map(|c| (slot, c));

@@ -1,8 +1,9 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
+use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
 use super::text::short;
-use super::{Stamps, Totals, duration, shown};
+use super::{Totals, duration, shown};
 use crate::capture::{Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
@@ -65,7 +66,7 @@ fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals)
     let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();
     let links = if links.is_empty() { "no interface".to_owned() } else { links.join(", ") };
     let time = match totals.span {
-        Some((first, last)) => format!(" in {} from {}", span_text(first, last), stamp(first)),
+        Some((first, last)) => format!(" in {} from {}", span_text(first, last), second(first)),
         None => String::new(),
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
@@ -218,7 +219,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
 }
 
 /// The worst severity among the counts.
-pub fn worst(c: Counts) -> Severity {
+fn worst(c: Counts) -> Severity {
     match c {
         Counts { error: 1.., .. } => Severity::Error,
         Counts { warning: 1.., .. } => Severity::Warning,
@@ -259,10 +260,9 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{s}")
 }
 
-fn stamp(time: Time) -> String {
-    let mut out = vec![];
-    Stamps::default().push(&mut out, time);
-    let text = String::from_utf8_lossy(&out).replace('T', " ");
+/// The second of a time stamp, with a blank for the T.
+fn second(time: Time) -> String {
+    let text = stamp(time).replace('T', " ");
     text.get(..19).map_or_else(String::new, |t| format!("{t} UTC"))
 }
 

@@ -41,6 +41,13 @@ impl Stamps {
     }
 }
 
+/// A time stamp as text; empty where it is unknown.
+pub fn stamp(time: Time) -> String {
+    let mut out = vec![];
+    Stamps::default().push(&mut out, time);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Appends a point and nine digits.
 fn push_fraction(out: &mut Vec<u8>, nanos: u64) {
     let mut text = *b".000000000";
@@ -80,18 +87,12 @@ pub fn duration(nanos: i64) -> String {
 mod tests {
     use super::*;
 
-    fn stamp(nanos: i64) -> String {
-        let mut out = vec![];
-        Stamps::default().push(&mut out, Time::from_nanos(nanos));
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
     fn stamps_have_nine_decimals_also_before_1970_and_at_the_ends() {
-        assert_eq!(stamp(1_795_171_122_380_967_000), "2026-11-20T10:38:42.380967000Z");
-        assert_eq!(stamp(-1), "1969-12-31T23:59:59.999999999Z");
-        assert_eq!(stamp(i64::MAX), "2262-04-11T23:47:16.854775807Z");
-        assert_eq!(stamp(i64::MIN + 1), "1677-09-21T00:12:43.145224193Z");
+        assert_eq!(stamp(Time::from_nanos(1_795_171_122_380_967_000)), "2026-11-20T10:38:42.380967000Z");
+        assert_eq!(stamp(Time::from_nanos(-1)), "1969-12-31T23:59:59.999999999Z");
+        assert_eq!(stamp(Time::from_nanos(i64::MAX)), "2262-04-11T23:47:16.854775807Z");
+        assert_eq!(stamp(Time::from_nanos(i64::MIN + 1)), "1677-09-21T00:12:43.145224193Z");
     }
 
     #[test]

@@ -217,13 +217,9 @@ impl Report for Summary {
             Outcome::Unanswered => server.unanswered += 1,
             Outcome::Undecided => server.undecided += 1,
         }
-        if let Some(t) = e.response_time {
-            let (low, high) = server.extremes.unwrap_or((t, t));
-            server.extremes = Some((low.min(t), high.max(t)));
-        }
-        let Some(micros) = e.response_time.map(|t| (t.max(0) as u64 / 1000).min(MAX_MICROS)) else {
-            return Ok(());
-        };
+        let Some(t) = e.response_time else { return Ok(()) };
+        let (low, high) = server.extremes.unwrap_or((t, t));
+        server.extremes = Some((low.min(t), high.max(t)));
         if server.times.is_none() && may_time {
             // Two significant digits; grows from small. The precision is a constant it accepts.
             server.times = Histogram::new(2).ok();
@@ -231,6 +227,7 @@ impl Report for Summary {
         }
         let server = self.servers[e.server_index as usize].as_mut();
         if let Some(times) = server.and_then(|s| s.times.as_mut()) {
+            let micros = (t.max(0) as u64 / 1000).min(MAX_MICROS);
             let _ = times.record(micros); // it grows by itself, so nothing is out of range
         }
         Ok(())
@@ -240,10 +237,6 @@ impl Report for Summary {
         if self.files.len() < MAX_FILES {
             self.files.push((name.to_owned(), facts.clone()));
         }
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &Totals) -> io::Result<()> {
         Ok(())
     }
 }

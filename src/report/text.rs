@@ -15,27 +15,38 @@ const BUFFER: usize = 64 * 1024;
 /// Longest text of a server shown in a line, in characters.
 const MAX_TEXT: usize = 40;
 
-/// Gathers lines and hands them on in large pieces, or one by one.
+/// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
 struct Lines<W: Write> {
     out: W,
     text: String,
     flush: bool,
+    quiet: bool,
+    /// Say which file the lines that follow belong to.
+    heads: bool,
+    width: Width,
 }
 
 impl<W: Write> Lines<W> {
+    fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
+        Lines { out, text: String::new(), flush, quiet, heads, width: Width(ENDPOINT) }
+    }
+
     fn end(&mut self) -> io::Result<()> {
         self.text.push('\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
-    /// Says which file the lines that follow belong to.
-    fn head(&mut self, name: &str) -> io::Result<()> {
+    /// A file begins.
+    fn file(&mut self, name: &str) -> io::Result<()> {
+        if self.quiet || !self.heads {
+            return Ok(());
+        }
         let _ = write!(self.text, "== {}", shown(name));
         self.end()
     }
 
     /// The end: where no lines were wanted, the counts.
-    fn finish(&mut self, quiet: bool, t: &Totals) -> io::Result<()> {
-        if quiet {
+    fn finish(&mut self, t: &Totals) -> io::Result<()> {
+        if self.quiet {
             let _ = writeln!(
                 self.text,
                 "{} packets, {} datagrams of query traffic, {} exchanges, {} answered, {} findings",
@@ -59,11 +70,7 @@ impl<W: Write> Lines<W> {
 /// source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
-    quiet: bool,
-    /// Say which file the lines that follow belong to.
-    heads: bool,
     first: Time,
-    width: Width,
 }
 
 /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
@@ -83,8 +90,7 @@ impl<W: Write> Lister<W> {
     /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
     /// its name before those of each file.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let lines = Lines { out, text: String::new(), flush };
-        Lister { lines, quiet, heads, first: Time::UNKNOWN, width: Width(ENDPOINT) }
+        Lister { lines: Lines::new(out, flush, quiet, heads), first: Time::UNKNOWN }
     }
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) {
@@ -99,7 +105,7 @@ impl<W: Write> Lister<W> {
             None => text.push_str("           - "),
         }
         let (src, dst) = (d.src.to_string(), d.dst.to_string());
-        let width = self.width.of([&src, &dst]);
+        let width = self.lines.width.of([&src, &dst]);
         let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
     }
 }
@@ -109,7 +115,7 @@ impl<W: Write> Report for Lister<W> {
     const ORDERED: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
-        if self.quiet {
+        if self.lines.quiet {
             return Ok(());
         }
         self.head(p.datagram, p.id.info().name);
@@ -140,7 +146,7 @@ impl<W: Write> Report for Lister<W> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.quiet {
+        if self.lines.quiet {
             return Ok(());
         }
         self.head(d, "udp");
@@ -149,7 +155,7 @@ impl<W: Write> Report for Lister<W> {
     }
 
     fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        if self.heads && !self.quiet { self.lines.head(name) } else { Ok(()) }
+        self.lines.file(name)
     }
 
     fn first_frame(&mut self, time: Time) {
@@ -157,7 +163,7 @@ impl<W: Write> Report for Lister<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.lines.finish(self.quiet, totals)
+        self.lines.finish(totals)
     }
 }
 
@@ -194,17 +200,13 @@ pub fn short(text: &str, most: usize) -> String {
 /// Exchanges, one line each.
 pub struct Exchanges<W: Write> {
     lines: Lines<W>,
-    quiet: bool,
-    heads: bool,
     titled: bool,
-    width: Width,
 }
 
 impl<W: Write> Exchanges<W> {
     /// As [`Lister::new`].
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let lines = Lines { out, text: String::new(), flush };
-        Exchanges { lines, quiet, heads, titled: false, width: Width(ENDPOINT) }
+        Exchanges { lines: Lines::new(out, flush, quiet, heads), titled: false }
     }
 }
 
@@ -213,7 +215,7 @@ impl<W: Write> Report for Exchanges<W> {
     const ORDERED: bool = false;
 
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
-        if self.quiet {
+        if self.lines.quiet {
             return Ok(());
         }
         let text = &mut self.lines.text;
@@ -227,7 +229,7 @@ impl<W: Write> Report for Exchanges<W> {
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
         let (client, server) = (e.client.to_string(), e.server.to_string());
-        let width = self.width.of([&client, &server]);
+        let width = self.lines.width.of([&client, &server]);
         let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
         let time = e.response_time.map_or("-".to_owned(), duration);
         let frames = match e.response_frame {
@@ -251,10 +253,10 @@ impl<W: Write> Report for Exchanges<W> {
     }
 
     fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        if self.heads && !self.quiet { self.lines.head(name) } else { Ok(()) }
+        self.lines.file(name)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.lines.finish(self.quiet, totals)
+        self.lines.finish(totals)
     }
 }

@@ -1,5 +1,6 @@
 //! What a run adds up to.
 
+use super::stamp::stamp;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
@@ -74,16 +75,11 @@ impl Totals {
         let not_udp: serde_json::Map<_, _> =
             self.turned.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
         let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
-        let time = |t: Option<Time>| {
-            let mut out = vec![];
-            super::Stamps::default().push(&mut out, t?);
-            String::from_utf8(out).ok()
-        };
         json!({
             "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
             "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
             "not_datagrams": not_udp, "links": links,
-            "first_time": time(self.span.map(|s| s.0)), "last_time": time(self.span.map(|s| s.1)),
+            "first_time": self.span.map(|s| stamp(s.0)), "last_time": self.span.map(|s| stamp(s.1)),
             "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
             "unanswered": self.unanswered, "undecided": self.undecided,
             "retransmissions": self.retransmissions,

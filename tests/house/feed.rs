@@ -19,19 +19,21 @@ pub fn samples() -> impl Iterator<Item = (Id, &'static Example)> {
     Id::ALL.iter().flat_map(|&id| id.info().samples.iter().map(move |s| (id, s)))
 }
 
-/// Whether a step is sent by a client.
-fn by_client(step: &Step) -> bool {
-    matches!(step, Step::C(_) | Step::C2(_))
+/// All samples, then all examples.
+pub fn conversations() -> impl Iterator<Item = &'static Example> {
+    samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e))
+}
+
+/// The payload of a step and which way it goes; `None` for a pause or a whole frame.
+fn sent(step: &Step) -> Option<(Direction, Vec<u8>)> {
+    let by_client = matches!(step, Step::C(_) | Step::C2(_));
+    let direction = if by_client { Direction::C2s } else { Direction::S2c };
+    payload(step).map(|bytes| (direction, bytes))
 }
 
 /// The distinct payloads of all samples and examples, and which way they go.
 pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
-    let all = samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e));
-    let one = |step: &Step| {
-        let direction = if by_client(step) { Direction::C2s } else { Direction::S2c };
-        payload(step).map(|bytes| (direction, bytes))
-    };
-    let mut found: Vec<_> = all.flat_map(|e| e.steps.iter().filter_map(one)).collect();
+    let mut found: Vec<_> = conversations().flat_map(|e| e.steps.iter().filter_map(sent)).collect();
     found.sort_by(|a, b| (a.0.name(), &a.1).cmp(&(b.0.name(), &b.1)));
     found.dedup();
     found
@@ -222,13 +224,10 @@ fn right_way() -> impl Strategy<Value = (Direction, Vec<u8>)> {
 
 /// A few datagrams that belong together: a sample or example between two endpoints.
 fn conversation() -> impl Strategy<Value = Vec<Move>> {
-    let all: Vec<&Example> = samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e)).collect();
+    let all: Vec<&Example> = conversations().collect();
     (prop::sample::select(all), any::<[Index; 2]>(), 0i64..400_000_000).prop_map(|(example, ends, step)| {
-        let one = |s: &Step| {
-            let direction = if by_client(s) { Direction::C2s } else { Direction::S2c };
-            Some(Move { step, ends, direction, bytes: payload(s)?, captured: None })
-        };
-        example.steps.iter().filter_map(one).collect()
+        let one = |(direction, bytes)| Move { step, ends, direction, bytes, captured: None };
+        example.steps.iter().filter_map(sent).map(one).collect()
     })
 }
 

@@ -10,7 +10,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Packet, Report, Totals};
+use qdissect::report::{Form, Output, Packet, Records, Report, Totals};
 use qdissect::rule::{Example, Step, hex};
 use std::io;
 
@@ -225,6 +225,13 @@ pub fn report<R: Report>(options: Options, report: R, shots: &[Shot]) -> (R, Tot
         at += shot.bytes.len() as u64;
     }
     pipeline.finish(true).expect("the report takes everything")
+}
+
+/// The records of some frames.
+pub fn lines(options: Options, shots: &[Shot]) -> String {
+    let mut out = vec![];
+    report(options, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false), shots);
+    String::from_utf8(out).expect("records are UTF-8")
 }
 
 /// A shot as the frame of that number.

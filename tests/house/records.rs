@@ -1,19 +1,11 @@
 //! What holds for the records of any capture.
 
 use crate::hold::sound_json;
-use crate::play::{Shot, report};
+use crate::play::{Shot, lines};
 use qdissect::pipeline::Options;
 use qdissect::protocols::Level;
-use qdissect::report::{Form, Output, Records};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-
-/// The records of some frames.
-pub fn lines(options: Options, shots: &[Shot]) -> String {
-    let mut out = vec![];
-    report(options, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false), shots);
-    String::from_utf8(out).expect("records are UTF-8")
-}
 
 /// Plays frames and promises that every line is sound, that packets come in frame order, and that the
 /// summary, which comes last, counts what was written. Where every endpoint keeps its role

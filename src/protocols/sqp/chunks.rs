@@ -13,7 +13,8 @@
 use super::exchange::{TXN_011, TXN_012};
 use super::header::{PACKET_SURPLUS, opaque};
 use super::samples::*;
-use super::tables::{Metrics, PLAYERS, Rules, TAB_006, TEAM, Table};
+use super::server_rules::Rules;
+use super::tables::{Metrics, PLAYERS, TAB_006, TEAM, Table};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Fit, Str, fields};
 use crate::rule::{Example, Step::*, rules};

@@ -16,11 +16,13 @@ mod chunks;
 mod exchange;
 mod header;
 mod samples;
+mod server_rules;
 mod tables;
 
 pub use chunks::{Body, METRICS, PLAYER_INFO, SERVER_INFO, SERVER_RULES, ServerInfo, TEAM_INFO};
 pub use header::QueryResponse;
-pub use tables::{Dynamic, Metrics, Rules, Table};
+pub use server_rules::{Dynamic, Rules};
+pub use tables::{Metrics, Table};
 
 use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -97,8 +99,8 @@ impl Protocol for Sqp {
         window_ms: 1000,
         unanswered: &exchange::TXN_009,
         ends: &header::HEADER,
-        fields: &[header::FIELDS, chunks::FIELDS, tables::FIELDS],
-        rules: &[header::RULES, chunks::RULES, tables::RULES, exchange::RULES],
+        fields: &[header::FIELDS, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
+        rules: &[header::RULES, chunks::RULES, server_rules::RULES, tables::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };
 

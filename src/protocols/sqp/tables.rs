@@ -1,39 +1,26 @@
-//! The optional chunks: rules, players, teams, metrics.
+//! The chunks with tables and measurements: players, teams, metrics.
 //!
 //! ```text
-//! ServerRules            (key string │ type u8 │ value) until the chunk is used up: no count
 //! PlayerInfo, TeamInfo   records u16 │ fields u8 │ fields × (name string │ type u8) │ records × fields × value
 //! Metrics                count u8 │ count × float32
-//! value                  type 0 byte │ 1 u16 │ 2 u32 │ 3 u64 │ 4 string │ 5 float32
 //! ```
 //!
 //! The current document reserves these chunks; the older one and go-svrquery define them. A table
 //! without records may end after the count.
 
-use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text, text_rules};
+use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
 use super::samples::*;
+use super::server_rules::{
+    DYN_003, DYN_004, Dynamic, checked, dynamic, each, ends, named_type, push_string, type_code,
+};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
 use crate::rule::{Cite, Example, Step::*, rules};
 
 /// Most metrics that go-svrquery reads, and that the game server hosting SDK sends.
 const MOST_METRICS: [u8; 2] = [25, 10];
 
 fields! {
-    /// Bytes of the ServerRules chunk after this field.
-    SERVER_RULES_LENGTH = "server_rules_length": Uint;
-    /// Settings of the server, in the order sent; a key may repeat.
-    SERVER_RULES = "server_rules": List;
-    /// One setting.
-    RULE = "server_rules[]": Group;
-    /// Its name.
-    RULE_KEY = "server_rules[].key": Text;
-    /// Type of its value.
-    RULE_TYPE = "server_rules[].type": Named;
-    /// Its value.
-    RULE_VALUE = "server_rules[].value": Dynamic;
-    /// Bytes of the chunk behind its last rule.
-    RULES_SURPLUS = "rules_surplus": Bytes;
     /// Bytes of the PlayerInfo chunk after this field.
     PLAYER_INFO_LENGTH = "player_info_length": Uint;
     /// A table of players.
@@ -95,43 +82,6 @@ fields! {
 }
 
 rules! {
-    /// The type of the value should follow every key.
-    RUL_001 = "SQP-RUL-001" Error "ServerRules ends after a key" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 036b6579")])],
-    }
-    /// Clients that keep the rules in a map see only the last one.
-    RUL_002 = "SQP-RUL-002" Warning "rule key occurs twice" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000c 00000008 016b0001016b0002")])],
-    }
-    /// No document gives an empty key a meaning.
-    RUL_003 = "SQP-RUL-003" Warning "rule key is empty" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0007 00000003 000001")])],
-    }
-    /// Types go from 0 (byte) to 5 (float32). The size of anything else is unknown, so the rest of the
-    /// chunk cannot be decoded.
-    DYN_001 = "SQP-DYN-001" Error "value type is unknown" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 016b0601")])],
-    }
-    /// Only go-svrquery defines type 5; the Unreal SDK and the C# toolkit stop at 4.
-    DYN_002 = "SQP-DYN-002" Note "value is a float32" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
-        per_server: true,
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000b 00000007 016b053fc00000")])],
-    }
-    /// The type announces more bytes than are left.
-    DYN_003 = "SQP-DYN-003" Error "chunk ends inside a value" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0009 00000005 016b020001")])],
-    }
-    /// JSON has no NaN and no infinity: go-svrquery cannot print such an answer.
-    DYN_004 = "SQP-DYN-004" Warning "float is not finite" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01 80902348 0001 00 00 0009 00000005 017fc00000")])],
-    }
     /// The chunk ends inside the count of records, the count of fields or the list of fields.
     TAB_001 = "SQP-TAB-001" Error "table ends inside its head" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
@@ -180,178 +130,7 @@ rules! {
     }
 }
 
-static KEY: Ends = ends(&STR_001, &RULES_SURPLUS);
-static KIND: Ends = ends(&RUL_001, &RULES_SURPLUS);
 static COUNT: Ends = ends(&MET_001, &METRICS_SURPLUS);
-
-const fn ends(early: &'static crate::rule::Rule, surplus: &'static Field) -> Ends {
-    Ends { early, early_inside: &CHK_005, late: &CHK_004, surplus }
-}
-
-/// Names of the value types, by code.
-const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"];
-
-/// A value of a type that the message announces.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Dynamic<'a> {
-    /// Type 0.
-    Byte(u8),
-    /// Type 1.
-    Ushort(u16),
-    /// Type 2.
-    Uint(u32),
-    /// Type 3.
-    Ulong(u64),
-    /// Type 4.
-    String(Str<'a>),
-    /// Type 5.
-    Float32(f32),
-}
-
-impl<'a> From<Dynamic<'a>> for Value<'a> {
-    fn from(v: Dynamic<'a>) -> Value<'a> {
-        match v {
-            Dynamic::Byte(v) => v.into(),
-            Dynamic::Ushort(v) => v.into(),
-            Dynamic::Uint(v) => v.into(),
-            Dynamic::Ulong(v) => v.into(),
-            Dynamic::String(v) => v.into(),
-            Dynamic::Float32(v) => v.into(),
-        }
-    }
-}
-
-impl Dynamic<'_> {
-    fn code(self) -> u8 {
-        match self {
-            Dynamic::Byte(_) => 0,
-            Dynamic::Ushort(_) => 1,
-            Dynamic::Uint(_) => 2,
-            Dynamic::Ulong(_) => 3,
-            Dynamic::String(_) => 4,
-            Dynamic::Float32(_) => 5,
-        }
-    }
-
-    fn encode(self, out: &mut Vec<u8>) {
-        match self {
-            Dynamic::Byte(v) => out.push(v),
-            Dynamic::Ushort(v) => out.extend(v.to_be_bytes()),
-            Dynamic::Uint(v) => out.extend(v.to_be_bytes()),
-            Dynamic::Ulong(v) => out.extend(v.to_be_bytes()),
-            Dynamic::String(v) => push_string(v, out),
-            Dynamic::Float32(v) => out.extend(v.to_be_bytes()),
-        }
-    }
-}
-
-/// A value of the type with that code.
-fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
-    move |i| match code {
-        0 => byte(i).map(|(i, v)| (i, Dynamic::Byte(v))),
-        1 => be_u16(i).map(|(i, v)| (i, Dynamic::Ushort(v))),
-        2 => be_u32(i).map(|(i, v)| (i, Dynamic::Uint(v))),
-        3 => be_u64(i).map(|(i, v)| (i, Dynamic::Ulong(v))),
-        4 => string8(i).map(|(i, v)| (i, Dynamic::String(v))),
-        5 => be_f32(i).map(|(i, v)| (i, Dynamic::Float32(v))),
-        _ => Err(nom::Err::Error(Stop::Wrong)),
-    }
-}
-
-/// A string and a type code: a rule's key, a table's field.
-fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
-    let (i, name) = string8(i)?;
-    let (i, code) = byte(i)?;
-    Ok((i, (name, code)))
-}
-
-/// What a parser finds in sound bytes, one after the other.
-fn each<'a, T>(mut rest: &'a [u8], parser: impl Fn(&'a [u8]) -> Wire<'a, T>) -> impl Iterator<Item = T> {
-    std::iter::from_fn(move || {
-        let (after, found) = parser(rest).ok()?;
-        rest = after;
-        Some(found)
-    })
-}
-
-/// Reads a type code; what an unknown one means is not known, so neither is what follows.
-fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
-    let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
-    let code = c.field_as(field, byte, show)?;
-    if code as usize >= TYPES.len() {
-        return Err(c.stop(&DYN_001));
-    }
-    c.check(&DYN_002, || code != 5);
-    Ok(code)
-}
-
-/// Reads a value and checks it; the ends say what its chunk's end breaks in text and elsewhere.
-fn checked<S: FieldSink>(
-    c: &mut Cursor<'_, '_, S>,
-    field: &'static Field,
-    code: u8,
-    [in_text, elsewhere]: [&'static Ends; 2],
-) -> Result<(), Fault> {
-    c.ends(if code == 4 { in_text } else { elsewhere });
-    match c.field(field, dynamic(code))? {
-        Dynamic::String(text) => text_rules(c, text),
-        Dynamic::Float32(v) => c.check(&DYN_004, || v.is_finite()),
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The ServerRules chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rules<'a>(&'a [u8]);
-
-impl<'a> Rules<'a> {
-    pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
-        static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
-        chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
-            let mut seen = Repeats::default();
-            let all = c.list(
-                &SERVER_RULES,
-                |c, _| !c.rest().is_empty() || c.is_cut(),
-                |c| {
-                    c.group(&RULE, |c| {
-                        c.ends(&KEY);
-                        let key = text(c, &RULE_KEY)?;
-                        c.check(&RUL_003, || !key.0.is_empty());
-                        c.check(&RUL_002, || !seen.repeats(key.0));
-                        c.ends(&KIND);
-                        let code = type_code(c, &RULE_TYPE)?;
-                        checked(c, &RULE_VALUE, code, [&KEY, &FIXED])
-                    })
-                },
-            )?;
-            Ok(Rules(all))
-        })
-    }
-
-    /// Keys and values in the order sent.
-    pub fn iter(self) -> impl Iterator<Item = (Str<'a>, Dynamic<'a>)> {
-        each(self.0, |i| {
-            let (i, (key, code)) = named_type(i)?;
-            dynamic(code)(i).map(|(i, v)| (i, (key, v)))
-        })
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![];
-        for (key, value) in self.iter() {
-            push_string(key, &mut out);
-            out.push(value.code());
-            value.encode(&mut out);
-        }
-        out
-    }
-}
-
-fn push_string(text: Str<'_>, out: &mut Vec<u8>) {
-    out.push(text.0.len() as u8);
-    out.extend(text.0);
-}
 
 /// The fields and ends of one of the two tables.
 pub(super) struct TableFields {
