@@ -65,7 +65,7 @@ impl Plan {
     /// The capture that the benchmark measures.
     pub fn new(kind: Kind, packets: u64) -> Self {
         let format = Format { pcapng: false, big_endian: false, nanoseconds: false, snap_len: 262_144 };
-        Self { kind, packets, format, vlan: false, loss: 10_000, rate: 5_000, servers: 200, seed: 1 }
+        Self { kind, packets, format, vlan: false, loss: 10_000, rate: 20_000, servers: 200, seed: 1 }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Part of the file names: to be raised when the generator makes other bytes of the same plan.
-const VINTAGE: u32 = 1;
+const VINTAGE: u32 = 2;
 /// Packets for tools that take seconds for them.
 const SMALL: u64 = 200_000;
 const MEMORY_SIZES: [u64; 2] = [1_000_000, 10_000_000];
