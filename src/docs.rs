@@ -102,10 +102,11 @@ fn table(out: &mut String, fields: &[&[&Field]]) {
 }
 
 /// Every kind of field, plain ones first.
-const KINDS: [FieldKind; 11] = [
+const KINDS: [FieldKind; 12] = [
     FieldKind::Uint,
     FieldKind::Uint64,
     FieldKind::Int,
+    FieldKind::Bool,
     FieldKind::Float32,
     FieldKind::Text,
     FieldKind::Named,
@@ -122,6 +123,7 @@ fn words(kind: FieldKind) -> (&'static str, &'static str) {
         FieldKind::Uint => ("uint", "number"),
         FieldKind::Uint64 => ("uint64", "string of decimal digits, for a double cannot hold it"),
         FieldKind::Int => ("int", "number"),
+        FieldKind::Bool => ("bool", "true or false"),
         FieldKind::Float32 => ("float32", "number, or \"NaN\", \"Infinity\", \"-Infinity\""),
         FieldKind::Text => ("text", "string"),
         FieldKind::Named => ("name", "string; the number where it has no name"),

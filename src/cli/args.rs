@@ -108,6 +108,9 @@ pub struct Common {
     /// Hand on each record or line at once
     #[arg(short = 'l')]
     pub line_buffered: bool,
+    /// Show passwords, which are masked otherwise
+    #[arg(long)]
+    pub show_secrets: bool,
     /// A capture that is cut short is not an error
     #[arg(long)]
     pub allow_truncated: bool,

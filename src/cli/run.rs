@@ -216,6 +216,7 @@ fn options(common: &Common, all: bool) -> Options {
         timeout: common.timeout,
         min_confidence: common.min_confidence.into(),
         all,
+        secrets: common.show_secrets,
         count: common.count,
     }
 }

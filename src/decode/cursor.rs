@@ -1,7 +1,7 @@
 //! The reading head: runs nom parsers over a payload and tells the sink what it saw.
 
 use super::wire::Stop;
-use super::{Field, FieldSink, Shape, Span, Value, Violation, fields};
+use super::{Field, FieldSink, Span, Value, Violation, fields};
 use crate::check::GEN_001;
 use crate::rule::Rule;
 
@@ -43,18 +43,20 @@ pub struct Ends {
 /// overlap, whatever the bytes. [`dissect`] closes the last gap with an `unparsed` leaf.
 #[derive(Debug)]
 pub struct Cursor<'a, 's, S> {
-    whole: &'a [u8],
-    rest: &'a [u8],
+    pub(super) whole: &'a [u8],
+    pub(super) rest: &'a [u8],
     /// Bytes of this scope that the capture left out, behind `rest`.
-    missing: usize,
+    pub(super) missing: usize,
     /// Bytes follow this scope.
-    more: bool,
-    last: Span,
-    field: Option<&'static Field>,
-    index: [u16; 2],
-    depth: u8,
-    ends: &'static Ends,
-    sink: &'s mut S,
+    pub(super) more: bool,
+    pub(super) last: Span,
+    pub(super) field: Option<&'static Field>,
+    pub(super) index: [u16; 2],
+    pub(super) depth: u8,
+    pub(super) ends: &'static Ends,
+    /// Bytes that no field takes are not to be shown.
+    pub(super) secret: bool,
+    pub(super) sink: &'s mut S,
 }
 
 impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
@@ -71,6 +73,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             index: [0; 2],
             depth: 0,
             ends,
+            secret: false,
             sink,
         }
     }
@@ -162,12 +165,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Fault { needs, ..self.short(rule) }
     }
 
-    /// Reports what follows from the field just read but is no byte of the payload.
-    #[inline(always)]
-    pub fn derived(&mut self, field: &'static Field, value: Value<'_>) {
-        self.sink.derived(field, self.last, value);
-    }
-
     /// States what must hold of the field just read; if it does not, `rule` is reported there.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
@@ -194,7 +191,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Reports `rule` at `at`, whatever the listener thinks of checks: for what stops decoding.
     #[cold]
     #[inline(never)]
-    fn broken(&mut self, rule: &'static Rule, at: Span) {
+    pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
         self.sink.violation(Violation { rule, at, field: self.field, index: self.index, needs: 0 });
     }
 
@@ -222,99 +219,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.last
     }
 
-    /// Runs `body` inside a group.
-    #[inline(always)]
-    pub fn group<T>(
-        &mut self,
-        field: &'static Field,
-        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        self.nest(field, Shape::Group, body)
-    }
-
-    #[inline(always)]
-    fn nest<T>(
-        &mut self,
-        field: &'static Field,
-        shape: Shape,
-        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        self.sink.open(field, self.offset(), shape);
-        let out = body(self);
-        self.sink.close(self.offset());
-        out
-    }
-
-    /// Runs `item` for the elements of a list while `more` says that one follows. Returns the bytes
-    /// of the list. Each item must read at least one byte or fail, or `more` must end by itself.
-    #[inline(always)]
-    pub fn list(
-        &mut self,
-        field: &'static Field,
-        mut more: impl FnMut(&Self, u16) -> bool,
-        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<&'a [u8], Fault> {
-        let from = self.rest;
-        let level = self.depth as usize;
-        let out = self.nest(field, Shape::List, |c| {
-            c.depth = c.depth.saturating_add(1);
-            let mut done = 0u16;
-            while more(c, done) {
-                if let Some(index) = c.index.get_mut(level) {
-                    *index = done;
-                }
-                item(c)?;
-                done = done.saturating_add(1);
-            }
-            Ok(())
-        });
-        self.depth = level as u8;
-        let read = from.len().saturating_sub(self.rest.len());
-        out.map(|()| from.get(..read).unwrap_or_default())
-    }
-
-    /// Runs `body` on exactly the next `len` bytes, `len` having been claimed by the field just
-    /// read. Claiming more than there is breaks `over`, there, and `body` gets what there is.
-    #[inline(always)]
-    pub fn sized<T>(
-        &mut self,
-        len: usize,
-        over: &'static Rule,
-        ends: &'static Ends,
-        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        let outer = (self.ends, self.more, self.missing);
-        let (inside, after) = match self.rest.split_at_checked(len) {
-            Some((inside, after)) => {
-                self.missing = 0;
-                (inside, after)
-            }
-            None => {
-                let lacking = len.saturating_sub(self.rest.len());
-                if lacking > self.missing {
-                    self.broken(over, self.last);
-                }
-                self.missing = self.missing.min(lacking);
-                self.rest.split_at(self.rest.len())
-            }
-        };
-        let lost = self.missing;
-        self.more |= !after.is_empty();
-        self.ends = ends;
-        self.rest = inside;
-        let out = body(self);
-        if out.is_ok() {
-            self.unread();
-            self.rest = after;
-        } else {
-            // Leave the head at the fault; everything behind it is one `unparsed` leaf.
-            self.rest = self.whole.get(self.offset() as usize..).unwrap_or_default();
-        }
-        (self.ends, self.more) = (outer.0, outer.1);
-        self.missing = outer.2.saturating_sub(lost);
-        out
-    }
-
     /// A fault at the field that was to be read next: the scope is too short for it. Where the
     /// capture cut the scope, that is no fault of the sender and the rule is GEN-001.
     #[cold]
@@ -340,23 +244,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     pub fn to_end(&self) -> Span {
         let start = self.offset();
         Span { start, end: start.saturating_add(self.rest.len() as u16) }
-    }
-
-    #[inline(always)]
-    fn unread(&mut self) {
-        if !self.rest.is_empty() {
-            self.surplus();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn surplus(&mut self) {
-        let (at, ends) = (self.to_end(), self.ends);
-        self.field = Some(ends.surplus);
-        self.sink.field(ends.surplus, at, Value::Bytes(self.rest));
-        self.broken(ends.late, at);
-        self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
     }
 }
 
@@ -389,6 +276,7 @@ fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: &Fault) {
     if !rest.is_empty() {
         cursor.rest = rest;
         let at = cursor.to_end();
-        cursor.sink.field(&UNPARSED, at, Value::Bytes(rest));
+        let value = cursor.hidden(Value::Bytes(rest));
+        cursor.sink.field(&UNPARSED, at, value);
     }
 }

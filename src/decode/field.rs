@@ -1,5 +1,7 @@
 //! Fields are declared once; decoders name them, listeners and filters know them.
 
+use std::borrow::Cow;
+use std::char::DecodeUtf16Error;
 use std::fmt;
 
 /// Half-open byte range inside one UDP payload (at most 65,535 bytes, so `u16` is enough).
@@ -47,6 +49,8 @@ pub enum FieldKind {
     Uint64,
     /// Signed integer of at most 32 bits: a number.
     Int,
+    /// Yes or no: a boolean.
+    Bool,
     /// 32-bit float: a number, or "NaN", "Infinity", "-Infinity".
     Float32,
     /// Text: a string.
@@ -93,7 +97,7 @@ impl<'a> Str<'a> {
                 && std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
     }
     /// The text with U+FFFD for what is not UTF-8.
-    pub fn to_text(self) -> std::borrow::Cow<'a, str> {
+    pub fn to_text(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
 }
@@ -115,6 +119,13 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
+/// The characters of little-endian UTF-16; an error for an unpaired surrogate, and for half a unit at the end.
+pub fn utf16(bytes: &[u8]) -> impl Iterator<Item = Result<char, DecodeUtf16Error>> {
+    let (units, tail) = bytes.as_chunks::<2>();
+    let half = (!tail.is_empty()).then_some(0xd800); // alone, as broken as half a unit
+    char::decode_utf16(units.iter().map(|u| u16::from_le_bytes(*u)).chain(half))
+}
+
 /// A field's value, borrowed from the payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
@@ -124,6 +135,8 @@ pub enum Value<'a> {
     Uint64(u64),
     /// At most 32 bits, signed.
     Int(i32),
+    /// Yes or no.
+    Bool(bool),
     /// 32-bit float.
     Float32(f32),
     /// Text that claims to be UTF-8.
@@ -138,20 +151,37 @@ pub enum Value<'a> {
     Names(&'static [&'static str], u64),
     /// Raw bytes.
     Bytes(&'a [u8]),
+    /// A value of that kind which nobody may see: a password.
+    Secret(FieldKind),
 }
 
-impl Value<'_> {
+/// What is shown instead of a secret. It says nothing about its length.
+pub const SECRET: &str = "********";
+
+impl<'a> Value<'a> {
+    /// The text of a text; `None` for anything else. U+FFFD stands for what is not valid in its encoding.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        Some(match self {
+            Value::Text(bytes) => Str(bytes).to_text(),
+            Value::Utf16(bytes) => utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
+            Value::Latin1(bytes) => bytes.iter().map(|&b| b as char).collect(),
+            _ => return None,
+        })
+    }
+
     /// The declared kind this value belongs to.
     pub fn kind(&self) -> FieldKind {
         match self {
             Value::Uint(_) => FieldKind::Uint,
             Value::Uint64(_) => FieldKind::Uint64,
             Value::Int(_) => FieldKind::Int,
+            Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,
+            Value::Secret(kind) => *kind,
         }
     }
 }
@@ -196,6 +226,12 @@ impl<'a> From<Str<'a>> for Value<'a> {
     #[inline(always)]
     fn from(v: Str<'a>) -> Self {
         Value::Text(v.0)
+    }
+}
+impl From<bool> for Value<'_> {
+    #[inline(always)]
+    fn from(v: bool) -> Self {
+        Value::Bool(v)
     }
 }
 impl<'a> From<&'a [u8]> for Value<'a> {
@@ -300,5 +336,16 @@ mod tests {
         assert!(Str("a\u{85}".as_bytes()).has_control());
         assert!(!Str("Zoé ☃".as_bytes()).has_control());
         assert!(!Str(b"\xff\xfe").has_control());
+    }
+
+    #[test]
+    fn utf16_with_lone_surrogates_and_odd_lengths_is_damaged() {
+        let read =
+            |bytes: &'static [u8]| (Value::Utf16(bytes).text().unwrap(), utf16(bytes).all(|c| c.is_ok()));
+        assert_eq!(read(&[0x41, 0]), ("A".into(), true));
+        assert_eq!(read(&[0x3c, 0xd8, 0xd5, 0xdf]), ("🏕".into(), true));
+        assert_eq!(read(&[0, 0xd8]), ("\u{fffd}".into(), false));
+        assert_eq!(read(&[0x41, 0, 0x42]), ("A\u{fffd}".into(), false));
+        assert_eq!(read(&[0x3c, 0xd8, 0x42]), ("\u{fffd}\u{fffd}".into(), false));
     }
 }

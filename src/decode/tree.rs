@@ -1,6 +1,7 @@
 //! The field tree: a flat pre-order list that is cleared and refilled, datagram after datagram.
 
-use super::json::{set, utf16};
+use super::field::SECRET;
+use super::json::set;
 use super::{Field, FieldSink, Shape, Span, Value, Violation, path};
 use crate::report::quoted;
 use std::fmt::Write;
@@ -107,7 +108,8 @@ impl Tree {
         let mut out = String::new();
         for n in &self.nodes {
             let mut hex = String::new();
-            if n.is_value() && !n.derived {
+            let secret = matches!(n.held, Held::Scalar(Value::Secret(_)));
+            if n.is_value() && !n.derived && !secret {
                 let bytes = n.at.of(payload);
                 bytes.iter().take(8).for_each(|b| {
                     let _ = write!(hex, "{b:02x}");
@@ -141,6 +143,8 @@ impl Tree {
             Value::Uint(v) => Held::Scalar(Value::Uint(v)),
             Value::Uint64(v) => Held::Scalar(Value::Uint64(v)),
             Value::Int(v) => Held::Scalar(Value::Int(v)),
+            Value::Bool(v) => Held::Scalar(Value::Bool(v)),
+            Value::Secret(kind) => Held::Scalar(Value::Secret(kind)),
             Value::Float32(v) => Held::Scalar(Value::Float32(v)),
             Value::Named(v, name) => Held::Scalar(Value::Named(v, name)),
             Value::Names(names, bits) => Held::Scalar(Value::Names(names, bits)),
@@ -155,10 +159,10 @@ pub fn display(value: Value<'_>) -> String {
         Value::Uint(v) => v.to_string(),
         Value::Uint64(v) => v.to_string(),
         Value::Int(v) => v.to_string(),
+        Value::Bool(v) => v.to_string(),
+        Value::Secret(_) => SECRET.into(),
         Value::Float32(v) => format!("{v:?}"),
-        Value::Text(t) => quoted(&String::from_utf8_lossy(t)),
-        Value::Utf16(t) => quoted(&utf16(t).0),
-        Value::Latin1(t) => quoted(&t.iter().map(|&b| b as char).collect::<String>()),
+        Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
         Value::Names(names, bits) => set(names, bits).collect::<Vec<_>>().join(", "),

@@ -22,9 +22,8 @@ pub use queue::MAX_REQUESTS;
 pub use table::Table;
 pub use windows::Windows;
 
-use crate::capture::Time;
 use crate::conversation::{Conversation, Conversations, Slot};
-use crate::net::Endpoint;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Glance, Id, Level};
 
 /// A millisecond in nanoseconds.
@@ -87,6 +86,8 @@ pub struct Answer {
     pub response_time: Option<i64>,
     /// It came after the answer window.
     pub late: bool,
+    /// Payload of the request in bytes, on the wire.
+    pub request_bytes: u32,
     /// A second, different answer to the request.
     pub second: bool,
     /// It carries the value issued last to the client, not the one the request carries.
@@ -194,8 +195,8 @@ impl Exchange {
 pub struct Seen<'a> {
     /// Who speaks with whom.
     pub conversation: &'a Conversation,
-    /// When.
-    pub time: Time,
+    /// The datagram itself.
+    pub datagram: &'a Datagram<'a>,
     /// What it is.
     pub glance: &'a Glance,
     /// What it is to its exchange.

@@ -60,6 +60,7 @@ impl Request {
             request_frame: self.frame,
             asked: self.memo,
             response_time: time.since(self.time),
+            request_bytes: self.bytes,
             late: false,
             second: false,
             foreign_key: false,

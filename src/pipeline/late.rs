@@ -30,6 +30,7 @@ impl<R: Report> Pipeline<R> {
                 request_frame: d.frame,
                 asked,
                 response_time: sent.since(time),
+                request_bytes: d.wire_len() as u32,
                 late,
                 second,
                 foreign_key,

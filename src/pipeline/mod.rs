@@ -33,6 +33,8 @@ pub struct Options {
     pub min_confidence: Level,
     /// Report datagrams that no protocol claims, too.
     pub all: bool,
+    /// Show passwords.
+    pub secrets: bool,
     /// Stop after this many frames.
     pub count: Option<u64>,
 }
@@ -40,7 +42,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let choice = Choice::default();
-        Options { choice, timeout: None, min_confidence: Level::Medium, all: false, count: None }
+        let min_confidence = Level::Medium;
+        Options { choice, timeout: None, min_confidence, all: false, secrets: false, count: None }
     }
 }
 
@@ -295,7 +298,7 @@ impl<R: Report> Pipeline<R> {
         broken: &mut Broken,
     ) {
         let Some(conversation) = self.table.conversations.get(slot) else { return };
-        let seen = Seen { conversation, time: d.time, glance, pairing, issued };
+        let seen = Seen { conversation, datagram: d, glance, pairing, issued };
         conversation.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
     }
 
@@ -331,7 +334,8 @@ impl<R: Report> Pipeline<R> {
         let (message, direction) = (v.glance.message, v.direction);
         let asked = told.pairing.asked();
         self.sink.begin();
-        let cx = Context { message, direction, asked, missing: d.cut as usize };
+        let (missing, secrets) = (d.cut as usize, self.options.secrets);
+        let cx = Context { message, direction, asked, missing, secrets };
         let decoded = v.id.dissect(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();

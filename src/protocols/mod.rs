@@ -2,7 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, dissect};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, dissect};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule};
 
@@ -112,15 +112,17 @@ pub struct Context {
     pub asked: Option<u64>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
+    /// Passwords may be shown.
+    pub secrets: bool,
 }
 
 /// What a message says about its server, for the table of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
-    /// Name of the server.
-    pub server_name: Option<Str<'a>>,
-    /// Name of the game, its type or mode.
-    pub game: Option<Str<'a>>,
+    /// Name of the server, a text in any encoding.
+    pub server_name: Option<Value<'a>>,
+    /// Name of the game, its type or mode, likewise.
+    pub game: Option<Value<'a>>,
     /// Version, build or changelist.
     pub version: Option<Version<'a>>,
     /// Players now and at most.
@@ -132,8 +134,8 @@ pub struct Facts<'a> {
 /// A version, as text or as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Version<'a> {
-    /// Text.
-    Text(Str<'a>),
+    /// Text in any encoding.
+    Text(Value<'a>),
     /// A changelist or build number.
     Number(u64),
 }

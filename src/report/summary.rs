@@ -4,7 +4,7 @@ use super::{Output, Packet, Report, Totals, capture_record};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
-use crate::decode::{Notes, Str};
+use crate::decode::{Notes, Value as Text, utf16};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Endpoint;
 use crate::protocols::{self, Direction, Id, Version};
@@ -100,13 +100,33 @@ fn bounded(text: &[u8]) -> &[u8] {
 }
 
 /// Keeps a text if it is new; its memory is used again.
-fn keep(kept: &mut Option<Vec<u8>>, new: Option<Str<'_>>) {
-    let Some(Str(new)) = new else { return };
-    let new = bounded(new);
+fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
+    let Some(new) = new else { return };
     let kept = kept.get_or_insert_default();
-    if kept != new {
-        kept.clear();
-        kept.extend_from_slice(new);
+    match new {
+        Text::Text(bytes) if kept == bounded(bytes) => {}
+        Text::Text(bytes) => {
+            kept.clear();
+            kept.extend_from_slice(bounded(bytes));
+        }
+        Text::Utf16(bytes) => {
+            keep_chars(kept, utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        }
+        Text::Latin1(bytes) => keep_chars(kept, bytes.iter().map(|&b| b as char)),
+        _ => {}
+    }
+}
+
+/// The same for a text that is not UTF-8 on the wire: kept as UTF-8.
+fn keep_chars(kept: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
+    kept.clear();
+    for c in chars {
+        let mut utf8 = [0; 4];
+        let c = c.encode_utf8(&mut utf8);
+        if kept.len() + c.len() > MAX_TEXT {
+            break;
+        }
+        kept.extend_from_slice(c.as_bytes());
     }
 }
 

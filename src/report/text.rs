@@ -170,11 +170,11 @@ impl<W: Write> Report for Lister<W> {
 /// Appends what a message says about its server, in quotes and harmless.
 fn push_facts(text: &mut String, facts: &Facts<'_>) {
     for said in [facts.server_name, facts.game].into_iter().flatten() {
-        let _ = write!(text, " {}", quoted(&short(&said.to_text(), MAX_TEXT)));
+        let _ = write!(text, " {}", quoted(&short(&said.text().unwrap_or_default(), MAX_TEXT)));
     }
     match facts.version {
         Some(Version::Text(version)) => {
-            let _ = write!(text, " {}", quoted(&short(&version.to_text(), MAX_TEXT)));
+            let _ = write!(text, " {}", quoted(&short(&version.text().unwrap_or_default(), MAX_TEXT)));
         }
         Some(Version::Number(n)) => {
             let _ = write!(text, " {n}");

@@ -39,7 +39,9 @@ pub fn hold(bytes: &[u8], id: Id, cx: Context) {
 pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u64>, missing: usize) {
     for &id in Id::ALL {
         for message in 0..id.info().messages.len() as u8 {
-            hold(bytes, id, Context { message, direction, asked, missing });
+            for secrets in [false, true] {
+                hold(bytes, id, Context { message, direction, asked, missing, secrets });
+            }
         }
     }
 }

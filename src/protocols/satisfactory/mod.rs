@@ -164,7 +164,7 @@ impl Protocol for Satisfactory {
     fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
         match message {
             Message::State(s) => Facts {
-                server_name: Some(s.server_name),
+                server_name: Some(s.server_name.into()),
                 version: Some(Version::Number(s.server_net_cl as u64)),
                 state: s.state_name(),
                 ..Facts::default()

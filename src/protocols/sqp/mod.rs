@@ -183,9 +183,9 @@ impl Protocol for Sqp {
             return Facts::default();
         };
         Facts {
-            server_name: Some(info.server_name),
-            game: Some(info.game_type),
-            version: (!info.build_id.0.is_empty()).then_some(Version::Text(info.build_id)),
+            server_name: Some(info.server_name.into()),
+            game: Some(info.game_type.into()),
+            version: (!info.build_id.0.is_empty()).then_some(Version::Text(info.build_id.into())),
             players: Some((info.current_players as u32, info.max_players as u32)),
             state: None,
         }

@@ -1,0 +1,153 @@
+//! The cursor's groups, lists and scopes, and the values that are no bytes of the payload.
+
+use super::cursor::{Cursor, Ends, Fault};
+use super::{Field, FieldSink, Shape, Span, Value};
+use crate::rule::Rule;
+
+impl<'a, S: FieldSink> Cursor<'a, '_, S> {
+    /// Runs `body` inside a group.
+    #[inline(always)]
+    pub fn group<T>(
+        &mut self,
+        field: &'static Field,
+        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.nest(field, Shape::Group, body)
+    }
+
+    #[inline(always)]
+    fn nest<T>(
+        &mut self,
+        field: &'static Field,
+        shape: Shape,
+        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.sink.open(field, self.offset(), shape);
+        let out = body(self);
+        self.sink.close(self.offset());
+        out
+    }
+
+    /// Runs `item` for the elements of a list while `more` says that one follows. Returns the bytes
+    /// of the list. Each item must read at least one byte or fail, or `more` must end by itself.
+    #[inline(always)]
+    pub fn list(
+        &mut self,
+        field: &'static Field,
+        mut more: impl FnMut(&Self, u16) -> bool,
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<&'a [u8], Fault> {
+        let from = self.rest;
+        let level = self.depth as usize;
+        let out = self.nest(field, Shape::List, |c| {
+            c.depth = c.depth.saturating_add(1);
+            let mut done = 0u16;
+            while more(c, done) {
+                if let Some(index) = c.index.get_mut(level) {
+                    *index = done;
+                }
+                item(c)?;
+                done = done.saturating_add(1);
+            }
+            Ok(())
+        });
+        self.depth = level as u8;
+        let read = from.len().saturating_sub(self.rest.len());
+        out.map(|()| from.get(..read).unwrap_or_default())
+    }
+
+    /// Runs `body` on exactly the next `len` bytes, `len` having been claimed by the field just
+    /// read. Claiming more than there is breaks `over`, there, and `body` gets what there is.
+    #[inline(always)]
+    pub fn sized<T>(
+        &mut self,
+        len: usize,
+        over: &'static Rule,
+        ends: &'static Ends,
+        body: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let outer = (self.ends, self.more, self.missing);
+        let (inside, after) = match self.rest.split_at_checked(len) {
+            Some((inside, after)) => {
+                self.missing = 0;
+                (inside, after)
+            }
+            None => {
+                let lacking = len.saturating_sub(self.rest.len());
+                if lacking > self.missing {
+                    self.broken(over, self.last);
+                }
+                self.missing = self.missing.min(lacking);
+                self.rest.split_at(self.rest.len())
+            }
+        };
+        let lost = self.missing;
+        self.more |= !after.is_empty();
+        self.ends = ends;
+        self.rest = inside;
+        let out = body(self);
+        if out.is_ok() {
+            self.unread();
+            self.rest = after;
+        } else {
+            // Leave the head at the fault; everything behind it is one `unparsed` leaf.
+            self.rest = self.whole.get(self.offset() as usize..).unwrap_or_default();
+        }
+        (self.ends, self.more) = (outer.0, outer.1);
+        self.missing = outer.2.saturating_sub(lost);
+        out
+    }
+
+    /// What is left of the scope when its last field has been read.
+    #[inline(always)]
+    pub(super) fn unread(&mut self) {
+        if !self.rest.is_empty() {
+            self.surplus();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn surplus(&mut self) {
+        let (at, ends) = (self.to_end(), self.ends);
+        self.field = Some(ends.surplus);
+        let value = self.hidden(Value::Bytes(self.rest));
+        self.sink.field(ends.surplus, at, value);
+        self.broken(ends.late, at);
+        self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
+    }
+
+    /// Reports what follows from the field just read but is no byte of the payload.
+    #[inline(always)]
+    pub fn derived(&mut self, field: &'static Field, value: Value<'_>) {
+        self.sink.derived(field, self.last, value);
+    }
+
+    /// Reports a value that follows from the bytes at `at`. Text and bytes must end where `at` ends.
+    #[inline(always)]
+    pub fn derived_at(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.sink.derived(field, at, value);
+    }
+
+    /// Reports values that follow from the bytes at `at`, inside a group or list.
+    pub fn derived_in(
+        &mut self,
+        field: &'static Field,
+        shape: Shape,
+        at: Span,
+        body: impl FnOnce(&mut Self),
+    ) {
+        self.sink.open(field, at.start, shape);
+        body(self);
+        self.sink.close(at.end);
+    }
+
+    /// From here on, bytes that no field takes are shown only if `shown`: there may be a password in them.
+    pub fn secret(&mut self, shown: bool) {
+        self.secret = !shown;
+    }
+
+    pub(super) fn hidden<'v>(&self, value: Value<'v>) -> Value<'v> {
+        if self.secret { Value::Secret(value.kind()) } else { value }
+    }
+}
