@@ -70,6 +70,11 @@ pub fn be_f32(i: &[u8]) -> Wire<'_, f32> {
 pub fn le_u16(i: &[u8]) -> Wire<'_, u16> {
     array(i).map(|(i, b)| (i, u16::from_le_bytes(b)))
 }
+/// 32 bits, little-endian, signed.
+#[inline(always)]
+pub fn le_i32(i: &[u8]) -> Wire<'_, i32> {
+    array(i).map(|(i, b)| (i, i32::from_le_bytes(b)))
+}
 /// 32 bits, little-endian.
 #[inline(always)]
 pub fn le_u32(i: &[u8]) -> Wire<'_, u32> {

@@ -105,7 +105,7 @@ impl Table {
             let (time, bytes) = (o.time.since(d.time), u64::from(o.bytes));
             self.closed.push(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame) }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone }
     }
 
     /// What seems to ask may turn out to have answered: then copies of it are known by this.

@@ -44,6 +44,8 @@ pub enum Pairing {
         exchange: u64,
         /// Frame of its answer, where that stands before it in the file.
         answered_by: Option<u64>,
+        /// None of the step was open when it was asked.
+        alone: bool,
     },
     /// It repeats a request that is still open, or is a further part of one.
     Again {

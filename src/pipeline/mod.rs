@@ -253,7 +253,7 @@ impl<R: Report> Pipeline<R> {
         self.observe(d, slot, &v.glance, &pairing, issued, &mut broken);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
         let edge = unasked && !asked_before && self.near_start(d);
-        if let Pairing::Asked { exchange, answered_by: Some(frame) } = pairing {
+        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
         // Nearly always everything is known by now.

@@ -309,6 +309,7 @@ macro_rules! registry {
 registry! {
     sqp::Sqp,
     satisfactory::Satisfactory,
+    skycoop::Skycoop,
 }
 
 impl Id {

@@ -1,0 +1,465 @@
+//! The configuration string: JSON by its page, JSON with single quotes by every known server.
+//!
+//! ```text
+//! {'players':['Ann','Bob'],'experience':'Stalker','pvp':'True'}
+//! ```
+//!
+//! The server escapes nothing, so between single quotes a backslash is a backslash. What stands between
+//! double quotes is read as JSON, but its escapes are shown as they are sent: values are borrowed.
+
+use super::samples::*;
+use crate::decode::{Cursor, FieldSink, Shape, Span, Value as Shown, fields};
+use crate::rule::{Example, Step::*, rules};
+
+fields! {
+    /// What the configuration says, read leniently.
+    CONFIG_PARSED = "config_parsed": Group;
+    /// Names of the players.
+    PLAYER_LIST = "config_parsed.players": List;
+    /// One name.
+    PLAYER = "config_parsed.players[]": Text;
+    /// Difficulty of the game.
+    EXPERIENCE = "config_parsed.experience": Text;
+    /// Players can hurt each other; absent where neither True nor False is sent.
+    PVP = "config_parsed.pvp": Bool;
+}
+
+rules! {
+    /// The page says JSON, but the server puts its strings between single quotes, and no JSON parser takes that.
+    /// Every real server does it.
+    JSN_001 = "SKY-JSN-001" Note "configuration is JSON with single quotes" {
+        cite: server("GetStatusJson"),
+        per_server: true,
+        examples: [Example::of(&[RQ, OK])],
+    }
+    /// Neither as JSON nor with single quotes: it is cut, or a name broke it, for nothing is escaped.
+    JSN_002 = "SKY-JSN-002" Error "configuration cannot be read" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 02000000 7b00")]),
+        ],
+    }
+    /// Every known server sends the three of them.
+    JSN_003 = "SKY-JSN-003" Warning "configuration lacks players, experience or pvp" {
+        cite: server("GetStatusJson"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 32000000 7b002700\
+               70006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d007d00")]),
+        ],
+    }
+    /// Operators on RCON are counted, but not listed.
+    JSN_004 = "SKY-JSN-004" Note "list of players and number of players differ" {
+        cite: server("GetStatusJson"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 03000000 0a000000 7a000000 7b002700\
+               70006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d002c00\
+               270065007800700065007200690065006e006300650027003a0027005300740061006c006b006500720027002c00\
+               270070007600700027003a002700540072007500650027007d00")]),
+        ],
+    }
+    /// Known are Pilgrim, Voyageur, Stalker, Interloper and Unknown.
+    JSN_005 = "SKY-JSN-005" Note "experience is unknown" {
+        cite: server("GetDifficultyString"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 78000000 7b002700\
+               70006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d002c00\
+               270065007800700065007200690065006e006300650027003a0027004d006900730065007200790027002c002700\
+               70007600700027003a002700540072007500650027007d00")]),
+        ],
+    }
+    /// No known server sends it: this is another implementation.
+    JSN_006 = "SKY-JSN-006" Note "configuration is strict JSON" {
+        cite: wiki("Reply format"),
+        per_server: true,
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 7a000000 7b002200\
+               70006c006100790065007200730022003a005b00220041006e006e0022002c00220042006f00620022005d002c00\
+               220065007800700065007200690065006e006300650022003a0022005300740061006c006b006500720022002c00\
+               220070007600700022003a002200540072007500650022007d00")]),
+        ],
+    }
+    /// The server writes a truth value as .NET shows it, as a string.
+    JSN_007 = "SKY-JSN-007" Warning "pvp is neither the string True nor False" {
+        cite: server("GetStatusJson"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 74000000 7b002700\
+               70006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d002c00\
+               270065007800700065007200690065006e006300650027003a0027005300740061006c006b006500720027002c00\
+               270070007600700027003a002700310027007d00")]),
+        ],
+    }
+    /// It tells them to anyone who asks, without any login.
+    SEC_003 = "SKY-SEC-003" Note "reply discloses the names of players" {
+        cite: server("GetStatusJson"),
+        per_server: true,
+        examples: [Example::of(&[RQ, OK])],
+    }
+}
+
+/// Deepest nesting that is followed.
+const MAX_DEPTH: u8 = 8;
+
+/// What a configuration string says. Texts are UTF-16LE, borrowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Config<'a> {
+    /// The inside of the list of players.
+    players: Option<Slice<'a>>,
+    /// Difficulty.
+    pub(super) experience: Option<Slice<'a>>,
+    /// Whether players can hurt each other: what is sent, and whether it is a string.
+    pub(super) pvp: Option<(Slice<'a>, bool)>,
+    /// It is JSON as it stands.
+    pub(super) strict: bool,
+    /// Length of the string in bytes.
+    length: u16,
+}
+
+/// A piece of the string, and where it begins in it, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slice<'a> {
+    pub text: &'a [u8],
+    pub at: usize,
+}
+
+impl Slice<'_> {
+    /// Whether it is that ASCII text.
+    pub fn is(&self, ascii: &str) -> bool {
+        let (units, tail) = self.text.as_chunks::<2>();
+        tail.is_empty() && units.iter().map(|u| u16::from_le_bytes(*u)).eq(ascii.bytes().map(u16::from))
+    }
+}
+
+impl Slice<'_> {
+    /// The truth value that it names, as .NET or as JSON writes it.
+    fn truth(&self) -> Option<bool> {
+        match () {
+            () if self.is("True") || self.is("true") => Some(true),
+            () if self.is("False") || self.is("false") => Some(false),
+            () => None,
+        }
+    }
+}
+
+/// A value, and what kind it is.
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    inside: Slice<'a>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    List,
+    Object,
+    Word,
+}
+
+impl<'a> Config<'a> {
+    /// Reads a configuration string; `None` where even the lenient reading fails.
+    pub(super) fn read(text: &'a [u8]) -> Option<Config<'a>> {
+        let (units, half) = text.as_chunks::<2>();
+        if !half.is_empty() {
+            return None;
+        }
+        let mut reader = Reader { text, units, at: 0, strict: true };
+        let mut config = Config::default();
+        reader.blanks();
+        reader.object(0, |key, value| {
+            if key.is("players") && value.kind == Kind::List {
+                config.players.get_or_insert(value.inside);
+            } else if key.is("experience") && value.kind == Kind::Text {
+                config.experience.get_or_insert(value.inside);
+            } else if key.is("pvp") && matches!(value.kind, Kind::Text | Kind::Word) {
+                config.pvp.get_or_insert((value.inside, value.kind == Kind::Text));
+            }
+        })?;
+        reader.blanks();
+        (config.strict, config.length) = (reader.strict, text.len() as u16);
+        (reader.at == units.len()).then_some(config)
+    }
+
+    /// Names of the players, if the string lists them.
+    pub(super) fn players(&self) -> Option<Players<'a>> {
+        let inside = self.players?;
+        let reader = Reader { text: inside.text, units: inside.text.as_chunks::<2>().0, at: 0, strict: true };
+        Some(Players { reader, base: inside.at })
+    }
+}
+
+/// The elements of the list of players.
+pub(super) struct Players<'a> {
+    reader: Reader<'a>,
+    base: usize,
+}
+
+impl<'a> Iterator for Players<'a> {
+    type Item = Slice<'a>;
+
+    fn next(&mut self) -> Option<Slice<'a>> {
+        self.reader.blanks();
+        let Slice { text, at } = self.reader.value(0)?.inside;
+        self.reader.blanks();
+        self.reader.take(b',');
+        Some(Slice { text, at: at.saturating_add(self.base) })
+    }
+}
+
+/// Reads UTF-16 units. Every step takes at least one unit or fails, so it ends.
+struct Reader<'a> {
+    text: &'a [u8],
+    units: &'a [[u8; 2]],
+    at: usize,
+    strict: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<u16> {
+        self.units.get(self.at).map(|u| u16::from_le_bytes(*u))
+    }
+
+    fn skip(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+
+    fn take(&mut self, c: u8) -> bool {
+        let found = self.peek() == Some(u16::from(c));
+        if found {
+            self.skip();
+        }
+        found
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(0x20 | 0x09 | 0x0a | 0x0d)) {
+            self.skip();
+        }
+    }
+
+    fn slice(&self, from: usize, to: usize) -> Slice<'a> {
+        let (at, end) = (from.saturating_mul(2), to.saturating_mul(2));
+        Slice { text: self.text.get(at..end).unwrap_or_default(), at }
+    }
+
+    fn value(&mut self, depth: u8) -> Option<Value<'a>> {
+        let from = self.at;
+        let kind = match u8::try_from(self.peek()?).ok()? {
+            b'\'' | b'"' => return self.string().map(|inside| Value { inside, kind: Kind::Text }),
+            b'[' => {
+                self.list(depth)?;
+                // Without its brackets.
+                let inside = self.slice(from.saturating_add(1), self.at.saturating_sub(1));
+                return Some(Value { inside, kind: Kind::List });
+            }
+            b'{' => {
+                self.object(depth, |_, _| ())?;
+                Kind::Object
+            }
+            _ => {
+                self.word()?;
+                Kind::Word
+            }
+        };
+        Some(Value { inside: self.slice(from, self.at), kind })
+    }
+
+    /// What stands between the quotes.
+    fn string(&mut self) -> Option<Slice<'a>> {
+        let quote = self.peek()?;
+        self.skip();
+        let from = self.at;
+        let single = quote == u16::from(b'\'');
+        self.strict &= !single;
+        loop {
+            let c = self.peek()?;
+            self.skip();
+            if c == quote {
+                return Some(self.slice(from, self.at.saturating_sub(1)));
+            }
+            self.strict &= c >= 0x20;
+            if c == u16::from(b'\\') && !single {
+                self.skip();
+            }
+        }
+    }
+
+    /// A number, or a word: true, false and null in JSON, True, False and None elsewhere.
+    fn word(&mut self) -> Option<()> {
+        let from = self.at;
+        let part = |c: u16| {
+            u8::try_from(c).is_ok_and(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'.'))
+        };
+        while self.peek().is_some_and(part) {
+            self.skip();
+        }
+        let word = self.slice(from, self.at);
+        let known = ["true", "false", "null"].iter().any(|w| word.is(w));
+        let digit = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E' | 0);
+        let number = !word.text.is_empty() && !word.text.starts_with(b"e") && word.text.iter().all(digit);
+        let lenient = ["True", "False", "None"].iter().any(|w| word.is(w));
+        self.strict &= known || number;
+        (known || number || lenient).then_some(())
+    }
+
+    fn list(&mut self, depth: u8) -> Option<()> {
+        self.skip();
+        self.elements(b']', |reader| reader.value(depth.checked_add(1).filter(|d| *d < MAX_DEPTH)?).map(drop))
+    }
+
+    fn object(&mut self, depth: u8, mut pair: impl FnMut(Slice<'a>, Value<'a>)) -> Option<()> {
+        if !self.take(b'{') {
+            return None;
+        }
+        self.elements(b'}', |reader| {
+            if !matches!(reader.peek(), Some(0x22 | 0x27)) {
+                return None;
+            }
+            let key = reader.string()?;
+            reader.blanks();
+            if !reader.take(b':') {
+                return None;
+            }
+            reader.blanks();
+            let value = reader.value(depth.checked_add(1).filter(|d| *d < MAX_DEPTH)?)?;
+            pair(key, value);
+            Some(())
+        })
+    }
+
+    /// Elements between commas, up to `end`.
+    fn elements(&mut self, end: u8, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.blanks();
+        if self.take(end) {
+            return Some(());
+        }
+        loop {
+            self.blanks();
+            element(self)?;
+            self.blanks();
+            if self.take(end) {
+                return Some(());
+            }
+            if !self.take(b',') {
+                return None;
+            }
+        }
+    }
+}
+
+/// Difficulties that servers name.
+static EXPERIENCES: [&str; 5] = ["Pilgrim", "Voyageur", "Stalker", "Interloper", "Unknown"];
+
+/// Reads the configuration string that was just decoded, checks it and reports what it says.
+pub(super) fn decode<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    text: &'a [u8],
+    players: i32,
+) -> Option<Config<'a>> {
+    let config = Config::read(text);
+    c.check(&JSN_002, || config.is_some());
+    let config = config?;
+    c.check(&JSN_001, || config.strict);
+    c.check(&JSN_006, || !config.strict);
+    c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
+    let listed = || config.players().map(|p| p.count());
+    c.check(&JSN_004, || listed().is_none_or(|n| i32::try_from(n) == Ok(players)));
+    c.check(&SEC_003, || listed().unwrap_or_default() == 0);
+    let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
+    c.check(&JSN_005, || config.experience.is_none_or(known));
+    let pvp = config.pvp.map(|(value, string)| (value.truth(), string));
+    c.check(&JSN_007, || pvp.is_none_or(|(value, string)| value.is_some() && string));
+    show(c, &config);
+    Some(config)
+}
+
+fn show<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {
+    let all = c.last();
+    let place = |slice: &Slice<'_>| {
+        let start = all.end.saturating_sub(config.length).saturating_add(slice.at as u16);
+        Span { start, end: start.saturating_add(slice.text.len() as u16) }
+    };
+    c.derived_in(&CONFIG_PARSED, Shape::Group, all, |c| {
+        if let (Some(players), Some(inside)) = (config.players(), &config.players) {
+            c.derived_in(&PLAYER_LIST, Shape::List, place(inside), |c| {
+                players.for_each(|name| c.derived_at(&PLAYER, place(&name), Shown::Utf16(name.text)));
+            });
+        }
+        if let Some(e) = &config.experience {
+            c.derived_at(&EXPERIENCE, place(e), Shown::Utf16(e.text));
+        }
+        if let Some((value, _)) = &config.pvp
+            && let Some(truth) = value.truth()
+        {
+            c.derived_at(&PVP, place(value), Shown::Bool(truth));
+        }
+    });
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// Strictness, players, experience and pvp of a text.
+    fn read(text: &str) -> Option<(bool, Vec<String>, String, String)> {
+        let bytes = utf16(text);
+        let shown = |s: Slice<'_>| {
+            assert_eq!(&bytes[s.at..s.at + s.text.len()], s.text, "a slice stands where it says");
+            Shown::Utf16(s.text).text().unwrap().into_owned()
+        };
+        let config = Config::read(&bytes)?;
+        let players = config.players().map(|p| p.map(shown).collect()).unwrap_or_default();
+        let experience = config.experience.map(shown).unwrap_or_default();
+        Some((config.strict, players, experience, config.pvp.map(|(p, _)| shown(p)).unwrap_or_default()))
+    }
+
+    #[test]
+    fn what_servers_send_is_read_as_it_is_meant() {
+        let real =
+            read("{'players':['Alice','Ёжик','a\"b','c\\'],'experience':'Interloper','pvp':'True'}").unwrap();
+        assert!(!real.0);
+        assert_eq!(real.1, ["Alice", "Ёжик", "a\"b", "c\\"]);
+        assert_eq!((real.2.as_str(), real.3.as_str()), ("Interloper", "True"));
+        assert_eq!(
+            read("{'players':[],'pvp':False}").unwrap(),
+            (false, vec![], String::new(), "False".into())
+        );
+    }
+
+    #[test]
+    fn json_is_json() {
+        let text = r#" { "players" : [ "a\"b" , "c" ] , "x" : {"y":[1,-2.5,null]}, "pvp": true } "#;
+        assert_eq!(
+            read(text).unwrap(),
+            (true, vec!["a\\\"b".into(), "c".into()], String::new(), "true".into())
+        );
+        assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
+        assert!(read("{}").unwrap().0);
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for text in [
+            "",
+            "{",
+            "{'a'}",
+            "{'a':}",
+            "{'a':1,}",
+            "{a:1}",
+            "['a']",
+            "{} x",
+            "{'a':[1,]}",
+            "{'a':maybe}",
+            "{'a':'b}",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+        let deep = format!("{{'a':{}{}}}", "[".repeat(9), "]".repeat(9));
+        assert_eq!(read(&deep), None);
+        assert!(Config::read(b"{\0}").is_none(), "half a unit");
+    }
+}

@@ -1,0 +1,71 @@
+//! What one datagram alone cannot show: order, copies, time, how much an answer multiplies.
+
+use super::samples::*;
+use crate::exchange::{Pairing, Seen};
+use crate::protocols::Role;
+use crate::rule::{Example, Rule, Step::*, rules};
+
+/// The port of a server whose port nobody changed.
+pub(super) const PORT: u16 = 26950;
+/// From this ratio of answer to request on, a server is worth abusing as a reflector.
+const RATIO: usize = 10;
+
+rules! {
+    /// The server only responds: the query was lost before the capture, or somebody answers what was never
+    /// asked.
+    TXN_001 = "SKY-TXN-001" Error "reply without a query" {
+        cite: wiki("Query format"),
+        examples: [Example::of(&[OK])],
+    }
+    /// The mod waits five seconds and does not ask again.
+    TXN_002 = "SKY-TXN-002" Warning "no answer in time" {
+        cite: client("ClientUser.Ping"),
+        examples: [Example::of(&[RQ])],
+    }
+    /// Replies carry no identifier: they are paired first in, first out, and a lost one shifts the others.
+    TXN_003 = "SKY-TXN-003" Note "second query while one is open" {
+        cite: wiki("Query format"),
+        examples: [Example::of(&[RQ, RQ])],
+    }
+    /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
+    TXN_004 = "SKY-TXN-004" Note "answer arrived twice" {
+        cite: wiki("Reply format"),
+        examples: [Example::of(&[RQ, OK, OK])],
+    }
+    /// Later than the answer window of five seconds, within the late window.
+    TXN_005 = "SKY-TXN-005" Note "answer came after the time-out" {
+        cite: client("ClientUser.Ping"),
+        examples: [Example::of(&[RQ, Wait(6000), OK])],
+    }
+    /// The default is 26950; any port that is configured is legal.
+    TXN_006 = "SKY-TXN-006" Note "server is not on the default port" {
+        cite: wiki("Examples for easier understanding"),
+        per_server: true,
+        examples: [Example::on(35735, &[RQ, OK])],
+    }
+    /// Four bytes with a forged source address bring a victim more than ten times as much: nothing proves
+    /// that the client is who it seems to be.
+    SEC_001 = "SKY-SEC-001" Warning "answer is more than ten times its query, without a challenge" {
+        cite: wiki("Query format"),
+        per_server: true,
+        examples: [Example::of(&[RQ, OK])],
+    }
+}
+
+pub(super) fn observe(seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+    match *seen.pairing {
+        Pairing::Asked { alone: false, .. } => broken(&TXN_003),
+        Pairing::Answered(answer) => {
+            let most = RATIO.saturating_mul(answer.request_bytes as usize);
+            let raised = [
+                (&TXN_005, answer.late),
+                (&SEC_001, seen.datagram.wire_len() > most),
+                (&TXN_006, seen.conversation.server().port() != PORT),
+            ];
+            raised.into_iter().filter(|(_, holds)| *holds).for_each(|(rule, _)| broken(rule));
+        }
+        Pairing::Copy { .. } => broken(&TXN_004),
+        Pairing::Unasked { .. } if seen.glance.role == Role::Response => broken(&TXN_001),
+        _ => {}
+    }
+}

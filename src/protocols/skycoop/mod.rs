@@ -1,0 +1,307 @@
+//! Sky Co-op's server query (a mod of The Long Dark). Little-endian, signed integers.
+//!
+//! ```text
+//! query  −2 i32
+//! reply  147 i32 │ see `reply`
+//! ```
+//!
+//! Oddities: the query shares its socket and port with the game and with RCON (`rcon`); nothing ties a
+//! reply to its query but the order; the query's four bytes begin Source's split answers too, which go
+//! the other way and are longer; 147 is the number of a packet of the game, so a game packet of that
+//! length begins like a reply.
+
+mod config;
+mod exchange;
+mod layout;
+mod rcon;
+mod reply;
+mod samples;
+mod strings;
+
+pub use config::Config;
+pub use reply::{LegacyReply, Reply, Status};
+
+use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use crate::decode::wire::*;
+use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Str, Value, fields};
+use crate::exchange::Seen;
+use crate::rule::{Example, Rule, Step::*, rules};
+use reply::{HEADER, RSP_001, SURPLUS, int};
+use samples::{OK, RQ, wiki};
+
+const STATUS_REQUEST: u8 = 0;
+const STATUS_RESPONSE: u8 = 1;
+const RCON_REQUEST: u8 = 2;
+const RCON_RESPONSE: u8 = 3;
+/// Something in place of a query or a reply.
+const DAMAGED: u8 = 4;
+/// A packet of the game.
+const GAME: u8 = 5;
+
+/// First bytes of the query.
+const QUERY: [u8; 4] = [0xfe, 0xff, 0xff, 0xff];
+/// The same, big-endian.
+const QUERY_SWAPPED: [u8; 4] = [0xff, 0xff, 0xff, 0xfe];
+/// Header of a reply.
+const REPLY: i32 = 147;
+/// The same with its bytes swapped.
+const SWAPPED: i32 = REPLY.swap_bytes();
+/// Numbers of the packets that a server of the game sends.
+const PACKETS: std::ops::RangeInclusive<i32> = 1..=188;
+/// Most clients of a server of the game, generously; longest identifier of one, in bytes.
+const CLIENTS: i32 = 256;
+const LONGEST_GUID: i32 = 64;
+/// What every real reply has in its configuration: `'players':[`.
+const PLAYERS: [u8; 22] = *b"'\0p\0l\0a\0y\0e\0r\0s\0'\0:\0[\0";
+
+fields! {
+    /// −2 in a query, −1 in a request of RCON.
+    MESSAGE_TYPE = "message_type": Int;
+    /// Bytes of a packet that is no message of the query.
+    PAYLOAD = "payload": Bytes;
+}
+
+rules! {
+    /// The server returns at once when it has received fewer than four bytes.
+    REQ_001 = "SKY-REQ-001" Error "query is shorter than 4 bytes" {
+        cite: samples::server("Server.cs"),
+        examples: [Example::of(&[C("feffff")])],
+    }
+    /// The query is one integer. The server ignores what follows it.
+    REQ_002 = "SKY-REQ-002" Warning "bytes follow the query" {
+        cite: wiki("Query format"),
+        examples: [Example::of(&[RQ, OK, C("feffffff 00")])],
+    }
+    /// The bytes are FF FF FF FE. The server reads −16777217, takes it for the number of a client, and
+    /// answers with a message that the version is wrong.
+    REQ_003 = "SKY-REQ-003" Error "query is written big-endian" {
+        cite: wiki("C# Example"),
+        examples: [Example::of(&[C("fffffffe")])],
+    }
+}
+
+static REQUEST: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
+
+/// A decoded message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message<'a> {
+    /// Asks for the status.
+    StatusRequest {
+        /// −2.
+        message_type: i32,
+    },
+    /// Tells it.
+    StatusResponse(Status<'a>),
+    /// Commands the server.
+    RconRequest {
+        /// In clear text.
+        password: Str<'a>,
+        /// UTF-16LE.
+        command: &'a [u8],
+    },
+    /// What the server answers.
+    RconResponse {
+        /// UTF-16LE.
+        text: &'a [u8],
+    },
+    /// A packet of a known conversation that is none of these.
+    Unknown(&'a [u8]),
+}
+
+/// Sky Co-op's server query.
+#[derive(Debug)]
+pub struct Skycoop;
+
+impl Protocol for Skycoop {
+    type Message<'a> = Message<'a>;
+    type Memory = ();
+
+    const INFO: Info = Info {
+        name: "skycoop",
+        title: "Sky Co-op server query",
+        ports: &[exchange::PORT],
+        spec: samples::SPEC,
+        first: &[0xfe, 0xff, 0x93],
+        messages: &[
+            "status_request",
+            "status_response",
+            "rcon_request",
+            "rcon_response",
+            "unknown",
+            "unknown",
+        ],
+        steps: &[StepInfo { name: "status", key_digits: 0, issues: false, retransmits: false, once: false }],
+        window_ms: 5000,
+        unanswered: &exchange::TXN_002,
+        ends: &reply::FIXED,
+        fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
+        rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
+        samples: samples::SAMPLES,
+    };
+
+    #[inline]
+    fn glance(p: &[u8], wire_len: usize, [source, _]: [u16; 2]) -> Option<Glance> {
+        match *p {
+            [0xfe, 0xff, 0xff, 0xff] if wire_len == 4 => Some(request(Level::Medium)),
+            [0xfe, 0xff, 0xff] if wire_len == 3 => Some(stray(DAMAGED, Level::Low)),
+            [0xff, 0xff, 0xff, 0xfe] if wire_len == 4 => Some(stray(DAMAGED, Level::Low)),
+            [0xff, 0xff, 0xff, 0xff, _, 0, 0, 0, ..] if wire_len == p.len() => {
+                rcon::is_request(p).then(|| stray(RCON_REQUEST, Level::Medium))
+            }
+            [147, 0, 0, 0, ref rest @ ..] => {
+                let whole = wire_len == p.len();
+                if whole && layout::is_exact(rest) || rest.windows(PLAYERS.len()).any(|w| w == PLAYERS) {
+                    return Some(response(Level::High));
+                }
+                (source == exchange::PORT && !is_game_packet(p, wire_len)).then(|| response(Level::Low))
+            }
+            _ => None,
+        }
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        if known.level <= Level::Low {
+            return None;
+        }
+        let level = known.level.min(Level::Medium);
+        match known.direction {
+            Direction::C2s => from_client(p, wire_len, known.conversation, level),
+            Direction::S2c => from_server(p, wire_len, known.conversation && known.open, level),
+        }
+    }
+
+    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+        match cx.message {
+            STATUS_REQUEST => {
+                c.ends(&REQUEST);
+                Ok(Message::StatusRequest { message_type: c.field(&MESSAGE_TYPE, le_i32)? })
+            }
+            STATUS_RESPONSE => reply::decode(c).map(Message::StatusResponse),
+            RCON_REQUEST | RCON_RESPONSE => rcon::decode(c, cx),
+            DAMAGED => damaged(c, cx),
+            _ => unknown(c, cx, c.rest()),
+        }
+    }
+
+    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
+        match message {
+            Message::StatusRequest { message_type } => out.extend(message_type.to_le_bytes()),
+            Message::StatusResponse(status) => reply::encode(status, out),
+            Message::RconRequest { password, command } => rcon::encode_request(*password, command, out),
+            Message::RconResponse { text } => rcon::encode_response(text, out),
+            Message::Unknown(payload) => out.extend(*payload),
+        }
+    }
+
+    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+        let count = |n: i32| u32::try_from(n).ok();
+        match message {
+            Message::StatusResponse(Status::Current(r)) => Facts {
+                server_name: Some(Value::Utf16(r.server_name)),
+                game: r.config_parsed.and_then(|c| c.experience).map(|e| Value::Utf16(e.text)),
+                version: Some(Version::Text(r.version.into())),
+                players: count(r.players).zip(count(r.max_players)),
+                state: None,
+            },
+            Message::StatusResponse(Status::Legacy(r)) => Facts {
+                version: Some(Version::Text(r.version.into())),
+                players: count(r.players).zip(count(r.max_players)),
+                ..Facts::default()
+            },
+            _ => Facts::default(),
+        }
+    }
+
+    fn observe(_: &mut (), seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+        exchange::observe(seen, broken);
+    }
+}
+
+fn request(level: Level) -> Glance {
+    let (message, role) = (STATUS_REQUEST, Role::Request);
+    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High }
+}
+
+fn response(level: Level) -> Glance {
+    Glance { message: STATUS_RESPONSE, role: Role::Response, ..request(level) }
+}
+
+fn stray(message: u8, level: Level) -> Glance {
+    Glance { message, role: Role::Stray, paired: level, ..request(level) }
+}
+
+/// What a client sends to a known server.
+fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> Option<Glance> {
+    if p.starts_with(&QUERY) {
+        return Some(request(level));
+    }
+    let cut = wire_len < 4 && QUERY.starts_with(p) && (conversation || p.len() > 1);
+    if cut || p == QUERY_SWAPPED && wire_len == 4 {
+        return Some(stray(DAMAGED, level));
+    }
+    if rcon::is_request(p) && wire_len == p.len() {
+        return Some(stray(RCON_REQUEST, level));
+    }
+    (rcon::begins_request(p) || joins_game(p)).then(|| stray(GAME, level))
+}
+
+/// What a known server sends; `open` says that a query of the client waits for its reply.
+fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Glance> {
+    // Source and Quake queries begin so: hosts offer them beside others, and a client may use one socket.
+    if matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..]) {
+        return None;
+    }
+    let game = is_game_packet(p, wire_len);
+    match int(p, 0) {
+        Some(REPLY) if open || !game => Some(response(level)),
+        Some(SWAPPED) if open => Some(response(level)),
+        Some(_) if open && reply::has_prefix(p, wire_len) => Some(response(level)),
+        Some(_) if rcon::is_response(p) && wire_len == p.len() => Some(stray(RCON_RESPONSE, level)),
+        _ if open => Some(stray(DAMAGED, level)),
+        _ => game.then(|| stray(GAME, level)),
+    }
+}
+
+/// Whether it is a packet of the game from its server: the length of the rest, and a number.
+fn is_game_packet(p: &[u8], wire_len: usize) -> bool {
+    let length = int(p, 0).and_then(|n| usize::try_from(n).ok());
+    length.is_some_and(|n| n.saturating_add(4) == wire_len)
+        && int(p, 4).is_some_and(|id| PACKETS.contains(&id))
+}
+
+/// Whether it is a packet of the game from a client: its number, its identifier, and a length of the rest.
+fn joins_game(p: &[u8]) -> bool {
+    let guid = int(p, 4).filter(|n| (1..=LONGEST_GUID).contains(n)).and_then(|n| usize::try_from(n).ok());
+    let Some(guid) = guid.and_then(|n| p.get(8..)?.get(..n)) else { return false };
+    int(p, 0).is_some_and(|n| (0..=CLIENTS).contains(&n)) && guid.iter().all(|b| b.is_ascii_graphic())
+}
+
+/// What stands in place of a query or a reply.
+fn damaged<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    let whole = c.rest();
+    if cx.direction == Direction::C2s {
+        c.ends(&REQUEST);
+        c.field(&MESSAGE_TYPE, le_i32)?;
+        return match whole.starts_with(&QUERY_SWAPPED) {
+            true => Err(c.stop(&REQ_003)),
+            false => unknown(c, cx, whole),
+        };
+    }
+    let header = c.field(&HEADER, le_i32)?;
+    c.check(&RSP_001, || header == REPLY);
+    unknown(c, cx, whole)
+}
+
+/// The rest of a packet as bytes. There may be a damaged request of RCON in it, with its password.
+fn unknown<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    cx: Context,
+    whole: &'a [u8],
+) -> Result<Message<'a>, Fault> {
+    let secret = !cx.secrets && rcon::begins_request(whole);
+    let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
+    if !c.rest().is_empty() {
+        c.field_as(&PAYLOAD, bytes(c.rest().len()), show)?;
+    }
+    Ok(Message::Unknown(whole))
+}
