@@ -1,7 +1,8 @@
 //! From a broken rule to a finding: how bad, where, and what to say about it.
 
-use crate::decode::{Field, Span, Violation, path};
+use crate::decode::{Field, Index, Span, Violation, path};
 use crate::rule::{Cite, Example, Rule, Severity, Step::*, rules};
+use arrayvec::ArrayVec;
 use std::fmt;
 
 rules! {
@@ -30,7 +31,7 @@ pub struct Finding {
     /// The field it speaks of.
     pub field: Option<&'static Field>,
     /// Indices on the way to the field.
-    pub index: [u16; 2],
+    pub index: Index,
     /// The bytes of the payload it speaks of; `None` for an exchange.
     pub span: Option<Span>,
     /// How many bytes the field needs, where too few are left; else 0.
@@ -40,7 +41,7 @@ pub struct Finding {
 impl Finding {
     /// A finding about an exchange as a whole.
     pub fn of_exchange(rule: &'static Rule) -> Finding {
-        Finding { rule, severity: rule.severity, field: None, index: [0; 2], span: None, needs: 0 }
+        Finding { rule, severity: rule.severity, field: None, index: Index::default(), span: None, needs: 0 }
     }
 
     /// A finding about a datagram of `len` bytes as a whole.
@@ -71,6 +72,36 @@ impl fmt::Display for Finding {
             write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
         }
         Ok(())
+    }
+}
+
+/// Most rules that one datagram breaks by what went before it; no protocol raises more.
+const MAX_RAISED: usize = 8;
+
+/// Rules that a datagram breaks by what went before it, without the heap.
+#[derive(Clone, Debug, Default)]
+pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
+
+impl Raised {
+    /// Adds a rule that the datagram as a whole breaks.
+    pub fn add(&mut self, rule: &'static Rule) {
+        let _ = self.0.try_push((rule, None));
+    }
+    /// Adds a rule that the bytes at `at` break.
+    pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
+        let _ = self.0.try_push((rule, Some(at)));
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The findings, for a datagram of `len` bytes.
+    pub fn findings(&self, len: usize) -> impl Iterator<Item = Finding> {
+        self.0.iter().map(move |&(rule, at)| {
+            let whole = Finding::of_datagram(rule, len);
+            Finding { span: at.or(whole.span), ..whole }
+        })
     }
 }
 

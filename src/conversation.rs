@@ -149,6 +149,14 @@ impl Conversations {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
+    /// A pair was found: the conversation is as sure as that makes it.
+    pub fn confirm(&mut self, slot: Slot, paired: Level) {
+        if let Some(c) = self.get_mut(slot) {
+            c.level = c.level.max(paired);
+            c.decided |= c.level >= Level::Medium;
+        }
+    }
+
     /// A new conversation in which `client` spoke first, and the one that had to go for it.
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
         let ends = Self::ends(client, server);

@@ -284,7 +284,14 @@ fn a_violation_names_a_declared_field() {
             for message in 0..id.info().messages.len() as u8 {
                 for direction in DIRECTIONS {
                     let mut tree = Tree::default();
-                    let cx = Context { message, direction, asked: None, missing: 0, secrets: true };
+                    let cx = Context {
+                        message,
+                        direction,
+                        asked: None,
+                        missing: 0,
+                        continues: false,
+                        secrets: true,
+                    };
                     let _ = id.dissect(bytes, cx, &mut tree);
                     let named = tree.violations().iter().filter_map(|v| v.field);
                     for field in named {

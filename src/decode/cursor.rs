@@ -1,7 +1,7 @@
 //! The reading head: runs nom parsers over a payload and tells the sink what it saw.
 
 use super::wire::Stop;
-use super::{Field, FieldSink, Span, Value, Violation, fields};
+use super::{Field, FieldSink, Index, Span, Value, Violation, fields};
 use crate::check::GEN_001;
 use crate::rule::Rule;
 
@@ -51,7 +51,7 @@ pub struct Cursor<'a, 's, S> {
     pub(super) more: bool,
     pub(super) last: Span,
     pub(super) field: Option<&'static Field>,
-    pub(super) index: [u16; 2],
+    pub(super) index: Index,
     pub(super) depth: u8,
     pub(super) ends: &'static Ends,
     /// Bytes that no field takes are not to be shown.
@@ -70,7 +70,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             more: false,
             last: Span::default(),
             field: None,
-            index: [0; 2],
+            index: Index::default(),
             depth: 0,
             ends,
             secret: false,

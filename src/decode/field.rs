@@ -241,8 +241,11 @@ impl<'a> From<&'a [u8]> for Value<'a> {
     }
 }
 
+/// Indices in the lists on the way to a field, the outermost first.
+pub type Index = [u16; 3];
+
 /// The field's path with its indices filled in: `player_info.records[3][0]`.
-pub fn path(field: &Field, index: [u16; 2]) -> String {
+pub fn path(field: &Field, index: Index) -> String {
     let mut out = String::with_capacity(field.name.len().saturating_add(8));
     let mut index = index.iter();
     for (i, part) in field.name.split("[]").enumerate() {
@@ -315,7 +318,7 @@ mod tests {
             RECORD = "player_info.records[][]": Dynamic;
         }
         assert_eq!(FIELDS.len(), 1);
-        assert_eq!(path(&RECORD, [3, 0]), "player_info.records[3][0]");
+        assert_eq!(path(&RECORD, [3, 0, 0]), "player_info.records[3][0]");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod wire;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub(crate) use field::fields;
 pub(crate) use field::key as field_key;
-pub use field::{Field, FieldKind, SECRET, Span, Str, Value, path, utf16};
+pub use field::{Field, FieldKind, Index, SECRET, Span, Str, Value, path, utf16};
 pub use json::{Json, push_text};
 pub(crate) use json::{push, push_u64};
 pub use repeats::Repeats;

@@ -1,6 +1,6 @@
 //! Who may listen while a datagram is decoded.
 
-use super::{Field, Span, Value};
+use super::{Field, Index, Span, Value};
 use crate::rule::{Rule, Severity};
 
 /// What a group of fields is.
@@ -44,7 +44,7 @@ pub struct Violation {
     /// The field it speaks of, if it is one.
     pub field: Option<&'static Field>,
     /// Indices in the lists on the way to the field.
-    pub index: [u16; 2],
+    pub index: Index,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
 }

@@ -4,7 +4,7 @@ use super::ask::Orphan;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_PARTS, Outcome, Pairing};
+use super::{Answer, Exchange, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
@@ -22,6 +22,8 @@ pub(super) struct Answering {
     exchange: u64,
     outcome: Outcome,
     response_time: Option<i64>,
+    /// Time of its first part.
+    first: Time,
     frames: Vec<u64>,
     bytes: u64,
 }
@@ -33,7 +35,7 @@ impl Table {
         let hash = self.hasher.hash_one(d.payload);
         let now = self.now(d);
         if !self.answering.is_empty()
-            && let Some(pairing) = self.more_parts(slot, d, g.role)
+            && let Some(pairing) = self.more_parts(slot, d, g)
         {
             return pairing;
         }
@@ -84,9 +86,11 @@ impl Table {
         hash: u64,
         foreign_key: bool,
     ) -> Pairing {
-        self.confirm(slot, v.glance.paired);
         let window = self.windows.answer(v.id);
         let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
+        let step = &v.id.info().steps[request.step as usize];
+        let paired = step.worth(v.glance.paired, request.memo == v.glance.memo);
+        self.conversations.confirm(slot, paired);
         request.answer_hash = hash;
         request.answer_frame = d.frame;
         let late = now.since(request.sent).is_some_and(|t| t > window);
@@ -97,6 +101,7 @@ impl Table {
                 exchange: answer.exchange,
                 outcome: if late { Outcome::Late } else { Outcome::Answered },
                 response_time: answer.response_time,
+                first: now,
                 frames: vec![d.frame],
                 bytes: d.wire_len() as u64,
             });
@@ -125,45 +130,49 @@ impl Table {
     }
 
     fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance, hash: u64) {
-        let (step, key, paired) = (g.step, g.key, g.paired);
+        let Glance { step, key, paired, memo, .. } = *g;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
-        self.keep_orphan(Orphan { conversation: slot, step, key, paired, frame, time, since, hash, bytes });
+        let conversation = slot;
+        self.keep_orphan(Orphan { conversation, step, key, paired, memo, frame, time, since, hash, bytes });
     }
 
-    /// A further part of an answer under way.
-    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
+    /// A further part of an answer under way. One that comes too late, or begins a message of its own,
+    /// is none: what has come was all.
+    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance) -> Option<Pairing> {
         let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
         let request = *request;
-        let at = self.answering.iter().position(|a| a.exchange == request.id)?;
-        let parts = self.answering.get_mut(at)?;
+        let now = self.now(d);
+        let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
+        if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
+            self.finish_parts(slot, seq, &request);
+            return None;
+        }
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;
-        let last = role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
+        let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
         if last {
-            let id = self.conversations.get(slot)?.id;
-            self.finish_parts(id as usize, seq, &request);
+            self.finish_parts(slot, seq, &request);
         }
-        Some(Pairing::Answered(request.answered(d.time)))
+        Some(Pairing::Answered(Answer { part: true, ..request.answered(d.time) }))
     }
 
-    pub(super) fn finish_parts(&mut self, at: usize, seq: u64, request: &Request) {
-        if let Some(r) = self.queues[at].get_mut(seq) {
+    /// Closes an exchange whose answer came in parts.
+    pub(super) fn finish_parts(&mut self, slot: Slot, seq: u64, request: &Request) {
+        let Some(c) = self.conversations.get(slot).copied() else { return };
+        if let Some(r) = self.queues[c.id as usize].get_mut(seq) {
             r.state = State::Answered;
         }
-        let Some(i) = self.answering.iter().position(|a| a.exchange == request.id) else { return };
-        let Some(parts) = self.answering.remove(i) else { return };
-        let Some(c) = self.conversations.get(request.conversation) else { return };
-        let first = parts.frames.first().copied();
-        let mut done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
-        done.response_parts = parts.frames;
-        self.closed.push(done);
+        let done = self.parts_of(&c, request);
+        done.into_iter().for_each(|e| self.closed.push(e));
     }
-}
 
-impl Answering {
-    /// Whether it belongs to an exchange.
-    pub fn is_of(&self, exchange: u64) -> bool {
-        self.exchange == exchange
+    /// The record of an exchange whose answer came in parts; nobody asks for it twice.
+    pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
+        let i = self.answering.iter().position(|a| a.exchange == request.id)?;
+        let parts = self.answering.remove(i)?;
+        let first = parts.frames.first().copied();
+        let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
+        Some(Exchange { response_parts: parts.frames, ..done })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::answer::record;
 use super::queue::{MAX_REQUESTS, Request, State};
 use super::table::Table;
-use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, Pairing};
+use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
@@ -17,8 +17,6 @@ const GIVE_UP: i64 = 250 * MS;
 pub const EARLY: i64 = 10 * MS;
 /// … and this many frames.
 pub const EARLY_FRAMES: u64 = 64;
-/// The parts of a request come within this time.
-const PARTS_WINDOW: i64 = 2_000 * MS;
 
 /// What stands before a request in its conversation.
 enum Earlier {
@@ -41,6 +39,8 @@ pub(super) struct Orphan {
     pub key: Option<u64>,
     /// What the pair would be worth.
     pub paired: Level,
+    /// See [`Glance::memo`](crate::protocols::Glance::memo).
+    pub memo: u64,
     pub frame: u64,
     pub time: Time,
     /// Capture time when it came.
@@ -72,7 +72,7 @@ impl Table {
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         if let Some(o) = &orphan {
-            self.confirm(slot, o.paired.max(g.paired));
+            self.conversations.confirm(slot, step.worth(o.paired.max(g.paired), o.memo == g.memo));
         }
         let exchange = self.next_id;
         self.next_id += 1;
@@ -124,9 +124,20 @@ impl Table {
             next = r.previous;
             if r.state == State::Open {
                 r.state = State::Gone;
-                let Request { step, paired, frame, time, last, answer_hash: hash, bytes, .. } = *r;
+                let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = *r;
                 let (conversation, key, since) = (slot, None, last);
-                self.keep_orphan(Orphan { conversation, step, key, paired, frame, time, since, hash, bytes });
+                self.keep_orphan(Orphan {
+                    conversation,
+                    step,
+                    key,
+                    paired,
+                    memo,
+                    frame,
+                    time,
+                    since,
+                    hash,
+                    bytes,
+                });
             }
         }
     }
@@ -200,7 +211,7 @@ impl Table {
             if r.step != v.glance.step || r.state != State::Open {
                 continue;
             }
-            if r.partial {
+            if r.partial && !v.glance.begins {
                 return Earlier::Part(seq);
             }
             if step.retransmits && r.key == key && r.memo == v.glance.memo {

@@ -29,7 +29,9 @@ use crate::protocols::{Glance, Id, Level};
 /// A millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
 /// Most parts of a message that spans datagrams.
-const MAX_PARTS: u8 = 16;
+pub const MAX_PARTS: u8 = 16;
+/// The parts of a message come within this time of its first one, in nanoseconds.
+pub const PARTS_WINDOW: i64 = 2_000 * MS;
 /// How far back the requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
 
@@ -94,6 +96,8 @@ pub struct Answer {
     pub second: bool,
     /// It carries the value issued last to the client, not the one the request carries.
     pub foreign_key: bool,
+    /// A further part of an answer that has begun.
+    pub part: bool,
 }
 
 impl Pairing {
@@ -104,6 +108,14 @@ impl Pairing {
             Pairing::Copy { exchange, .. } => Some(exchange),
             Pairing::Answered(answer) => Some(answer.exchange),
             Pairing::Nothing | Pairing::Unasked { .. } => None,
+        }
+    }
+    /// Whether an earlier datagram began the message.
+    pub fn continues(&self) -> bool {
+        match *self {
+            Pairing::Again { part, .. } => part,
+            Pairing::Answered(answer) => answer.part,
+            _ => false,
         }
     }
     /// What the request asked that it answers, or would have to answer.

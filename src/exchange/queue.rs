@@ -64,6 +64,7 @@ impl Request {
             late: false,
             second: false,
             foreign_key: false,
+            part: false,
         }
     }
 }

@@ -146,7 +146,7 @@ impl Table {
     pub(super) fn close_oldest(&mut self, at: usize) {
         let Some((seq, request)) = self.queues[at].pop() else { return };
         if request.state == State::Answering {
-            self.finish_parts(at, seq, &request);
+            self.finish_parts(request.conversation, seq, &request);
         }
         let Some(c) = self.conversations.get(request.conversation) else { return };
         let last = c.latest == seq + 1;
@@ -198,14 +198,6 @@ impl Table {
         (slot, pairing)
     }
 
-    /// A pair was found: the conversation is as sure as that makes it.
-    pub(super) fn confirm(&mut self, slot: Slot, paired: Level) {
-        if let Some(c) = self.conversations.get_mut(slot) {
-            c.level = c.level.max(paired);
-            c.decided |= c.level >= Level::Medium;
-        }
-    }
-
     fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let (client, server) = (v.client(d), v.server(d));
         let (slot, gone) = self.conversations.open(client, server, v.id);
@@ -228,14 +220,13 @@ impl Table {
         while let Some(request) = next.checked_sub(1).and_then(|seq| self.queues[at].get_mut(seq)) {
             next = request.previous;
             let was = std::mem::replace(&mut request.state, State::Gone);
-            if was == State::Answering {
-                let exchange = request.id;
-                self.answering.retain(|a| !a.is_of(exchange));
-            } else if was == State::Open {
-                let request = *request;
-                let silence = self.silence(gone, &request);
-                silence.into_iter().for_each(|e| self.closed.push(e));
-            }
+            let request = *request;
+            let end = match was {
+                State::Open => self.silence(gone, &request),
+                State::Answering => self.parts_of(gone, &request),
+                State::Answered | State::Gone => None,
+            };
+            end.into_iter().for_each(|e| self.closed.push(e));
         }
     }
 
@@ -270,8 +261,16 @@ mod tests {
         let (src, dst) = if asks { (client, server) } else { (server, client) };
         let (payload, time) = ([frame], Time::from_nanos(time));
         let d = Datagram { frame: u64::from(frame), time, src, dst, at: 0, cut: 0, payload: &payload };
-        let glance =
-            Glance { message: 0, role, step: 0, key: None, memo: 0, level: Level::High, paired: Level::High };
+        let glance = Glance {
+            message: 0,
+            role,
+            step: 0,
+            key: None,
+            memo: 0,
+            level: Level::High,
+            paired: Level::High,
+            begins: false,
+        };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
         let verdict =

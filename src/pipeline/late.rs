@@ -1,8 +1,9 @@
 //! What waits in the room, and how it gets out.
 
-use super::room::{Broken, Claim, Item};
+use super::room::{Claim, Item};
 use super::{Pipeline, Told, deliver_exchange};
 use crate::capture::Time;
+use crate::check::Raised;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::exchange::{Answer, Exchange, Pairing};
@@ -24,7 +25,7 @@ impl<R: Report> Pipeline<R> {
     ) {
         let (asked, time) = (v.glance.memo, d.time);
         if let Some((claim, sent)) = self.room.orphan(slot, frame) {
-            let (late, second, foreign_key) = (false, false, false);
+            let (late, second, foreign_key, part) = (false, false, false, false);
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
                 request_frame: d.frame,
@@ -34,8 +35,9 @@ impl<R: Report> Pipeline<R> {
                 late,
                 second,
                 foreign_key,
+                part,
             });
-            claim.broken = Broken::default();
+            claim.raised = Raised::default();
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
         }
@@ -54,9 +56,9 @@ impl<R: Report> Pipeline<R> {
 
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
         let level = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
-        let Claim { verdict, pairing, broken, edge, .. } = claim;
+        let Claim { verdict, pairing, raised, edge, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
-        self.deliver(d, Told { verdict, pairing, broken, edge, level, server_index })
+        self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
@@ -159,9 +161,9 @@ impl<R: Report> Pipeline<R> {
         // It answered, after all, and nothing was asked.
         v.glance.role = Role::Response;
         claim.pairing = Pairing::Unasked { open: false, asked: None };
-        claim.broken = Broken::default();
+        claim.raised = Raised::default();
         let (glance, pairing) = (claim.verdict.glance, claim.pairing);
-        self.observe(d, claim.slot, &glance, &pairing, None, &mut claim.broken);
+        self.observe(d, claim.slot, &glance, &pairing, None, &mut claim.raised);
     }
 
     /// An exchange that has waited: its conversation may have become surer since.

@@ -7,7 +7,7 @@ mod late;
 mod room;
 
 use crate::capture::{self, Frame, Source, Time};
-use crate::check::Finding;
+use crate::check::{Finding, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{NONE, Slot};
 use crate::decode::Listener;
@@ -15,8 +15,8 @@ use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram};
 use crate::protocols::{Context, Glance, Id, Level, Memories, Role};
 use crate::report::{Packet, Report, Totals};
-use crate::rule::{Rule, Severity};
-use room::{Broken, Claim, Room};
+use crate::rule::Severity;
+use room::{Claim, Room, is_part};
 use std::io;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
@@ -66,7 +66,7 @@ impl From<io::Error> for Stopped {
 struct Told<'a> {
     verdict: &'a Verdict,
     pairing: &'a Pairing,
-    broken: &'a Broken,
+    raised: &'a Raised,
     /// Its request may stand before the capture.
     edge: bool,
     /// How sure its conversation is.
@@ -249,22 +249,26 @@ impl<R: Report> Pipeline<R> {
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let (slot, pairing) = self.table.show(d, v);
         let (server_index, level) = self.learn(slot);
-        let mut broken = Broken::default();
-        self.observe(d, slot, &v.glance, &pairing, issued, &mut broken);
+        let mut raised = Raised::default();
+        self.observe(d, slot, &v.glance, &pairing, issued, &mut raised);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
         let edge = unasked && !asked_before && self.near_start(d);
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
         // Nearly always everything is known by now.
-        let settled = level >= Level::Medium && v.decided && !unasked;
+        if pairing.continues() {
+            self.room.go_on(slot, v.direction);
+        }
+        let unfinished = is_part(v.glance.role);
+        let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
-            let (verdict, pairing, broken) = (v, &pairing, &broken);
-            return self.deliver(d, Told { verdict, pairing, broken, edge, level, server_index });
+            let (verdict, pairing, raised) = (v, &pairing, &raised);
+            return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index });
         }
         let verdict = Verdict { server_index, ..*v };
         let (candidate, since) = (level <= Level::Low, self.table.clock());
-        self.hold(d, Claim { verdict, slot, pairing, broken, edge, candidate, level, since })
+        self.hold(d, Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, since })
     }
 
     fn near_start(&self, d: &Datagram<'_>) -> bool {
@@ -295,11 +299,11 @@ impl<R: Report> Pipeline<R> {
         glance: &Glance,
         pairing: &Pairing,
         issued: Option<u64>,
-        broken: &mut Broken,
+        raised: &mut Raised,
     ) {
         let Some(conversation) = self.table.conversations.get(slot) else { return };
         let seen = Seen { conversation, datagram: d, glance, pairing, issued };
-        conversation.id.observe(&mut self.memories, &seen, &mut |rule| broken.push(rule));
+        conversation.id.observe(&mut self.memories, &seen, raised);
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -335,11 +339,12 @@ impl<R: Report> Pipeline<R> {
         let asked = told.pairing.asked();
         self.sink.begin();
         let (missing, secrets) = (d.cut as usize, self.options.secrets);
-        let cx = Context { message, direction, asked, missing, secrets };
+        let continues = told.pairing.continues();
+        let cx = Context { message, direction, asked, missing, continues, secrets };
         let decoded = v.id.dissect(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && told.broken.is_empty()) {
+        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
             judge(&mut self.findings, &mut self.memory, d, &told, &self.sink);
             self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
         }
@@ -358,7 +363,7 @@ impl<R: Report> Pipeline<R> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
             deliver_exchange(e, &self.options, &mut self.totals, &mut self.report)?;
@@ -398,8 +403,7 @@ fn judge<S: Listener>(
     sink: &S,
 ) {
     out.extend(sink.notes().heard().iter().map(Finding::of_violation));
-    out.extend(told.broken.iter().map(|rule: &'static Rule| {
-        let mut finding = Finding::of_datagram(rule, d.payload.len());
+    out.extend(told.raised.findings(d.payload.len()).map(|mut finding| {
         if told.edge && matches!(told.pairing, Pairing::Unasked { open: false, .. }) {
             finding.severity = Severity::Note; // the request may stand before the capture
         }

@@ -1,17 +1,18 @@
 //! The waiting room: datagrams whose record must wait for what follows in their conversation.
 //!
-//! Two kinds wait: a candidate that only its conversation can confirm (SQP's five zero bytes), and an
-//! answer whose request may stand behind it in the file. Pairing has happened; only the record waits,
+//! Three kinds wait: a candidate that only its conversation can confirm (SQP's five zero bytes), an
+//! answer whose request may stand behind it in the file, and a part of a message whose next part may
+//! follow. Pairing has happened; only the record waits,
 //! and where records are printed in order, everything behind it too. Bounded in datagrams, bytes and
 //! capture time; whoever leaves early is taken for what its own bytes are worth, and is counted.
 
 use crate::capture::Time;
+use crate::check::Raised;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
-use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, Pairing};
+use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing};
 use crate::net::Datagram;
-use crate::protocols::Level;
-use crate::rule::Rule;
+use crate::protocols::{Direction, Level, Role};
 use std::collections::VecDeque;
 
 /// Most items in the room.
@@ -31,7 +32,9 @@ pub struct Claim {
     /// What it is to its exchange.
     pub pairing: Pairing,
     /// Cross-packet rules it breaks.
-    pub broken: Broken,
+    pub raised: Raised,
+    /// It is a part of a message, and nobody has gone on with it yet.
+    pub unfinished: bool,
     /// It stands so close to the start of the capture that its request may stand before it.
     pub edge: bool,
     /// It is a candidate: its conversation must confirm it.
@@ -40,30 +43,6 @@ pub struct Claim {
     pub level: Level,
     /// Capture time when it came; its own time stamp may lie far behind.
     pub since: Time,
-}
-
-/// A few rules, without the heap.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Broken {
-    rules: [Option<&'static Rule>; 4],
-}
-
-impl Broken {
-    /// Adds a rule; a fifth has no place, and no check raises that many on one datagram.
-    pub fn push(&mut self, rule: &'static Rule) {
-        if let Some(slot) = self.rules.iter_mut().find(|r| r.is_none()) {
-            *slot = Some(rule);
-        }
-    }
-    /// Whether there is none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.rules[0].is_none()
-    }
-    /// The rules.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Rule> {
-        self.rules.into_iter().flatten()
-    }
 }
 
 /// Something whose turn to be reported has not come.
@@ -131,6 +110,20 @@ impl Room {
         Some(item)
     }
 
+    /// A message goes on: the last part that waits for that is shown as one.
+    pub fn go_on(&mut self, slot: Slot, direction: Direction) {
+        let claims = self.items.iter_mut().rev().filter_map(|item| match item {
+            Item::Datagram(_, _, claim) => claim.as_mut(),
+            Item::Exchange(_) => None,
+        });
+        let part = |c: &&mut Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
+        if let Some(claim) = claims.into_iter().find(part) {
+            claim.unfinished = false;
+            let info = claim.verdict.id.info();
+            claim.verdict.glance.message = info.fragment.unwrap_or(info.unknown());
+        }
+    }
+
     /// The answer in a frame, if it waits for its request, and its time stamp.
     pub fn orphan(&mut self, slot: Slot, frame: u64) -> Option<(&mut Claim, Time)> {
         self.items.iter_mut().find_map(|item| match item {
@@ -142,6 +135,11 @@ impl Room {
     }
 }
 
+/// Whether a role is that of a message whose end is still to come.
+pub fn is_part(role: Role) -> bool {
+    matches!(role, Role::RequestPart | Role::ResponsePart)
+}
+
 impl Claim {
     /// Whether it must still wait, at frame `frame` and capture time `clock`, its conversation having
     /// been confirmed or not.
@@ -149,6 +147,7 @@ impl Claim {
         let passed = clock.since(self.since).unwrap_or(0);
         let candidate = self.candidate && !confirmed && passed <= MAX_WAIT;
         let unasked = matches!(self.pairing, Pairing::Unasked { .. });
-        candidate || unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES)
+        let unasked = unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES);
+        candidate || unasked || self.unfinished && passed <= PARTS_WINDOW
     }
 }

@@ -2,6 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+use crate::check::Raised;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, dissect};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule};
@@ -86,6 +87,9 @@ pub struct Glance {
     pub level: Level,
     /// What the bytes are worth once they pair with a request.
     pub paired: Level,
+    /// It begins a message, as far as its bytes tell; where messages span datagrams, others may go on
+    /// with one.
+    pub begins: bool,
 }
 
 /// What is known of a conversation when a datagram is read again with that knowledge.
@@ -112,6 +116,8 @@ pub struct Context {
     pub asked: Option<u64>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
+    /// An earlier datagram began the message.
+    pub continues: bool,
     /// Passwords may be shown.
     pub secrets: bool,
 }
@@ -154,6 +160,16 @@ pub struct StepInfo {
     pub retransmits: bool,
     /// Any second answer to a key is a copy, even a different one.
     pub once: bool,
+    /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
+    /// sure as [`Glance::paired`] says; others are medium at most.
+    pub repeats: bool,
+}
+
+impl StepInfo {
+    /// What a pair is worth whose parts are worth `paired`, and whose memos agree or not.
+    pub fn worth(&self, paired: Level, agree: bool) -> Level {
+        if self.repeats && !agree { paired.min(Level::Medium) } else { paired }
+    }
 }
 
 /// Everything static about a protocol.
@@ -171,6 +187,8 @@ pub struct Info {
     pub first: &'static [u8],
     /// Names of the messages; the last one is `unknown`.
     pub messages: &'static [&'static str],
+    /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
+    pub fragment: Option<u8>,
     /// Its steps.
     pub steps: &'static [StepInfo],
     /// Answer window in milliseconds of capture time.
@@ -225,7 +243,7 @@ pub trait Protocol {
     }
 
     /// Checks what one datagram alone cannot show. Runs in frame order.
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule));
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised);
 }
 
 macro_rules! registry {
@@ -299,8 +317,8 @@ macro_rules! registry {
             }
             /// See [`Protocol::observe`].
             #[inline]
-            pub(crate) fn observe(self, memories: &mut Memories, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
-                match self { $(Id::$Proto => $file::$Proto::observe(&mut memories.$file, seen, broken)),* }
+            pub(crate) fn observe(self, memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
+                match self { $(Id::$Proto => $file::$Proto::observe(&mut memories.$file, seen, raised)),* }
             }
         }
     };

@@ -1,8 +1,9 @@
 //! What one datagram alone cannot show: cookies, copies, time.
 
 use super::samples::*;
+use crate::check::Raised;
 use crate::exchange::{Answer, Pairing, Seen};
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 
 rules! {
     /// No poll of this client is outstanding: it was lost before the capture, or somebody answers what was
@@ -41,14 +42,14 @@ rules! {
     }
 }
 
-pub(super) fn observe(seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
-        Pairing::Again { .. } => broken(&TXN_004),
-        Pairing::Answered(Answer { late: true, .. }) => broken(&TXN_010),
-        Pairing::Copy { .. } => broken(&TXN_005),
+        Pairing::Again { .. } => raised.add(&TXN_004),
+        Pairing::Answered(Answer { late: true, .. }) => raised.add(&TXN_010),
+        Pairing::Copy { .. } => raised.add(&TXN_005),
         // Without a whole cookie nobody can say whose answer it is.
         Pairing::Unasked { open, .. } if seen.glance.key.is_some() => {
-            broken(if open { &TXN_002 } else { &TXN_001 })
+            raised.add(if open { &TXN_002 } else { &TXN_001 })
         }
         _ => {}
     }

@@ -20,9 +20,9 @@ pub use legacy::LegacyState;
 pub use state::State;
 
 use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
-use crate::rule::Rule;
 
 const POLL: u8 = 0;
 const STATE_RESPONSE: u8 = 1;
@@ -73,7 +73,15 @@ impl Protocol for Satisfactory {
         spec: samples::SPEC,
         first: &[0xd5, 0xf6, 0x00, 0x01],
         messages: &["poll", "state_response", "legacy_poll", "legacy_state_response", "unknown"],
-        steps: &[StepInfo { name: "status", key_digits: 16, issues: false, retransmits: true, once: true }],
+        fragment: None,
+        steps: &[StepInfo {
+            name: "status",
+            key_digits: 16,
+            issues: false,
+            retransmits: true,
+            once: true,
+            repeats: false,
+        }],
         window_ms: 2000,
         unanswered: &exchange::TXN_003,
         ends: &envelope::ENVELOPE,
@@ -177,14 +185,14 @@ impl Protocol for Satisfactory {
     }
 
     #[inline]
-    fn observe(_: &mut (), seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
-        exchange::observe(seen, broken);
+    fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
+        exchange::observe(seen, raised);
     }
 }
 
 #[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
-    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High }
+    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true }
 }
 
 fn stray(level: Level) -> Glance {

@@ -1,9 +1,10 @@
 //! What one datagram alone cannot show: order, copies, time, how much an answer multiplies.
 
 use super::samples::*;
+use crate::check::Raised;
 use crate::exchange::{Pairing, Seen};
 use crate::protocols::Role;
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 
 /// The port of a server whose port nobody changed.
 pub(super) const PORT: u16 = 26950;
@@ -52,20 +53,20 @@ rules! {
     }
 }
 
-pub(super) fn observe(seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
-        Pairing::Asked { alone: false, .. } => broken(&TXN_003),
+        Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
         Pairing::Answered(answer) => {
             let most = RATIO.saturating_mul(answer.request_bytes as usize);
-            let raised = [
+            let rules = [
                 (&TXN_005, answer.late),
                 (&SEC_001, seen.datagram.wire_len() > most),
                 (&TXN_006, seen.conversation.server().port() != PORT),
             ];
-            raised.into_iter().filter(|(_, holds)| *holds).for_each(|(rule, _)| broken(rule));
+            rules.into_iter().filter(|(_, holds)| *holds).for_each(|(rule, _)| raised.add(rule));
         }
-        Pairing::Copy { .. } => broken(&TXN_004),
-        Pairing::Unasked { .. } if seen.glance.role == Role::Response => broken(&TXN_001),
+        Pairing::Copy { .. } => raised.add(&TXN_004),
+        Pairing::Unasked { .. } if seen.glance.role == Role::Response => raised.add(&TXN_001),
         _ => {}
     }
 }

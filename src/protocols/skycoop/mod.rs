@@ -22,10 +22,11 @@ pub use config::Config;
 pub use reply::{LegacyReply, Reply, Status};
 
 use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use crate::check::Raised;
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Str, Value, fields};
 use crate::exchange::Seen;
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 use reply::{HEADER, RSP_001, SURPLUS, int};
 use samples::{OK, RQ, wiki};
 
@@ -51,6 +52,8 @@ const PACKETS: std::ops::RangeInclusive<i32> = 1..=188;
 /// Most clients of a server of the game, generously; longest identifier of one, in bytes.
 const CLIENTS: i32 = 256;
 const LONGEST_GUID: i32 = 64;
+/// Longest name that a damaged reply by itself is believed to have, in bytes.
+const LONGEST_NAME: i32 = 512;
 /// What every real reply has in its configuration: `'players':[`.
 const PLAYERS: [u8; 22] = *b"'\0p\0l\0a\0y\0e\0r\0s\0'\0:\0[\0";
 
@@ -130,7 +133,15 @@ impl Protocol for Skycoop {
             "unknown",
             "unknown",
         ],
-        steps: &[StepInfo { name: "status", key_digits: 0, issues: false, retransmits: false, once: false }],
+        fragment: None,
+        steps: &[StepInfo {
+            name: "status",
+            key_digits: 0,
+            issues: false,
+            retransmits: false,
+            once: false,
+            repeats: false,
+        }],
         window_ms: 5000,
         unanswered: &exchange::TXN_002,
         ends: &reply::FIXED,
@@ -153,7 +164,9 @@ impl Protocol for Skycoop {
                 if whole && layout::is_exact(rest) || rest.windows(PLAYERS.len()).any(|w| w == PLAYERS) {
                     return Some(response(Level::High));
                 }
-                (source == exchange::PORT && !is_game_packet(p, wire_len)).then(|| response(Level::Low))
+                let plausible = int(p, 4).is_some_and(|n| (0..=LONGEST_NAME).contains(&n));
+                let usual = source == exchange::PORT && plausible && !is_game_packet(p, wire_len);
+                usual.then(|| response(Level::Low))
             }
             _ => None,
         }
@@ -212,14 +225,14 @@ impl Protocol for Skycoop {
         }
     }
 
-    fn observe(_: &mut (), seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
-        exchange::observe(seen, broken);
+    fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
+        exchange::observe(seen, raised);
     }
 }
 
 fn request(level: Level) -> Glance {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High }
+    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true }
 }
 
 fn response(level: Level) -> Glance {

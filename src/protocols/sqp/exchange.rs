@@ -2,14 +2,18 @@
 
 use super::samples::*;
 use crate::bounded::Bounded;
+use crate::check::Raised;
+use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
-use crate::rule::{Cite, Example, Rule, Step::*, rules};
+use crate::rule::{Cite, Example, Step::*, rules};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
 /// Tokens remembered over all servers; the oldest goes first.
 const MAX_TOKENS: usize = 8_192;
+/// Where the token stands in every packet.
+const TOKEN_AT: Span = Span { start: 1, end: 5 };
 
 rules! {
     /// The query repeats another token than the last one this client got. Go, Unreal and C# servers do not
@@ -114,11 +118,11 @@ impl Memory {
     }
 }
 
-pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let query = seen.glance.step == super::QUERY;
     match *seen.pairing {
-        Pairing::Asked { .. } if query => token_rules(memory, seen, broken),
-        Pairing::Again { .. } if query => broken(&TXN_018),
+        Pairing::Asked { .. } if query => token_rules(memory, seen, raised),
+        Pairing::Again { .. } if query => raised.add(&TXN_018),
         Pairing::Answered(Answer { late, second, foreign_key, .. }) => {
             if !query {
                 let c = seen.conversation;
@@ -128,29 +132,32 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, broken: &mut dyn FnM
             }
             // Parts of a split answer differ, and are no second one.
             let split = query && seen.glance.memo != 0;
-            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second && !split), (&TXN_004, foreign_key)] {
+            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second && !split)] {
                 if holds {
-                    broken(rule);
+                    raised.add(rule);
                 }
             }
+            if foreign_key {
+                raised.add_at(&TXN_004, TOKEN_AT);
+            }
         }
-        Pairing::Copy { .. } => broken(&TXN_013),
-        Pairing::Unasked { open: true, .. } if query => broken(&TXN_004),
-        Pairing::Unasked { .. } => broken(if query { &TXN_003 } else { &TXN_005 }),
+        Pairing::Copy { .. } => raised.add(&TXN_013),
+        Pairing::Unasked { open: true, .. } if query => raised.add_at(&TXN_004, TOKEN_AT),
+        Pairing::Unasked { .. } => raised.add(if query { &TXN_003 } else { &TXN_005 }),
         _ => {}
     }
 }
 
 /// Whose is the token of a query?
-fn token_rules(memory: &Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
+fn token_rules(memory: &Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let token = seen.glance.key.unwrap_or_default();
     if seen.issued == Some(token) {
         return;
     }
     let c = seen.conversation;
     match memory.issued.get(&memory.key(c.server(), token as u32)) {
-        Some(&owner) if owner != memory.client(c.client()) => broken(&TXN_007),
-        _ if seen.issued.is_some() => broken(&TXN_001),
+        Some(&owner) if owner != memory.client(c.client()) => raised.add_at(&TXN_007, TOKEN_AT),
+        _ if seen.issued.is_some() => raised.add_at(&TXN_001, TOKEN_AT),
         _ => {}
     }
 }

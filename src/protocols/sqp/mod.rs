@@ -25,9 +25,9 @@ pub use server_rules::{Dynamic, Rules};
 pub use tables::{Metrics, Table};
 
 use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
-use crate::rule::Rule;
 
 const CHALLENGE_REQUEST: u8 = 0;
 const CHALLENGE_RESPONSE: u8 = 1;
@@ -92,9 +92,24 @@ impl Protocol for Sqp {
         spec: samples::SPEC,
         first: &[0x00, 0x01],
         messages: &["challenge_request", "challenge_response", "query_request", "query_response", "unknown"],
+        fragment: None,
         steps: &[
-            StepInfo { name: "challenge", key_digits: 0, issues: true, retransmits: false, once: false },
-            StepInfo { name: "query", key_digits: 8, issues: false, retransmits: true, once: false },
+            StepInfo {
+                name: "challenge",
+                key_digits: 0,
+                issues: true,
+                retransmits: false,
+                once: false,
+                repeats: false,
+            },
+            StepInfo {
+                name: "query",
+                key_digits: 8,
+                issues: false,
+                retransmits: true,
+                once: false,
+                repeats: false,
+            },
         ],
         window_ms: 1000,
         unanswered: &exchange::TXN_009,
@@ -196,8 +211,8 @@ impl Protocol for Sqp {
     }
 
     #[inline]
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, broken: &mut dyn FnMut(&'static Rule)) {
-        exchange::observe(memory, seen, broken);
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        exchange::observe(memory, seen, raised);
     }
 }
 
@@ -225,7 +240,7 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token as u64, level, paired }
+    Glance { message, role, step: CHALLENGE, key: None, memo: token as u64, level, paired, begins: true }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
@@ -242,11 +257,11 @@ const fn asked(version: u16, chunks: u8) -> u64 {
 #[inline(always)]
 fn query(role: Role, message: u8, token: u32, memo: u64, level: Level) -> Glance {
     let key = Some(token as u64);
-    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High }
+    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true }
 }
 
 fn stray(level: Level) -> Glance {
-    Glance { message: UNKNOWN, role: Role::Stray, step: QUERY, key: None, memo: 0, level, paired: level }
+    Glance { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
 }
 
 /// Source and Quake queries begin so. Hosts offer them beside SQP, and a client may use one socket.
