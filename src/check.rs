@@ -76,20 +76,25 @@ impl fmt::Display for Finding {
 }
 
 /// Most rules that one datagram breaks by what went before it; no protocol raises more.
-const MAX_RAISED: usize = 8;
+const MAX_RAISED: usize = 4;
 
-/// Rules that a datagram breaks by what went before it, without the heap.
+/// Rules that a datagram breaks by what went before it, each once, without the heap.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
 
 impl Raised {
     /// Adds a rule that the datagram as a whole breaks.
     pub fn add(&mut self, rule: &'static Rule) {
-        let _ = self.0.try_push((rule, None));
+        self.put(rule, None);
     }
     /// Adds a rule that the bytes at `at` break.
     pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
-        let _ = self.0.try_push((rule, Some(at)));
+        self.put(rule, Some(at));
+    }
+    fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
+        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.0.try_push((rule, at)); // a fifth has no place, and there is none
+        }
     }
     /// Whether there is none.
     #[inline]

@@ -211,7 +211,8 @@ impl Table {
             if r.step != v.glance.step || r.state != State::Open {
                 continue;
             }
-            if r.partial && !v.glance.begins {
+            // Nobody goes on with a message after having sent another.
+            if r.partial && !v.glance.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
             if step.retransmits && r.key == key && r.memo == v.glance.memo {

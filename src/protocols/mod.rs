@@ -235,7 +235,7 @@ pub trait Protocol {
     fn encode(message: &Self::Message<'_>, out: &mut Vec<u8>);
 
     /// What a message says about its server.
-    fn facts<'m>(message: &'m Self::Message<'_>) -> Facts<'m>;
+    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a>;
 
     /// How many entries that memory has forgotten for want of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
@@ -268,11 +268,6 @@ macro_rules! registry {
             /// Writes the message as a payload: the inverse of decoding for what breaks no rule.
             pub fn encode(&self, out: &mut Vec<u8>) {
                 match self { $(Message::$Proto(m) => $file::$Proto::encode(m, out)),* }
-            }
-            /// What the message says about its server.
-            #[inline(always)]
-            pub fn facts(&self) -> Facts<'_> {
-                match self { $(Message::$Proto(m) => $file::$Proto::facts(m)),* }
             }
         }
 
@@ -313,6 +308,18 @@ macro_rules! registry {
                 match self {
                     $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| $file::$Proto::decode(c, cx))
                         .map(Message::$Proto)),*
+                }
+            }
+            /// The same for what the message says about its server: the message itself goes nowhere,
+            /// and need not be moved.
+            #[inline(always)]
+            pub(crate) fn tell<'a, S: FieldSink>(self, payload: &'a [u8], cx: Context, sink: &mut S)
+                -> Result<Facts<'a>, Fault> {
+                let ends = self.info().ends;
+                match self {
+                    $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| {
+                        $file::$Proto::decode(c, cx).map(|m| $file::$Proto::facts(&m))
+                    })),*
                 }
             }
             /// See [`Protocol::observe`].

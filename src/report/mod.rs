@@ -16,12 +16,12 @@ pub use stamp::{Stamps, duration};
 pub use text::{Exchanges, Lister};
 pub use totals::Totals;
 
-use crate::capture::{Facts, Time};
+use crate::capture::{self, Time};
 use crate::check::Finding;
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::Datagram;
-use crate::protocols::{Direction, Id, Level, Message};
+use crate::protocols::{Direction, Facts, Id, Level};
 use std::io;
 
 /// A datagram of one of the protocols, with everything that is known of it.
@@ -41,8 +41,8 @@ pub struct Packet<'a, S> {
     pub server_index: u32,
     /// What it is to its exchange.
     pub pairing: &'a Pairing,
-    /// The message, or where decoding stopped.
-    pub decoded: &'a Result<Message<'a>, Fault>,
+    /// What the message says about its server, or where decoding stopped.
+    pub decoded: &'a Result<Facts<'a>, Fault>,
     /// What the report's own listener heard.
     pub sink: &'a S,
     /// The rules it breaks.
@@ -81,7 +81,7 @@ pub trait Report {
         Ok(())
     }
     /// A file begins; `name` is its name as text.
-    fn file(&mut self, _name: &str, _facts: &Facts) -> io::Result<()> {
+    fn file(&mut self, _name: &str, _facts: &capture::Facts) -> io::Result<()> {
         Ok(())
     }
     /// The first frame of the file, with its time stamp.

@@ -215,9 +215,9 @@ impl Report for Summary {
         p.findings.iter().for_each(|f| server.findings.add(f.severity));
         if by_server
             && !matches!(p.pairing, Pairing::Copy { .. })
-            && let Ok(message) = p.decoded
+            && let Ok(facts) = p.decoded
         {
-            server.said.hear(&message.facts());
+            server.said.hear(facts);
         }
         Ok(())
     }

@@ -121,8 +121,8 @@ impl<W: Write> Report for Lister<W> {
         self.head(p.datagram, p.id.info().name);
         let text = &mut self.lines.text;
         text.push_str(p.message_name());
-        if let Ok(message) = p.decoded {
-            push_facts(text, &message.facts());
+        if let Ok(facts) = p.decoded {
+            push_facts(text, facts);
         }
         match p.pairing {
             Pairing::Answered(a) => {

@@ -169,7 +169,7 @@ impl Protocol for Satisfactory {
     }
 
     #[inline(always)]
-    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
         match message {
             Message::State(s) => Facts {
                 server_name: Some(s.server_name.into()),

@@ -150,7 +150,7 @@ impl Protocol for Skycoop {
         samples: samples::SAMPLES,
     };
 
-    #[inline]
+    #[inline(never)]
     fn glance(p: &[u8], wire_len: usize, [source, _]: [u16; 2]) -> Option<Glance> {
         match *p {
             [0xfe, 0xff, 0xff, 0xff] if wire_len == 4 => Some(request(Level::Medium)),
@@ -183,6 +183,7 @@ impl Protocol for Skycoop {
         }
     }
 
+    #[inline(never)]
     fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
         match cx.message {
             STATUS_REQUEST => {
@@ -206,7 +207,8 @@ impl Protocol for Skycoop {
         }
     }
 
-    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+    #[inline(never)]
+    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
         let count = |n: i32| u32::try_from(n).ok();
         match message {
             Message::StatusResponse(Status::Current(r)) => Facts {
@@ -225,6 +227,7 @@ impl Protocol for Skycoop {
         }
     }
 
+    #[inline(never)]
     fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
         exchange::observe(seen, raised);
     }

@@ -191,7 +191,7 @@ impl Protocol for Sqp {
     }
 
     #[inline(always)]
-    fn facts<'m>(message: &'m Message<'_>) -> Facts<'m> {
+    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
         let Message::QueryResponse(QueryResponse { body: Body { server_info: Some(info), .. }, .. }) =
             message
         else {
