@@ -335,6 +335,7 @@ registry! {
     sqp::Sqp,
     satisfactory::Satisfactory,
     skycoop::Skycoop,
+    gqp::Gqp,
 }
 
 impl Id {

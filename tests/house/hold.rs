@@ -39,7 +39,7 @@ pub fn hold(bytes: &[u8], id: Id, cx: Context) {
 pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u64>, missing: usize) {
     for &id in Id::ALL {
         for message in 0..id.info().messages.len() as u8 {
-            for (continues, secrets) in [(false, false), (false, true), (true, false)] {
+            for (continues, secrets) in [(false, false), (true, true)] {
                 hold(bytes, id, Context { message, direction, asked, missing, continues, secrets });
             }
         }

@@ -1,0 +1,194 @@
+//! The grammar, as far as recognising and comparing need it: commands and replies as they stand in the
+//! payload. What they say field by field is the decoder's.
+
+/// Control codes.
+pub(super) const SOH: u8 = 0x01;
+pub(super) const STX: u8 = 0x02;
+pub(super) const ETX: u8 = 0x03;
+pub(super) const EOT: u8 = 0x04;
+pub(super) const ACK: u8 = 0x06;
+pub(super) const DLE: u8 = 0x10;
+pub(super) const DC1: u8 = 0x11;
+pub(super) const DC2: u8 = 0x12;
+pub(super) const DC4: u8 = 0x14;
+pub(super) const ETB: u8 = 0x17;
+pub(super) const GS: u8 = 0x1d;
+pub(super) const RS: u8 = 0x1e;
+pub(super) const US: u8 = 0x1f;
+
+/// A command that every server should know, and how many arguments it takes.
+#[derive(Debug)]
+pub(super) struct Required {
+    pub name: &'static str,
+    /// `None` for any number.
+    pub arguments: Option<usize>,
+}
+
+pub(super) static REQUIRED: [Required; 5] = [
+    Required { name: "identify", arguments: Some(0) },
+    Required { name: "echo", arguments: None },
+    Required { name: "auth", arguments: Some(2) },
+    Required { name: "challenge", arguments: Some(1) },
+    Required { name: "extensions", arguments: Some(0) },
+];
+
+/// The required command of that name.
+pub(super) fn required(name: &[u8]) -> Option<&'static Required> {
+    REQUIRED.iter().find(|r| r.name.as_bytes() == name)
+}
+
+/// Whether a byte may stand in a string. Bytes beyond ASCII are tolerated.
+pub(super) const fn is_printable(b: u8) -> bool {
+    b >= 0x20 && b != 0x7f
+}
+
+/// Whether the string is clean.
+pub(super) fn is_string(text: &[u8]) -> bool {
+    text.iter().all(|b| is_printable(*b))
+}
+
+/// The bytes before the first of these, and those from it on.
+pub(super) fn until<'a>(text: &'a [u8], ends: &[u8]) -> (&'a [u8], &'a [u8]) {
+    let at = text.iter().position(|b| ends.contains(b)).unwrap_or(text.len());
+    text.split_at_checked(at).unwrap_or((text, &[]))
+}
+
+/// A message without its end: the bytes before EOT.
+pub(super) fn body(payload: &[u8]) -> &[u8] {
+    until(payload, &[EOT]).0
+}
+
+/// A piece of a message, and where it begins in the payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    pub text: &'a [u8],
+    pub at: usize,
+}
+
+/// The commands or replies of a message: what stands between GS.
+pub(super) fn pieces(payload: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+    let mut at = 0usize;
+    body(payload).split(|b| *b == GS).map(move |text| {
+        let piece = Piece { text, at };
+        at = at.saturating_add(text.len()).saturating_add(1);
+        piece
+    })
+}
+
+/// Name and arguments of a command; a second RS separates as US does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command<'a> {
+    pub name: &'a [u8],
+    /// From the first separator on.
+    arguments: &'a [u8],
+}
+
+impl<'a> Command<'a> {
+    pub fn of(piece: &'a [u8]) -> Command<'a> {
+        let (name, arguments) = until(piece, &[RS, US]);
+        Command { name, arguments }
+    }
+
+    pub fn arguments(self) -> impl Iterator<Item = &'a [u8]> {
+        self.arguments.split(|b| matches!(*b, RS | US)).skip(1)
+    }
+
+    /// Whether RS comes first and only once, and every string is clean.
+    pub fn is_clean(&self) -> bool {
+        let tail = self.arguments.get(1..).unwrap_or_default();
+        is_string(self.name) && self.arguments.first() != Some(&US) && tail.split(|b| *b == US).all(is_string)
+    }
+}
+
+/// Status, name and data of a reply.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reply<'a> {
+    /// Two digits.
+    pub status: Option<u8>,
+    pub name: &'a [u8],
+    /// Behind RS; `None` without it.
+    data: Option<&'a [u8]>,
+}
+
+impl<'a> Reply<'a> {
+    pub fn of(piece: &'a [u8]) -> Reply<'a> {
+        let status = status(piece);
+        let rest = if status.is_some() { piece.get(2..).unwrap_or_default() } else { piece };
+        let (name, data) = until(rest, &[RS]);
+        Reply { status, name: name.trim_ascii_start(), data: data.split_first().map(|(_, data)| data) }
+    }
+
+    /// The records, each with its mark.
+    pub fn records(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.data.unwrap_or_default().split(|b| *b == RS)
+    }
+
+    /// The values of all records, without marks; of ACK there are none.
+    pub fn values(&self) -> impl Iterator<Item = &'a [u8]> {
+        let values = |record: &'a [u8]| {
+            let values = match record.split_first() {
+                Some((&ACK, [])) => return None,
+                Some((&(STX | DC1..=DC4), values)) => values,
+                _ => record,
+            };
+            Some(values.split(|b| *b == US))
+        };
+        let data = self.data.filter(|data| !data.is_empty());
+        data.into_iter().flat_map(|data| data.split(|b| *b == RS)).filter_map(values).flatten()
+    }
+
+    /// Whether it has a status, RS, and a first record with a mark.
+    pub fn is_marked(&self) -> bool {
+        self.status.is_some() && self.data.is_some_and(|d| matches!(d.first(), Some(&(ACK | DC1..=DC4))))
+    }
+}
+
+/// The status at the start of a reply: two ASCII digits.
+pub(super) fn status(reply: &[u8]) -> Option<u8> {
+    match *reply {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9', ..] => {
+            let digit = |d: u8| d.wrapping_sub(b'0');
+            Some(digit(tens).wrapping_mul(10).wrapping_add(digit(ones)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    fn strings<'a>(all: impl Iterator<Item = &'a [u8]>) -> Vec<&'a str> {
+        all.map(|s| std::str::from_utf8(s).unwrap()).collect()
+    }
+
+    #[test]
+    fn commands_and_arguments_are_told_apart() {
+        let found: Vec<_> =
+            pieces(b"echo\x1ea\x1f\x1db\x04rest").map(|p| (p.at, Command::of(p.text))).collect();
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            (found[0].0, found[0].1.name, found[1].0, found[1].1.name),
+            (0, &b"echo"[..], 8, &b"b"[..])
+        );
+        assert_eq!(strings(found[0].1.arguments()), ["a", ""]);
+        assert_eq!(strings(Command::of(b"identify\x1e").arguments()), [""]);
+        assert_eq!(Command::of(b"identify").arguments().count(), 0);
+        assert!(Command::of(b"echo\x1ea\x1fb").is_clean());
+        assert!(!Command::of(b"echo\x1fa").is_clean() && !Command::of(b"echo\x1ea\x1eb").is_clean());
+        assert_eq!(pieces(b"\x04").count(), 1, "an empty command is one");
+    }
+
+    #[test]
+    fn replies_have_status_name_and_values() {
+        let reply = Reply::of(b"10identify\x1e\x12gamename\x1fut\x1e\x11x");
+        assert_eq!((reply.status, reply.name), (Some(10), &b"identify"[..]));
+        assert_eq!(strings(reply.values()), ["gamename", "ut", "x"]);
+        assert!(reply.is_marked());
+        assert_eq!(Reply::of(b"30auth\x1e\x06").values().count(), 0);
+        assert_eq!(Reply::of(b"10echo\x1e").values().count(), 0);
+        assert_eq!(strings(Reply::of(b"10 echo\x1e\x02hi").values()), ["hi"]);
+        assert_eq!((Reply::of(b"echo").status, Reply::of(b"echo").name), (None, &b"echo"[..]));
+    }
+}
