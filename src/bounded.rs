@@ -26,10 +26,21 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         self.map.get(key)
     }
 
-    /// Remembers a value; a known key keeps its age.
-    pub fn insert(&mut self, key: K, value: V) {
-        if self.map.insert(key, value).is_some() {
-            return;
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.map.get_mut(key)
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Remembers a value; a known key keeps its age, and its old value is returned.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let old = self.map.insert(key, value);
+        if old.is_some() {
+            return old;
         }
         self.order.push_back(key);
         if self.order.len() > self.most
@@ -38,6 +49,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
             self.map.remove(&oldest);
             self.forgotten += 1;
         }
+        None
     }
 
     /// Entries forgotten so far.

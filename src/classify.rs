@@ -162,7 +162,8 @@ impl Memory {
         }
     }
 
-    /// Settles a datagram that a glance recognised.
+    /// Settles a datagram that a glance recognised; `None` where its conversation says that it is none
+    /// of ours.
     #[inline(always)]
     pub fn settle(
         &self,
@@ -171,19 +172,19 @@ impl Memory {
         g: Glance,
         known: Option<(Slot, &Conversation)>,
         open: impl FnOnce() -> bool,
-    ) -> Verdict {
+    ) -> Option<Verdict> {
         match known {
             Some((slot, c)) if c.decided => self.in_conversation(d, id, g, slot, c, open),
             Some((slot, c)) => {
                 let verdict =
                     Verdict { slot: Some(slot), server_index: c.server, ..self.by_itself(d, id, g) };
-                if verdict.decided { verdict } else { tentative(d, verdict, c) }
+                Some(if verdict.decided { verdict } else { tentative(d, verdict, c) })
             }
-            None => self.by_itself(d, id, g),
+            None => Some(self.by_itself(d, id, g)),
         }
     }
 
-    /// The conversation knows which end is the client.
+    /// The conversation knows which end is the client. What goes the wrong way may be none of ours.
     #[inline(always)]
     fn in_conversation(
         &self,
@@ -193,13 +194,13 @@ impl Memory {
         slot: Slot,
         c: &Conversation,
         open: impl FnOnce() -> bool,
-    ) -> Verdict {
+    ) -> Option<Verdict> {
         let direction = c.direction(d.src);
-        let glance = travelling(g, direction).unwrap_or_else(|| {
+        let glance = travelling(g, direction).or_else(|| {
             let known = Known { direction, level: c.level, conversation: true, open: open() };
-            id.read(d.payload, d.wire_len(), known).unwrap_or(g)
-        });
-        Verdict {
+            id.read(d.payload, d.wire_len(), known)
+        })?;
+        Some(Verdict {
             id,
             glance,
             direction,
@@ -207,7 +208,7 @@ impl Memory {
             doubtful: false,
             slot: Some(slot),
             server_index: c.server,
-        }
+        })
     }
 
     /// Nothing is known of the conversation: a known server, or the bytes alone, must tell.

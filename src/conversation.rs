@@ -32,7 +32,9 @@ pub struct Conversation {
     /// That table had no place for it.
     pub refused: bool,
     /// The value the server issued last to this client.
-    pub issued: Option<u64>,
+    pub issued: Option<Issued>,
+    /// Requests since the last answer.
+    pub unanswered: u16,
     /// Sequence number of the latest request, plus one; 0 where there is none.
     pub latest: u64,
     /// Tells this conversation from an earlier one in the same slot.
@@ -59,6 +61,15 @@ impl Conversation {
     pub fn set_client(&mut self, client: Endpoint) {
         self.first_asks = client == self.ends[0];
     }
+}
+
+/// A value that a server issued to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The value.
+    pub value: u64,
+    /// A request has carried it since.
+    pub used: bool,
 }
 
 /// A place in the table, valid as long as the conversation is in it.
@@ -154,6 +165,7 @@ impl Conversations {
         if let Some(c) = self.get_mut(slot) {
             c.level = c.level.max(paired);
             c.decided |= c.level >= Level::Medium;
+            c.unanswered = 0;
         }
     }
 
@@ -171,6 +183,7 @@ impl Conversations {
             server: NONE,
             refused: false,
             issued: None,
+            unanswered: 0,
             latest: 0,
             generation: 0,
             newer: NONE,

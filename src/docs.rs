@@ -41,6 +41,9 @@ fn write_rule(out: &mut String, rule: &Rule) {
         if let Some(port) = example.server_port {
             let _ = writeln!(out, "server on UDP port {port}");
         }
+        if example.at_start {
+            out.push_str("at the start of the capture\n");
+        }
         example.steps.iter().for_each(|step| write_step(out, step));
         out.push_str("```\n");
     }

@@ -26,3 +26,4 @@ pub mod protocols;
 pub mod report;
 pub mod rule;
 pub mod servers;
+pub mod verdict;

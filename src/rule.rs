@@ -39,6 +39,16 @@ pub struct Rule {
     pub cite: Cite,
     /// Every exchange with a given server raises it: reported on the first datagram only.
     pub per_server: bool,
+    /// It misses something that may stand before the capture: then it is a note.
+    pub needs_past: bool,
+    /// It compares the sizes of request and answer, and its findings say them.
+    pub ratio: bool,
+    /// Who is at fault.
+    pub side: Side,
+    /// Severity in the strict profile, where it differs.
+    pub strict: Option<Severity>,
+    /// Severity in the lenient profile, where it differs.
+    pub lenient: Option<Severity>,
     /// Shortest conversations that break this rule. Tested: it must be reported there.
     pub examples: &'static [Example],
 }
@@ -46,6 +56,34 @@ pub struct Rule {
 impl PartialEq for Rule {
     fn eq(&self, other: &Rule) -> bool {
         self.id == other.id
+    }
+}
+
+/// Who is at fault where a rule is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Who sent the datagram; of an exchange without an answer, the server.
+    Sender,
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+    /// The network between them: loss, copies, delay.
+    Path,
+    /// Who made the capture.
+    Capture,
+}
+
+impl Side {
+    /// The name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Sender => "sender",
+            Side::Client => "client",
+            Side::Server => "server",
+            Side::Path => "path",
+            Side::Capture => "capture",
+        }
     }
 }
 
@@ -60,11 +98,27 @@ pub struct Cite {
     pub url: &'static str,
 }
 
+impl Rule {
+    /// The title as one word: `string-is-not-valid-utf-8`.
+    pub fn slug(&self) -> String {
+        let mut slug = String::with_capacity(self.title.len());
+        for word in self.title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
+            if !slug.is_empty() {
+                slug.push('-');
+            }
+            slug.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+        }
+        slug
+    }
+}
+
 /// A conversation that shows something: a rule being broken, or a protocol being kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The server's UDP port where it matters.
     pub server_port: Option<u16>,
+    /// The capture begins with it: what went before may be missing.
+    pub at_start: bool,
     /// What is sent, in order.
     pub steps: &'static [Step],
 }
@@ -72,11 +126,15 @@ pub struct Example {
 impl Example {
     /// An example between one client and a server on any port.
     pub const fn of(steps: &'static [Step]) -> Example {
-        Example { server_port: None, steps }
+        Example { server_port: None, at_start: false, steps }
     }
     /// An example whose server listens on `port`.
     pub const fn on(port: u16, steps: &'static [Step]) -> Example {
-        Example { server_port: Some(port), steps }
+        Example { server_port: Some(port), at_start: false, steps }
+    }
+    /// An example with which the capture begins.
+    pub const fn at_start(steps: &'static [Step]) -> Example {
+        Example { server_port: None, at_start: true, steps }
     }
 }
 
@@ -119,11 +177,33 @@ pub fn hex(text: &str) -> Vec<u8> {
     out
 }
 
+/// The side a rule names, or the sender.
+macro_rules! side {
+    [] => {
+        $crate::rule::Side::Sender
+    };
+    [$side:ident] => {
+        $crate::rule::Side::$side
+    };
+}
+pub(crate) use side;
+
+/// The severity a rule has in a profile, if it names one.
+macro_rules! level {
+    [] => {
+        None
+    };
+    [$level:ident] => {
+        Some($crate::rule::Severity::$level)
+    };
+}
+pub(crate) use level;
+
 /// Declares a file's rules and, from the same text, its `RULES` list, so that no rule exists
 /// unlisted. The doc comment is the explanation users read.
 macro_rules! rules {
     ($($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
-        cite: $cite:expr, $(per_server: $once:literal,)? examples: [$($example:expr),+ $(,)?] $(,)?
+        cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
     })*) => {
         $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
             id: $id,
@@ -132,6 +212,11 @@ macro_rules! rules {
             why: concat!($($why, "\n"),+),
             cite: $cite,
             per_server: false $(|| $once)?,
+            needs_past: false $(|| $past)?,
+            ratio: false $(|| $ratio)?,
+            side: $crate::rule::side![$($side)?],
+            strict: $crate::rule::level![$($strict)?],
+            lenient: $crate::rule::level![$($lenient)?],
             examples: &[$($example),+],
         };)*
         /// The rules declared in this file, in order.

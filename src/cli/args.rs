@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
 use qdissect::report::Form;
+use qdissect::rule::Severity;
 use std::path::PathBuf;
 
 /// Dissects and judges the traffic of game-server query protocols.
@@ -35,6 +36,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Packets, one line each, or as records
     Dump(DumpArgs),
+    /// Conformance verdict for CI: findings, reports, exit code
+    Check(CheckArgs),
     /// Exchanges: one row per request and its answer
     Exchanges(ExchangesArgs),
 }
@@ -50,6 +53,88 @@ pub struct SummaryArgs {
     pub color: Colour,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// `qdissect check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = CheckFormat::Table, value_name = "FMT")]
+    pub format: CheckFormat,
+    /// A further report in a file; may be repeated
+    #[arg(long, value_name = "FMT=PATH", value_parser = report)]
+    pub report: Vec<(CheckFormat, PathBuf)>,
+    /// What makes the check fail, with exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
+    pub fail_on: FailOn,
+    /// Fail, with exit code 3, unless there is traffic of these protocols
+    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = protocol)]
+    pub require: Vec<Id>,
+    /// Fail, with exit code 3, unless that share of a protocol's rules was checked
+    #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
+    pub require_coverage: Vec<(Id, f64)>,
+    /// An input without query traffic is fine
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What the user makes of the rules.
+#[derive(Debug, Args)]
+pub struct RuleArgs {
+    /// Severities: some dialects are warnings in `strict`, what every server does is a note in `lenient`
+    #[arg(long, value_enum, default_value_t = ProfileName::Default, value_name = "NAME")]
+    pub profile: ProfileName,
+    /// Only these rules, by id or its beginning: SQP, SQP-TXN, SQP-TXN-004
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub select: Vec<String>,
+    /// Not these rules, likewise
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub ignore: Vec<String>,
+    /// Severity of rules: error, warning, note or off
+    #[arg(long, value_name = "RULE=SEVERITY", value_parser = level)]
+    pub level: Vec<(String, Option<Severity>)>,
+}
+
+/// `--profile`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileName {
+    /// Some dialects and habits are warnings
+    Strict,
+    /// The severities of the rules
+    Default,
+    /// What every real server does is a note
+    Lenient,
+}
+
+/// `--fail-on`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Errors
+    Error,
+    /// Warnings and errors
+    Warning,
+    /// Any finding
+    Note,
+    /// Nothing
+    Never,
+}
+
+/// `-T` of `check`, and the formats of `--report`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// For people: what, where, who, and the source
+    Table,
+    /// One finding a line
+    Concise,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
 }
 
 /// `qdissect exchanges`
@@ -96,6 +181,8 @@ pub struct Common {
     /// Least confidence of what is shown
     #[arg(long, value_enum, default_value_t = Confidence::Medium, value_name = "LEVEL")]
     pub min_confidence: Confidence,
+    #[command(flatten)]
+    pub rules: RuleArgs,
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -195,6 +282,41 @@ impl From<Confidence> for Level {
 fn protocol(text: &str) -> Result<Id, String> {
     let known = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(", ");
     Id::by_name(text).ok_or_else(|| format!("There is no protocol \"{text}\"; known are {known}."))
+}
+
+fn level(text: &str) -> Result<(String, Option<Severity>), String> {
+    let wrong = || format!("\"{text}\" is not of the form RULE=SEVERITY, for example SQP-TXN-010=warning.");
+    let (rule, severity) = text.split_once('=').ok_or_else(wrong)?;
+    let severity = match severity.trim() {
+        "error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "note" => Some(Severity::Note),
+        "off" => None,
+        other => return Err(format!("\"{other}\" is no severity: error, warning, note or off.")),
+    };
+    Ok((rule.trim().to_owned(), severity))
+}
+
+fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
+    let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
+    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
+    let format = CheckFormat::from_str(format, true).map_err(|_| {
+        let known: Vec<_> =
+            CheckFormat::value_variants().iter().filter_map(|v| v.to_possible_value()).collect();
+        let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
+        format!("There is no report format \"{format}\"; known are {}.", known.join(", "))
+    })?;
+    Ok((format, PathBuf::from(path)))
+}
+
+fn coverage(text: &str) -> Result<(Id, f64), String> {
+    let wrong = || format!("\"{text}\" is not of the form PROTO=N%, for example sqp=60%.");
+    let (name, percent) = text.split_once('=').ok_or_else(wrong)?;
+    let percent: f64 = percent.trim().trim_end_matches('%').parse().map_err(|_| wrong())?;
+    if !(0.0..=100.0).contains(&percent) {
+        return Err(format!("{percent} is no percentage: a number from 0 to 100."));
+    }
+    Ok((protocol(name.trim())?, percent))
 }
 
 fn decode_as(text: &str) -> Result<(u16, Id), String> {

@@ -1,6 +1,7 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
 mod args;
+mod check;
 mod output;
 mod run;
 

@@ -1,9 +1,11 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Command, Common, TableFormat};
+use super::args::{Colour, Command, Common, ProfileName, RuleArgs, TableFormat};
+use super::check;
 use super::output::Target;
 use super::say;
 use qdissect::capture::{ErrorKind, Source, link_name};
+use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
@@ -26,7 +28,12 @@ pub fn run(command: &Command) -> u8 {
         Command::Summary(a) => (&a.common, false),
         Command::Exchanges(a) => (&a.common, false),
         Command::Dump(a) => (&a.common, a.all),
+        Command::Check(a) => (&a.common, false),
     };
+    if let Err(unknown) = policy(&common.rules) {
+        say(&format_args!("qdissect: {unknown}\n"));
+        return FAILED;
+    }
     let mut target = match Target::open(common.output.as_deref()) {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
@@ -36,6 +43,7 @@ pub fn run(command: &Command) -> u8 {
     let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
+        Command::Check(a) => check::check(to, a, &inputs),
         Command::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
         Command::Dump(a) => match a.format.form() {
             Some(form) => {
@@ -58,11 +66,15 @@ pub fn run(command: &Command) -> u8 {
 }
 
 fn not_writable(common: &Common, e: &io::Error) -> u8 {
-    // An error of the file aside speaks of that file's name, which nobody knows.
-    let why = if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() };
+    let why = why(e);
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
     say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
     FAILED
+}
+
+/// What went wrong with an output. An error of the file aside speaks of that file's name, which nobody knows.
+pub fn why(e: &io::Error) -> String {
+    if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() }
 }
 
 /// A file's name as text that a terminal can bear.
@@ -71,7 +83,7 @@ fn name(path: &Path) -> String {
 }
 
 /// The exit code and how many captures were read.
-type Done = (u8, u64);
+pub type Done = (u8, u64);
 
 fn summarise(
     to: &mut Target,
@@ -95,12 +107,29 @@ fn how(colour: Colour, common: &Common) -> Screen {
     let width = terminal_size::terminal_size().filter(|_| terminal).map(|(w, _)| w.0);
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let width = width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST);
-    let colour = match colour {
+    Screen { width, colour: coloured(colour, terminal) }
+}
+
+/// Whether colours are welcome.
+pub fn coloured(colour: Colour, terminal: bool) -> bool {
+    match colour {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-    };
-    Screen { width, colour }
+    }
+}
+
+/// Severities as the user wants them: profile first, then levels, then what is left out.
+pub fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
+    let mut policy = Policy::new(match rules.profile {
+        ProfileName::Strict => Profile::Strict,
+        ProfileName::Default => Profile::Default,
+        ProfileName::Lenient => Profile::Lenient,
+    });
+    rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity))?;
+    policy.select(&rules.select)?;
+    rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
+    Ok(policy)
 }
 
 fn report<R: Report>(common: &Common, inputs: &[PathBuf], all: bool, report: R) -> io::Result<Done> {
@@ -108,7 +137,7 @@ fn report<R: Report>(common: &Common, inputs: &[PathBuf], all: bool, report: R) 
 }
 
 /// Reads every input into one report.
-fn read_all<R: Report>(
+pub fn read_all<R: Report>(
     common: &Common,
     inputs: &[PathBuf],
     all: bool,
@@ -217,6 +246,7 @@ fn options(common: &Common, all: bool) -> Options {
         min_confidence: common.min_confidence.into(),
         all,
         secrets: common.show_secrets,
+        policy: policy(&common.rules).unwrap_or_default(), // what is unknown has been said
         count: common.count,
     }
 }

@@ -112,7 +112,16 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Says which rules the end of the current scope breaks, from here on.
     #[inline(always)]
     pub fn ends(&mut self, ends: &'static Ends) {
+        self.covers(ends);
         self.ends = ends;
+    }
+
+    /// The end of a scope will be checked for all that it can break.
+    #[inline(always)]
+    pub(super) fn covers(&mut self, ends: &'static Ends) {
+        if S::COVERAGE {
+            [ends.early, ends.early_inside, ends.late].into_iter().for_each(|rule| self.sink.checked(rule));
+        }
     }
 
     /// Reads one field with a nom parser and reports it.
@@ -174,6 +183,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// States what must hold of the bytes at `at`.
     #[inline(always)]
     pub fn check_at(&mut self, rule: &'static Rule, at: Span, holds: impl FnOnce() -> bool) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
         if S::RULES && !holds() {
             self.broken(rule, at);
         }
@@ -182,6 +194,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// States what must hold of the payload as a whole.
     #[inline(always)]
     pub fn check_whole(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
         if S::RULES && !holds() {
             let at = self.whole();
             self.sink.violation(Violation { rule, at, field: None, index: self.index, needs: 0 });
@@ -227,6 +242,18 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Fault { rule, at: self.to_end(), field: self.field, needs: 0 }
     }
 
+    /// States what must hold of the field just read, for what follows cannot be understood otherwise.
+    ///
+    /// # Errors
+    /// When it does not hold.
+    #[inline(always)]
+    pub fn require(&mut self, rule: &'static Rule, holds: bool) -> Result<(), Fault> {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
+        if holds { Ok(()) } else { Err(self.stop(rule)) }
+    }
+
     /// A fault of the field just read: what follows cannot be understood.
     #[cold]
     pub fn stop(&self, rule: &'static Rule) -> Fault {
@@ -259,6 +286,7 @@ pub fn dissect<'a, S: FieldSink, M>(
     decode: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<M, Fault>,
 ) -> Result<M, Fault> {
     let mut cursor = Cursor::new(payload, missing, ends, sink);
+    cursor.covers(ends);
     let out = decode(&mut cursor);
     match &out {
         Ok(_) => cursor.unread(),

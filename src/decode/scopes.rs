@@ -83,6 +83,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         };
         let lost = self.missing;
         self.more |= !after.is_empty();
+        self.covers(ends);
+        if S::COVERAGE {
+            self.sink.checked(over);
+        }
         self.ends = ends;
         self.rest = inside;
         let out = body(self);

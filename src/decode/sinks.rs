@@ -17,6 +17,11 @@ pub enum Shape {
 pub trait FieldSink {
     /// `false` removes every check of a rule, condition included.
     const RULES: bool = true;
+    /// It wants to know which rules were checked, broken or not.
+    const COVERAGE: bool = false;
+    /// A rule is checked.
+    #[inline(always)]
+    fn checked(&mut self, _rule: &'static Rule) {}
     /// A field was read.
     #[inline(always)]
     fn field(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}

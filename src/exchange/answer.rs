@@ -7,7 +7,7 @@ use super::table::Table;
 use super::{Answer, Exchange, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::conversation::{Conversation, Slot};
+use crate::conversation::{Conversation, Issued, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Glance, Role, StepInfo};
 use std::hash::BuildHasher;
@@ -47,7 +47,7 @@ impl Table {
         if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
-            c.issued = Some(g.memo);
+            c.issued = Some(Issued { value: g.memo, used: false });
         }
         if let Some((seq, foreign_key)) = found.request {
             return self.answered(slot, seq, d, v, now, hash, foreign_key);
@@ -89,7 +89,7 @@ impl Table {
         let window = self.windows.answer(v.id);
         let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
         let step = &v.id.info().steps[request.step as usize];
-        let paired = step.worth(v.glance.paired, request.memo == v.glance.memo);
+        let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
         request.answer_hash = hash;
         request.answer_frame = d.frame;
@@ -121,7 +121,7 @@ impl Table {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         self.chain(slot).for_each(|(seq, r)| search.look(seq, r));
         let issued = self.conversations.get(slot).and_then(|c| c.issued);
-        search.found(issued)
+        search.found(issued.map(|i| i.value))
     }
 
     /// An answer has been reported as one that nobody asked for.

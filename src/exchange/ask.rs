@@ -72,7 +72,7 @@ impl Table {
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         if let Some(o) = &orphan {
-            self.conversations.confirm(slot, step.worth(o.paired.max(g.paired), o.memo == g.memo));
+            self.conversations.confirm(slot, step.worth(o.paired.max(g.paired), [o.memo, g.memo]));
         }
         let exchange = self.next_id;
         self.next_id += 1;
@@ -161,6 +161,10 @@ impl Table {
             self.close_oldest(at);
         }
         if let Some(c) = self.conversations.get_mut(slot) {
+            if let Some(issued) = &mut c.issued {
+                issued.used |= issued.value == request.key;
+            }
+            c.unanswered = c.unanswered.saturating_add(1);
             request.previous = c.latest;
             c.latest = self.queues[at].push(request) + 1;
         }

@@ -22,7 +22,7 @@ pub use queue::MAX_REQUESTS;
 pub use table::Table;
 pub use windows::Windows;
 
-use crate::conversation::{Conversation, Conversations, Slot};
+use crate::conversation::{Conversation, Conversations, Issued, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Glance, Id, Level};
 
@@ -195,6 +195,11 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Frames of the answer: none, one, or those of its parts.
+    pub fn response_frames(&self) -> &[u64] {
+        if self.response_parts.is_empty() { self.response_frame.as_slice() } else { &self.response_parts }
+    }
+
     /// Its conversation may have become surer since it closed.
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
@@ -215,6 +220,8 @@ pub struct Seen<'a> {
     pub glance: &'a Glance,
     /// What it is to its exchange.
     pub pairing: &'a Pairing,
+    /// The conversation may be older than the capture.
+    pub edge: bool,
     /// The value the server had issued last to this client before this datagram.
-    pub issued: Option<u64>,
+    pub issued: Option<Issued>,
 }

@@ -87,6 +87,12 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open)
     }
 
+    /// The oldest open exchange of a conversation.
+    pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
+        let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        open.last().map(|(_, r)| r.id)
+    }
+
     /// Whether [`Table::next_closed`] has something to give.
     #[inline]
     pub fn has_closed(&self) -> bool {

@@ -58,7 +58,7 @@ impl<R: Report> Pipeline<R> {
         let level = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
         let Claim { verdict, pairing, raised, edge, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
-        self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index })
+        self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot: claim.slot })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
@@ -135,7 +135,8 @@ impl<R: Report> Pipeline<R> {
     /// The last word on a datagram that waited.
     fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
         let role = claim.verdict.glance.role;
-        let unsure = role == Role::Request && !claim.verdict.decided;
+        let asks = matches!(role, Role::Request | Role::RequestPart);
+        let unsure = asks && !claim.verdict.decided;
         if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
             return;
         }
@@ -146,6 +147,9 @@ impl<R: Report> Pipeline<R> {
                 let direction = c.direction(d.src);
                 let known = Known { direction, level: c.level, conversation: true, open: true };
                 let same = direction == v.direction;
+                if same && role == Role::RequestPart {
+                    return; // what it is a part of is known already
+                }
                 v.direction = direction;
                 v.server_index = c.server;
                 if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
@@ -163,12 +167,12 @@ impl<R: Report> Pipeline<R> {
         claim.pairing = Pairing::Unasked { open: false, asked: None };
         claim.raised = Raised::default();
         let (glance, pairing) = (claim.verdict.glance, claim.pairing);
-        self.observe(d, claim.slot, &glance, &pairing, None, &mut claim.raised);
+        self.observe(d, claim.slot, &glance, &pairing, (None, claim.edge), &mut claim.raised);
     }
 
     /// An exchange that has waited: its conversation may have become surer since.
     fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
         e.refresh(&self.table.conversations);
-        deliver_exchange(&e, &self.options, &mut self.totals, &mut self.report)
+        deliver_exchange(&e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
 }

@@ -3,19 +3,20 @@
 //! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
 //! peel, glance) holds no state and could run elsewhere.
 
+mod blame;
 mod late;
 mod room;
 
 use crate::capture::{self, Frame, Source, Time};
-use crate::check::{Finding, Raised};
+use crate::check::{Finding, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::conversation::{NONE, Slot};
+use crate::conversation::{Issued, NONE, Slot};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram};
 use crate::protocols::{Context, Glance, Id, Level, Memories, Role};
 use crate::report::{Packet, Report, Totals};
-use crate::rule::Severity;
+use blame::Blame;
 use room::{Claim, Room, is_part};
 use std::io;
 
@@ -35,6 +36,8 @@ pub struct Options {
     pub all: bool,
     /// Show passwords.
     pub secrets: bool,
+    /// What the user makes of the rules.
+    pub policy: Policy,
     /// Stop after this many frames.
     pub count: Option<u64>,
 }
@@ -42,8 +45,15 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let choice = Choice::default();
-        let min_confidence = Level::Medium;
-        Options { choice, timeout: None, min_confidence, all: false, secrets: false, count: None }
+        Options {
+            choice,
+            timeout: None,
+            min_confidence: Level::Medium,
+            all: false,
+            secrets: false,
+            policy: Policy::default(),
+            count: None,
+        }
     }
 }
 
@@ -72,6 +82,7 @@ struct Told<'a> {
     /// How sure its conversation is.
     level: Level,
     server_index: u32,
+    slot: Slot,
 }
 
 /// Captures in, reports out.
@@ -80,6 +91,7 @@ pub struct Pipeline<R: Report> {
     memory: Memory,
     table: Table,
     memories: Memories,
+    blame: Blame,
     room: Room,
     totals: Totals,
     report: R,
@@ -99,6 +111,7 @@ impl<R: Report> Pipeline<R> {
             memory: Memory::new(options.choice.clone()),
             table: Table::new(Windows::new(options.timeout)),
             memories: Memories::default(),
+            blame: Blame::default(),
             room: Room::default(),
             totals: Totals::default(),
             report,
@@ -179,6 +192,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.memory_forgotten = self.memories.forgotten();
+        self.report.listened(&self.sink);
         self.report.finish(&self.totals)?;
         Ok((self.report, self.totals))
     }
@@ -195,7 +209,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.udp += 1;
         let verdict = match classify::glance(d, self.memory.protocols()) {
             Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
-            Some((id, g)) => Some(self.settle(d, id, g)),
+            Some((id, g)) => self.settle(d, id, g),
             None if self.memory.may_know(d) => self.settle_unrecognised(d),
             None => None,
         };
@@ -206,15 +220,15 @@ impl<R: Report> Pipeline<R> {
     }
 
     #[inline]
-    fn settle(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
+    fn settle(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
         let slot = self.table.conversations.find(d.src, d.dst, id);
         let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
         let open = || slot.is_some_and(|slot| self.table.has_open(slot));
-        let verdict = self.memory.settle(d, id, g, known, open);
+        let verdict = self.memory.settle(d, id, g, known, open)?;
         if g.level <= Level::Low && slot.is_none() && verdict.server_index == NONE {
-            return self.contested(d, id).unwrap_or(verdict);
+            return self.contested(d, id).or(Some(verdict));
         }
-        verdict
+        Some(verdict)
     }
 
     /// Weak evidence for one protocol, in what may be a conversation of another.
@@ -229,7 +243,7 @@ impl<R: Report> Pipeline<R> {
         match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
             Some(g) => {
                 let known = self.table.conversations.get(slot).map(|c| (slot, c));
-                Some(self.memory.settle(d, owner, g, known, || self.table.has_open(slot)))
+                self.memory.settle(d, owner, g, known, || self.table.has_open(slot))
             }
             None => self.settle_unrecognised(d),
         }
@@ -250,9 +264,9 @@ impl<R: Report> Pipeline<R> {
         let (slot, pairing) = self.table.show(d, v);
         let (server_index, level) = self.learn(slot);
         let mut raised = Raised::default();
-        self.observe(d, slot, &v.glance, &pairing, issued, &mut raised);
+        let edge = !asked_before && self.near_start(d);
+        self.observe(d, slot, &v.glance, &pairing, (issued, edge), &mut raised);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
-        let edge = unasked && !asked_before && self.near_start(d);
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
@@ -264,7 +278,7 @@ impl<R: Report> Pipeline<R> {
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
             let (verdict, pairing, raised) = (v, &pairing, &raised);
-            return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index });
+            return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
         let (candidate, since) = (level <= Level::Low, self.table.clock());
@@ -298,12 +312,18 @@ impl<R: Report> Pipeline<R> {
         slot: Slot,
         glance: &Glance,
         pairing: &Pairing,
-        issued: Option<u64>,
+        (issued, edge): (Option<Issued>, bool),
         raised: &mut Raised,
     ) {
         let Some(conversation) = self.table.conversations.get(slot) else { return };
-        let seen = Seen { conversation, datagram: d, glance, pairing, issued };
+        let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued };
         conversation.id.observe(&mut self.memories, &seen, raised);
+        if let Pairing::Answered(answer) = pairing
+            && d.wire_len() > answer.request_bytes as usize
+            && !conversation.id.info().steps[glance.step as usize].validated
+        {
+            raised.add(&GEN_007);
+        }
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -345,8 +365,10 @@ impl<R: Report> Pipeline<R> {
         self.sink.end();
         self.findings.clear();
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
-            judge(&mut self.findings, &mut self.memory, d, &told, &self.sink);
-            self.findings.iter().for_each(|f| self.totals.findings.add(f.severity));
+            let open = self.table.oldest_open(told.slot);
+            let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
+            self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
+            self.findings.iter().for_each(|f| self.totals.findings.see(f));
         }
         self.report.packet(&Packet {
             datagram: d,
@@ -366,7 +388,7 @@ impl<R: Report> Pipeline<R> {
     #[inline(always)]
     fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
-            deliver_exchange(e, &self.options, &mut self.totals, &mut self.report)?;
+            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)?;
             self.table.drop_closed();
         }
         Ok(())
@@ -377,6 +399,7 @@ impl<R: Report> Pipeline<R> {
 fn deliver_exchange<R: Report>(
     e: &Exchange,
     options: &Options,
+    blame: &Blame,
     totals: &mut Totals,
     report: &mut R,
 ) -> io::Result<()> {
@@ -387,27 +410,7 @@ fn deliver_exchange<R: Report>(
     if e.outcome != Outcome::Unanswered {
         return report.exchange(e, &[]);
     }
-    let silence = Finding::of_exchange(e.protocol.info().unanswered);
-    totals.findings.add(silence.severity);
-    report.exchange(e, &[silence])
-}
-
-/// Turns what the decoder and the pairing found into findings, in byte order as far as it goes.
-#[cold]
-#[inline(never)]
-fn judge<S: Listener>(
-    out: &mut Vec<Finding>,
-    memory: &mut Memory,
-    d: &Datagram<'_>,
-    told: &Told<'_>,
-    sink: &S,
-) {
-    out.extend(sink.notes().heard().iter().map(Finding::of_violation));
-    out.extend(told.raised.findings(d.payload.len()).map(|mut finding| {
-        if told.edge && matches!(told.pairing, Pairing::Unasked { open: false, .. }) {
-            finding.severity = Severity::Note; // the request may stand before the capture
-        }
-        finding
-    }));
-    out.retain(|f| !f.rule.per_server || memory.servers.first_time(told.server_index, f.rule));
+    let silence = blame.silence(e, &options.policy);
+    silence.iter().for_each(|f| totals.findings.see(f));
+    report.exchange(e, silence.as_slice())
 }

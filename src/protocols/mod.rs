@@ -160,16 +160,34 @@ pub struct StepInfo {
     pub retransmits: bool,
     /// Any second answer to a key is a copy, even a different one.
     pub once: bool,
+    /// Its requests prove that the client receives what is sent to its address.
+    pub validated: bool,
     /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
     /// sure as [`Glance::paired`] says; others are medium at most.
     pub repeats: bool,
 }
 
 impl StepInfo {
-    /// What a pair is worth whose parts are worth `paired`, and whose memos agree or not.
-    pub fn worth(&self, paired: Level, agree: bool) -> Level {
+    /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
+    pub fn worth(&self, paired: Level, memos: [u64; 2]) -> Level {
+        let agree = memos[0] == memos[1] && memos[0] != 0;
         if self.repeats && !agree { paired.min(Level::Medium) } else { paired }
     }
+}
+
+/// Where a cause stands, seen from its symptom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// In the same datagram.
+    Same,
+    /// In the request that was not answered.
+    Request,
+    /// In a datagram of the server that came while the request was open.
+    Instead,
+    /// In the request; the symptom is in its answer.
+    Asked,
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation.
+    Earlier,
 }
 
 /// Everything static about a protocol.
@@ -199,7 +217,7 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
-    /// The declared rules, file by file.
+    /// The declared rules, file by file; the last file has those that take more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
@@ -240,6 +258,11 @@ pub trait Protocol {
     /// How many entries that memory has forgotten for want of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
         0
+    }
+
+    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere.
+    fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
+        false
     }
 
     /// Checks what one datagram alone cannot show. Runs in frame order.
@@ -321,6 +344,10 @@ macro_rules! registry {
                         $file::$Proto::decode(c, cx).map(|m| $file::$Proto::facts(&m))
                     })),*
                 }
+            }
+            /// See [`Protocol::causes`].
+            pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+                match self { $(Id::$Proto => $file::$Proto::causes(cause, symptom, relation)),* }
             }
             /// See [`Protocol::observe`].
             #[inline]

@@ -65,6 +65,9 @@ pub trait Report {
     /// Datagrams must come in frame order: one that waits holds up those behind it.
     const ORDERED: bool;
 
+    /// Remarks that are made once for each server come every time.
+    const EVERY: bool = false;
+
     /// A datagram of one of the protocols.
     ///
     /// # Errors
@@ -86,6 +89,8 @@ pub trait Report {
     }
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
+    /// The listener, once everything has been decoded.
+    fn listened(&mut self, _sink: &Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
         Ok(())

@@ -3,7 +3,7 @@
 use super::stamp::{Stamps, push_seconds};
 use super::{Packet, Report, Totals};
 use crate::capture::{Facts, link_name};
-use crate::check::Finding;
+use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint};
@@ -261,9 +261,7 @@ impl<W: Write> Report for Records<W> {
 }
 
 fn push_frames(line: &mut Vec<u8>, e: &Exchange) {
-    let parts: &[u64] =
-        if e.response_parts.is_empty() { e.response_frame.as_slice() } else { &e.response_parts };
-    for (i, &frame) in parts.iter().enumerate() {
+    for (i, &frame) in e.response_frames().iter().enumerate() {
         if i > 0 {
             line.push(b',');
         }
@@ -291,6 +289,10 @@ fn push_findings(line: &mut Vec<u8>, findings: &[Finding]) {
         }
         line.extend_from_slice(b",\"message\":");
         push_text(line, f.to_string().as_bytes());
+        if let Some(cause) = f.caused_by {
+            let Cause { rule, frame } = cause;
+            push(line, format_args!(",\"caused_by\":{{\"rule\":\"{}\",\"frame\":{frame}}}", rule.id));
+        }
         line.push(b'}');
     }
     line.push(b']');

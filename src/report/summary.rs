@@ -183,7 +183,7 @@ impl Summary {
     }
 
     fn count(&mut self, findings: &[Finding], frame: u64) {
-        for f in findings {
+        for f in findings.iter().filter(|f| f.counts()) {
             let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
             match known {
                 Some(broken) => broken.counts.add(f.severity),
@@ -212,7 +212,7 @@ impl Report for Summary {
         let by_server = p.direction == Direction::S2c;
         let endpoint = if by_server { p.datagram.src } else { p.datagram.dst };
         let Some(server) = self.server(p.server_index, endpoint, p.id) else { return Ok(()) };
-        p.findings.iter().for_each(|f| server.findings.add(f.severity));
+        p.findings.iter().for_each(|f| server.findings.see(f));
         if by_server
             && !matches!(p.pairing, Pairing::Copy { .. })
             && let Ok(facts) = p.decoded
@@ -230,7 +230,7 @@ impl Report for Summary {
             return Ok(());
         };
         server.requests += 1;
-        findings.iter().for_each(|f| server.findings.add(f.severity));
+        findings.iter().for_each(|f| server.findings.see(f));
         match e.outcome {
             Outcome::Answered => server.answered += 1,
             Outcome::Late => server.late += 1,

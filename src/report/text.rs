@@ -232,10 +232,8 @@ impl<W: Write> Report for Exchanges<W> {
         let width = self.lines.width.of([&client, &server]);
         let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
         let time = e.response_time.map_or("-".to_owned(), duration);
-        let frames = match e.response_frame {
-            Some(answer) => format!("{} {answer}", e.request_frame),
-            None => e.request_frame.to_string(),
-        };
+        let answers = e.response_frames().iter().map(|frame| format!(" {frame}"));
+        let frames = e.request_frame.to_string() + &answers.collect::<String>();
         let _ = write!(
             text,
             "{:>6} {client:>width$} → {server:<width$} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",

@@ -76,8 +76,8 @@ pub fn foreign(time: i64) -> Shot {
 /// The frames of an example, with foreign ones far before and behind it.
 pub fn shots(example: &Example) -> Vec<Shot> {
     let server = (SERVER, example.server_port.unwrap_or(PORT));
-    let mut shots = vec![foreign(START)];
-    let mut time = START + BEFORE;
+    let mut shots = if example.at_start { vec![] } else { vec![foreign(START)] };
+    let mut time = if example.at_start { START } else { START + BEFORE };
     for step in example.steps {
         let shot = match *step {
             Step::C(text) => shot(time, CLIENTS[0], server, &hex(text)),

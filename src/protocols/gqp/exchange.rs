@@ -1,14 +1,17 @@
 //! What one datagram alone cannot show: whether replies fit their commands, logins, copies.
 
 use super::grammar::*;
+use super::message::FRM_001;
+use super::reply::{REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006, RSP_009};
+use super::request::REQ_005;
 use super::samples::*;
 use crate::bounded::Bounded;
 use crate::check::Raised;
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
-use crate::protocols::Role;
-use crate::rule::{Example, Step::*, rules};
+use crate::protocols::{Relation, Role};
+use crate::rule::{Example, Rule, Severity, Step::*, rules};
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
@@ -40,6 +43,7 @@ rules! {
     /// was never asked.
     TXN_001 = "GQP-TXN-001" Error "response without a request" {
         cite: draft("Grammar, Server response"),
+        needs_past: true,
         examples: [Example::of(&[IDR])],
     }
     /// Every command has its reply, in the order of the commands.
@@ -60,6 +64,7 @@ rules! {
     /// The string to send comes with the answer to auth, and none was asked for.
     TXN_005 = "GQP-TXN-005" Warning "challenge without auth" {
         cite: draft("Required commands, challenge"),
+        needs_past: true,
         examples: [Example::of(&[C("6368616c6c656e6765 1e 616263 04")])],
     }
     /// It is not the one that the last auth of this client was answered with.
@@ -80,6 +85,7 @@ rules! {
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
     TXN_009 = "GQP-TXN-009" Note "answer arrived twice" {
         cite: draft("Grammar, Server response"),
+        side: Path,
         examples: [Example::of(&[IDQ, IDR, IDR])],
     }
     /// A request with a forged source address brings a victim more than five times as much: nothing proves
@@ -87,6 +93,8 @@ rules! {
     SEC_002 = "GQP-SEC-002" Warning "answer is more than five times its request, without a challenge" {
         cite: draft("Grammar"),
         per_server: true,
+        ratio: true,
+        lenient: Note,
         examples: [Example::of(&[IDQ, IDR])],
     }
 }
@@ -101,13 +109,23 @@ struct Asked {
     arguments: [u64; MAX_COMMANDS],
 }
 
+/// What became of a client's last auth.
+#[derive(Clone, Copy, Debug)]
+enum Login {
+    /// Its answer was not seen.
+    Asked,
+    /// It was refused.
+    Refused,
+    /// It was answered with this string.
+    Got(u64),
+}
+
 /// What was asked, who logged in, and what was announced. Texts are kept as seeded hashes: a mistake would
 /// take one chance in 2^64.
 #[derive(Debug)]
 pub struct Memory {
     asked: Bounded<u64, Asked>,
-    /// The string that a client got last; `None` while its auth is not answered.
-    logins: Bounded<u64, Option<u64>>,
+    logins: Bounded<u64, Login>,
     /// The client that got a string.
     owners: Bounded<u64, u64>,
     announced: Bounded<Endpoint, [u64; MAX_EXTENSIONS]>,
@@ -215,17 +233,17 @@ fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, 
     let (server, client) = (seen.conversation.server(), seen.conversation.client());
     let key = memory.hash((server, client));
     if command.name == b"auth" && memory.logins.get(&key).is_none() {
-        memory.logins.insert(key, None);
+        memory.logins.insert(key, Login::Asked);
     }
     let Some(string) = command.arguments().next().filter(|_| command.name == b"challenge") else { return };
     let (hash, owner) = (memory.hash(string), memory.hash((server, string)));
     let foreign = memory.owners.get(&owner).is_some_and(|c| *c != memory.hash(client));
     match memory.logins.get(&key) {
-        Some(Some(own)) if *own == hash => {}
+        Some(Login::Got(own)) if *own == hash => {}
         _ if foreign => raised.add_at(&TXN_007, at),
-        Some(Some(_)) => raised.add_at(&TXN_006, at),
-        Some(None) => {} // its answer was not seen
-        None => raised.add_at(&TXN_005, at),
+        Some(Login::Got(_)) => raised.add_at(&TXN_006, at),
+        Some(Login::Asked) => {}
+        Some(Login::Refused) | None => raised.add_at(&TXN_005, at),
     }
 }
 
@@ -271,14 +289,18 @@ fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span
 
 /// What later requests may refer to.
 fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
+    let (server, client) = (seen.conversation.server(), seen.conversation.client());
     if reply.status != Some(10) {
+        let key = memory.hash((server, client));
+        if let Some(login @ Login::Asked) = memory.logins.get_mut(&key).filter(|_| reply.name == b"auth") {
+            *login = Login::Refused;
+        }
         return;
     }
-    let (server, client) = (seen.conversation.server(), seen.conversation.client());
     match reply.name {
         b"auth" => {
             let Some(string) = reply.values().next() else { return };
-            memory.logins.insert(memory.hash((server, client)), Some(memory.hash(string)));
+            memory.logins.insert(memory.hash((server, client)), Login::Got(memory.hash(string)));
             memory.owners.insert(memory.hash((server, string)), memory.hash(client));
         }
         b"extensions" => {
@@ -289,5 +311,22 @@ fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
             memory.announced.insert(server, all);
         }
         _ => {}
+    }
+}
+
+/// Cause before symptom.
+pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+    let is = |rule: &Rule, all: &[&Rule]| all.contains(&rule);
+    let starts = |parts: &[&str]| parts.iter().any(|part| symptom.id.starts_with(part));
+    match relation {
+        Relation::Same if cause == &FRM_001 => {
+            starts(&["GQP-RSP-", "GQP-REC-", "GQP-TXN-"]) || symptom == &REQ_005
+        }
+        Relation::Same if is(cause, &[&RSP_001, &RSP_004]) => is(symptom, &[&RSP_003, &RSP_006, &TXN_003]),
+        Relation::Same => symptom == &TXN_004 && is(cause, &[&REC_003, &REC_004, &REC_006, &RSP_009]),
+        Relation::Request => symptom == &TXN_008 && cause.severity == Severity::Error,
+        // A reply must repeat the name of its command, whatever stands in it.
+        Relation::Asked => cause.id.starts_with("GQP-CHR-") && cause == symptom,
+        Relation::Instead | Relation::Earlier => false,
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
         return Err(c.short(&FRM_001));
     }
     if whole.first() == Some(&SOH) && !cx.continues {
-        return encoded(c);
+        return encoded(c, cx);
     }
     let ended = whole.contains(&EOT);
     let answers = cx.direction == Direction::S2c;
@@ -123,7 +123,9 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
         |c, done| done == 0 || c.rest().first() == Some(&GS),
         |c| {
             let last = !c.rest().iter().skip(1).any(|b| *b == GS);
-            let around = Around { continues: cx.continues && count == 0, open: !ended && last };
+            // What begins with GS is a whole one.
+            let rest = cx.continues && count == 0 && whole.first() != Some(&GS);
+            let around = Around { continues: rest, open: !ended && last };
             count = count.saturating_add(1);
             c.group(&COMMAND, |c| match c.rest() {
                 [SOH, ..] | [GS, SOH, ..] => encoded_command(c),
@@ -169,20 +171,19 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 }
 
 /// A message in an encoding: its body is opaque.
-fn encoded<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Message<'a>, Fault> {
+fn encoded<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    let whole = c.rest();
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     c.check(&ENC_006, || !encoding.is_empty());
-    if c.rest().first() != Some(&ACK) {
-        return Err(if c.rest().is_empty() { c.short(&FRM_001) } else { c.stop(&ENC_001) });
-    }
-    let body = encoded_body(c, &ENCODED_BODY)?;
+    c.require(&ENC_001, matches!(c.rest().first(), None | Some(&ACK)))?;
+    let body = if c.rest().is_empty() { &[][..] } else { encoded_body(c, &ENCODED_BODY)? };
     c.derived(&ENCODED_BYTES, Value::Uint(body.len() as u32));
     let all = Span { start: 0, end: c.offset() };
     c.check_at(&ENC_003, all, || false);
-    if c.rest().is_empty() {
-        return Err(c.short(&FRM_001));
+    end(c, cx, false)?;
+    if cx.message == FRAGMENT {
+        return Ok(Message::Part(whole));
     }
-    c.field(&TERMINATOR, byte)?;
     Ok(Message::Encoded { encoding, body })
 }
 

@@ -21,10 +21,13 @@ mod strings;
 pub use reply::Replies;
 pub use request::Commands;
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use super::{
+    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+};
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink, Value};
 use crate::exchange::Seen;
+use crate::rule::Rule;
 use grammar::*;
 
 const REQUEST: u8 = 0;
@@ -75,6 +78,7 @@ impl Protocol for Gqp {
             issues: false,
             retransmits: false,
             once: false,
+            validated: false,
             repeats: true,
         }],
         window_ms: 2000,
@@ -159,6 +163,10 @@ impl Protocol for Gqp {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        exchange::causes(cause, symptom, relation)
     }
 
     #[inline(never)]
@@ -261,5 +269,6 @@ fn response_glance(p: &[u8]) -> Option<Glance> {
 fn encoded_glance(p: &[u8]) -> Option<Glance> {
     let (name, rest) = until(p.get(1..)?, &[ACK, EOT]);
     let named = !name.is_empty() && is_string(name) && (rest.first() == Some(&ACK) || rest.len() == 1);
-    named.then(|| request(Role::Request, 0, Level::Low))
+    // Either side may send one, and nothing in two of them says that they belong together.
+    named.then(|| Glance { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
 }

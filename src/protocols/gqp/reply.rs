@@ -90,11 +90,13 @@ rules! {
     /// a pair, else as text.
     REC_001 = "GQP-REC-001" Warning "record has no mark" {
         cite: draft("Example queries"),
+        lenient: Note,
         examples: [Example::of(&[IDQ, S("3130 6964656e74696679 1e 67616d656e616d65 1f 7574 1e 67616d65766572 1f 343332 1e 6e6574766572 1f 343332 04")])],
     }
     /// The grammar says DC1, the draft's examples STX. It is read as text.
     REC_002 = "GQP-REC-002" Warning "record is marked with STX" {
         cite: draft("Example queries"),
+        lenient: Note,
         examples: [Example::of(&[EQ, S("3130 6563686f 1e 02 6869 04")])],
     }
     /// DC1 marks one string; several are an array, marked with DC3.
@@ -175,7 +177,9 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) ->
     let blanks = c.rest().get(usize::from(separated)..).unwrap_or_default();
     let blanks = blanks.iter().take_while(|b| **b == b' ').count();
     let before = usize::from(separated).saturating_add(blanks);
-    let name = string(c, &super::request::NAME, before, &[GS, RS, US, EOT], &EVERYWHERE)?;
+    // Of a reply begun in the datagram before, this is the rest of anything.
+    let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
+    let name = string(c, &super::request::NAME, before, &[GS, RS, US, EOT], rules)?;
     c.check(&RSP_007, || blanks == 0 || around.continues);
     let whole = !around.continues && !around.open;
     c.check(&RSP_006, || !name.is_empty() || status.is_none() || !whole);
@@ -207,7 +211,8 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
         let start = c.offset().saturating_add(before as u16);
         let shown = reply.len().min(2) as u16;
         c.about(Some(&STATUS));
-        c.check_at(&RSP_001, Span { start, end: start.saturating_add(shown) }, || false);
+        let cut = around.open && reply.len() < 2;
+        c.check_at(&RSP_001, Span { start, end: start.saturating_add(shown) }, || cut);
         return Ok(None);
     };
     let digits = if binary { 1 } else { 2 };
@@ -235,8 +240,8 @@ fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u
             let inside = c.rest().get(1..).unwrap_or_default();
             let record = until(inside, &[GS, RS, EOT]).0;
             let more = inside.get(record.len()).is_some_and(|b| *b == RS);
-            // What the end of the datagram cut is not judged.
-            let cut = around.open && record.len() == inside.len();
+            // What the beginning or the end of the datagram cut is not judged.
+            let cut = around.open && record.len() == inside.len() || around.continues && count == 0;
             let alone = count == 0 && !more;
             count = count.saturating_add(1);
             c.group(&RECORD, |c| decode_record(c, Piece { record, cut, alone }, seen))
@@ -290,7 +295,7 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Piece<'_>, seen: &m
     let at = Span { start, end: c.offset() };
     c.about(Some(&VALUES));
     c.check_at(&REC_003, at, || mark != Some(DC1) || values == 1);
-    c.check_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut && values < 2);
+    c.check_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut);
     c.check_at(&REC_005, at, || mark != Some(DC4) || values > 1 || cut);
     let named = NAMES.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
     *seen |= named.map_or(0, |bit| 1 << bit);

@@ -58,6 +58,7 @@ rules! {
     /// Everyone on the path reads login and password.
     SEC_001 = "GQP-SEC-001" Warning "login and password are sent in clear text" {
         cite: draft("Required commands, auth"),
+        lenient: Note,
         examples: [Example::of(&[AQ])],
     }
 }
@@ -91,7 +92,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) ->
     let known = required(name);
     let by_case = |r: &Required| r.name.as_bytes().eq_ignore_ascii_case(name);
     c.check(&REQ_006, || known.is_some() || around.continues || !REQUIRED.iter().any(by_case));
-    let arguments = arguments(c)?;
+    let arguments = arguments(c, around)?;
     let at = Span { start: start.saturating_add(before as u16), end: c.offset() };
     c.about(Some(&NAME));
     let expected = known.and_then(|k| k.arguments).filter(|_| whole);
@@ -101,7 +102,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) ->
 }
 
 /// The list of arguments; gives their number.
-fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
+fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<u16, Fault> {
     let mut count = 0u16;
     c.list(
         &ARGS,
@@ -109,8 +110,8 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
         |c| {
             let by = c.rest().first().copied();
             string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
-            c.check(&REQ_002, || count > 0 || by == Some(RS));
-            c.check(&REQ_003, || count == 0 || by == Some(US));
+            c.check(&REQ_002, || count > 0 || by == Some(RS) || around.continues);
+            c.check(&REQ_003, || count == 0 || by == Some(US) || around.continues);
             count = count.saturating_add(1);
             Ok(())
         },

@@ -17,6 +17,7 @@ rules! {
     /// shown as Latin-1.
     CHR_002 = "GQP-CHR-002" Note "string contains a byte beyond ASCII" {
         cite: draft("Discussion"),
+        strict: Warning,
         examples: [Example::of(&[C("6563686f 1e 636166e9 04")])],
     }
     /// It is a control code, though not one of the first 32.
@@ -56,6 +57,9 @@ pub(super) fn string<'a, S: FieldSink>(
     rules: &[Forbidden],
 ) -> Result<&'a [u8], Fault> {
     let text = c.field_as(field, piece(before, ends), Value::Latin1)?;
+    if S::COVERAGE {
+        rules.iter().for_each(|(rule, _)| c.check(rule, || true));
+    }
     if S::RULES && !text.iter().all(|b| matches!(b, 0x20..=0x7e)) {
         let start = c.last().end.saturating_sub(text.len() as u16);
         for (rule, wrong) in rules {

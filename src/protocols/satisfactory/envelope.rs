@@ -1,5 +1,6 @@
 //! The envelope of every message, and the poll.
 
+use super::exchange::TXN_007;
 use super::samples::*;
 use super::{MAGIC, Message, state};
 use crate::decode::wire::*;
@@ -71,6 +72,7 @@ rules! {
     /// The cookie should be a unique identifier of the request.
     REQ_004 = "SFQ-REQ-004" Note "cookie is 0" {
         cite: api("Poll Server State"),
+        strict: Warning,
         examples: [Example::of(&[C("d5f6 00 01 0000000000000000 01")])],
     }
     /// A state response from the client, or a poll from the server.
@@ -87,17 +89,14 @@ static POLL: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_0
 #[inline(always)]
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
-    if magic != MAGIC {
-        return Err(c.stop(&ENV_002));
-    }
+    c.require(&ENV_002, magic == MAGIC)?;
     let kind = c.field(&MESSAGE_TYPE, byte)?;
-    if kind > 1 {
-        return Err(c.stop(&ENV_003));
-    }
+    c.require(&ENV_003, kind <= 1)?;
     let by_server = cx.direction == Direction::S2c;
     c.check(&REQ_005, || (kind == 1) == by_server);
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check(&ENV_004, || version == 1);
+    c.check(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server);
     if c.rest().is_empty() {
         return Err(c.short(&ENV_001));
     }

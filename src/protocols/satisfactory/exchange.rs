@@ -1,15 +1,38 @@
 //! What one datagram alone cannot show: cookies, copies, time.
 
+use super::envelope::{ENV_002, ENV_003, ENV_005, REQ_001, REQ_005};
 use super::samples::*;
+use super::state::{self, RSP_001, RSP_004, RSP_005};
+use crate::bounded::Bounded;
+use crate::capture::Time;
 use crate::check::Raised;
-use crate::exchange::{Answer, Pairing, Seen};
-use crate::rule::{Example, Step::*, rules};
+use crate::decode::Span;
+use crate::exchange::{Pairing, Seen};
+use crate::net::Endpoint;
+use crate::protocols::Relation;
+use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use hashbrown::DefaultHashBuilder;
+use std::hash::{BuildHasher, Hash};
+
+/// Cookies remembered over all servers; the oldest goes first.
+const MAX_COOKIES: usize = 16_384;
+/// Servers whose last state is remembered.
+const MAX_STATES: usize = 4_096;
+/// A poll is open this long at most, in nanoseconds: the late window.
+const LATE: i64 = 10_000_000_000;
+/// Polls in a row without an answer that nobody wonders about.
+const PATIENCE: u16 = 20;
+/// From this ratio of answer to poll on it is worth knowing.
+const RATIO: usize = 3;
+/// Where the cookie stands in a message with an envelope.
+const COOKIE_AT: Span = Span { start: 4, end: 12 };
 
 rules! {
     /// No poll of this client is outstanding: it was lost before the capture, or somebody answers what was
     /// never asked.
     TXN_001 = "SFQ-TXN-001" Error "response without a poll" {
         cite: api("Flow"),
+        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// The cookie is copied from the request; this one belongs to none of the open polls of the client.
@@ -23,6 +46,24 @@ rules! {
         cite: api("Flow"),
         examples: [Example::of(&[PQ])],
     }
+    /// The cookie is to identify one request, and this one was answered before. Some clients always send the
+    /// same: then a late answer cannot be told from the next.
+    REQ_003 = "SFQ-REQ-003" Note "cookie is used again after its answer" {
+        cite: api("Poll Server State"),
+        per_server: true,
+        strict: Warning,
+        examples: [Example::of(&[PQ, OK, PQ])],
+    }
+    /// It counts up. A lower value means a restart, a counter that wrapped, or two servers behind one address.
+    SUB_005 = "SFQ-SUB-005" Warning "sub state version went back" {
+        cite: api("Server Sub States"),
+        examples: [Example::of(&[PQ, OK, PQ2, S("d5f6 01 01 0200000000000000 03 7a960500 0000000000000000 04 000300 010100 030500 020100 0300 466162 01")])],
+    }
+    /// Something has changed on the server; clients ask for the details then.
+    SUB_006 = "SFQ-SUB-006" Note "sub state version went up" {
+        cite: api("Flow"),
+        examples: [Example::of(&[PQ, OK, PQ2, S("d5f6 01 01 0200000000000000 03 7a960500 0000000000000000 04 001200 010100 030500 020100 0300 466162 01")])],
+    }
     /// The same cookie again: a retransmission. The document advises to poll at an interval instead of
     /// waiting.
     TXN_004 = "SFQ-TXN-004" Note "poll is repeated while unanswered" {
@@ -33,24 +74,196 @@ rules! {
     /// retransmission too.
     TXN_005 = "SFQ-TXN-005" Note "answer arrived twice" {
         cite: api("Flow"),
+        side: Path,
         examples: [Example::of(&[PQ, OK, OK])],
+    }
+    /// The cookie alone does not tell whose answer it is; client and server together do.
+    TXN_006 = "SFQ-TXN-006" Note "two clients have the same cookie open" {
+        cite: api("Poll Server State"),
+        examples: [Example::of(&[PQ, C2("d5f6 00 01 efcdab8967452301 01"), OK, S2("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
+    /// It should be that of the poll, which was 1.
+    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
+    /// The server was updated, or two servers answer behind one address.
+    TXN_008 = "SFQ-TXN-008" Note "changelist of the server has changed" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, OK, PQ2, S("d5f6 01 01 0200000000000000 03 7b960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
+    /// The document asks clients not to poll a server for long that does not answer. Polls more than the late
+    /// window of ten seconds apart are not counted as a row.
+    TXN_009 = "SFQ-TXN-009" Warning "more than 20 polls in a row without an answer" {
+        cite: api("Flow"),
+        side: Client,
+        examples: [Example::of(&[
+            C("d5f6 00 01 0100000000000000 01"), C("d5f6 00 01 0200000000000000 01"),
+            C("d5f6 00 01 0300000000000000 01"), C("d5f6 00 01 0400000000000000 01"),
+            C("d5f6 00 01 0500000000000000 01"), C("d5f6 00 01 0600000000000000 01"),
+            C("d5f6 00 01 0700000000000000 01"), C("d5f6 00 01 0800000000000000 01"),
+            C("d5f6 00 01 0900000000000000 01"), C("d5f6 00 01 0a00000000000000 01"),
+            C("d5f6 00 01 0b00000000000000 01"), C("d5f6 00 01 0c00000000000000 01"),
+            C("d5f6 00 01 0d00000000000000 01"), C("d5f6 00 01 0e00000000000000 01"),
+            C("d5f6 00 01 0f00000000000000 01"), C("d5f6 00 01 1000000000000000 01"),
+            C("d5f6 00 01 1100000000000000 01"), C("d5f6 00 01 1200000000000000 01"),
+            C("d5f6 00 01 1300000000000000 01"), C("d5f6 00 01 1400000000000000 01"),
+            C("d5f6 00 01 1500000000000000 01"),
+        ])],
     }
     /// Later than the answer window of two seconds, within the late window.
     TXN_010 = "SFQ-TXN-010" Note "answer came after the time-out" {
         cite: api("Flow"),
         examples: [Example::of(&[PQ, Wait(3010), OK])],
     }
+    /// Thirteen bytes with a forged source address bring a victim more than three times as much: nothing proves
+    /// that the client is who it seems to be.
+    SEC_001 = "SFQ-SEC-001" Note "answer is more than three times its poll, without a challenge" {
+        cite: api("Flow"),
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[PQ, OK])],
+    }
+    /// The game's 1.0 moved the query to the game's port, and the protocol changed with it.
+    LEG_003 = "SFQ-LEG-003" Note "poll of version 0 to another port than 15777" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        per_server: true,
+        examples: [Example::on(7777, &[C("0000 efcdab8967452301")])],
+    }
 }
 
-pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
+/// What was seen of a server, from its last response.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct State {
+    /// Changelist.
+    net_cl: u32,
+    /// Versions of the sub states that have a name.
+    versions: [Option<u16>; 8],
+}
+
+/// The last poll with a cookie.
+#[derive(Clone, Copy, Debug)]
+struct Cookie {
+    /// Who asked, as a hash.
+    client: u64,
+    since: Time,
+    answered: bool,
+}
+
+/// Cookies and states. Addresses are kept as seeded hashes: a mistake would take one chance in 2^64.
+#[derive(Debug)]
+pub struct Memory {
+    /// By server and cookie.
+    cookies: Bounded<u64, Cookie>,
+    states: Bounded<Endpoint, State>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory {
+            cookies: Bounded::new(MAX_COOKIES),
+            states: Bounded::new(MAX_STATES),
+            hasher: DefaultHashBuilder::default(),
+        }
+    }
+}
+
+impl Memory {
+    /// How much was forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.cookies.forgotten().saturating_add(self.states.forgotten())
+    }
+
+    fn hash(&self, what: impl Hash) -> u64 {
+        self.hasher.hash_one(what)
+    }
+}
+
+pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
+        Pairing::Asked { .. } => asked(memory, seen, raised),
         Pairing::Again { .. } => raised.add(&TXN_004),
-        Pairing::Answered(Answer { late: true, .. }) => raised.add(&TXN_010),
+        Pairing::Answered(answer) => {
+            if answer.late {
+                raised.add(&TXN_010);
+            }
+            if seen.datagram.wire_len() > RATIO.saturating_mul(answer.request_bytes as usize) {
+                raised.add(&SEC_001);
+            }
+            answered(memory, seen, raised);
+        }
         Pairing::Copy { .. } => raised.add(&TXN_005),
         // Without a whole cookie nobody can say whose answer it is.
         Pairing::Unasked { open, .. } if seen.glance.key.is_some() => {
             raised.add(if open { &TXN_002 } else { &TXN_001 })
         }
         _ => {}
+    }
+}
+
+fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    if seen.glance.message == super::LEGACY_POLL && server.port() != super::LEGACY_PORT {
+        raised.add(&LEG_003);
+    }
+    let Some(cookie) = seen.glance.key else { return };
+    let (key, who) = (memory.hash((server, cookie)), memory.hash(client));
+    let new = Cookie { client: who, since: seen.datagram.time, answered: false };
+    if let Some(old) = memory.cookies.insert(key, new) {
+        let open = !old.answered && new.since.since(old.since).is_none_or(|t| t <= LATE);
+        if old.client == who && old.answered {
+            raised.add_at(&REQ_003, COOKIE_AT);
+        } else if old.client != who && open {
+            raised.add_at(&TXN_006, COOKIE_AT);
+        }
+    }
+    if seen.conversation.unanswered == PATIENCE.saturating_add(1) {
+        raised.add(&TXN_009);
+    }
+}
+
+fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    let who = memory.hash(client);
+    if let Some(cookie) = seen.glance.key {
+        let key = memory.hash((server, cookie));
+        if let Some(last) = memory.cookies.get_mut(&key).filter(|last| last.client == who) {
+            last.answered = true;
+        }
+    }
+    if seen.glance.message != super::STATE_RESPONSE || seen.datagram.cut > 0 {
+        return;
+    }
+    let Some(brief) = state::brief(seen.datagram.payload) else { return };
+    let before = memory.states.get(&server).copied();
+    let mut now = State { net_cl: brief.net_cl, ..before.unwrap_or_default() };
+    if before.is_some_and(|b| b.net_cl != brief.net_cl) {
+        raised.add_at(&TXN_008, state::NET_CL_AT);
+    }
+    for (at, id, version) in brief.sub_states() {
+        let Some(known) = now.versions.get_mut(usize::from(id)) else { continue };
+        *known = Some(version);
+        let old = before.and_then(|b| *b.versions.get(usize::from(id))?);
+        match old {
+            Some(old) if version < old => raised.add_at(&SUB_005, at),
+            Some(old) if version > old => raised.add_at(&SUB_006, at),
+            _ => {}
+        }
+    }
+    if before.is_none_or(|b| b != now) {
+        memory.states.insert(server, now);
+    }
+}
+
+/// Cause before symptom.
+pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+    let is = |rule: &Rule, all: &[&Rule]| all.contains(&rule);
+    match relation {
+        // A message that was cut has lost its terminator too.
+        Relation::Same => symptom == &ENV_005 && is(cause, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001]),
+        Relation::Request => symptom == &TXN_003 && cause.severity == Severity::Error,
+        Relation::Instead => symptom == &TXN_003 && is(cause, &[&ENV_002, &ENV_003, &REQ_005]),
+        Relation::Asked | Relation::Earlier => false,
     }
 }

@@ -54,9 +54,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check_whole(&LEG_001, || false);
     let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
-    if (kind, version) != (expected, 0) {
-        return Err(c.stop(&LEG_002));
-    }
+    c.require(&LEG_002, (kind, version) == (expected, 0))?;
     let cookie = c.field(&COOKIE, le_u64)?;
     if cx.message == LEGACY_POLL {
         return Ok(Message::LegacyPoll { cookie });

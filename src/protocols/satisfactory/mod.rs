@@ -19,10 +19,13 @@ mod state;
 pub use legacy::LegacyState;
 pub use state::State;
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use super::{
+    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+};
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
+use crate::rule::Rule;
 
 const POLL: u8 = 0;
 const STATE_RESPONSE: u8 = 1;
@@ -64,7 +67,7 @@ pub struct Satisfactory;
 
 impl Protocol for Satisfactory {
     type Message<'a> = Message<'a>;
-    type Memory = ();
+    type Memory = exchange::Memory;
 
     const INFO: Info = Info {
         name: "satisfactory",
@@ -80,6 +83,7 @@ impl Protocol for Satisfactory {
             issues: false,
             retransmits: true,
             once: true,
+            validated: false,
             repeats: false,
         }],
         window_ms: 2000,
@@ -184,9 +188,17 @@ impl Protocol for Satisfactory {
         }
     }
 
+    fn forgotten(memory: &Self::Memory) -> u64 {
+        memory.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        exchange::causes(cause, symptom, relation)
+    }
+
     #[inline]
-    fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
-        exchange::observe(seen, raised);
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        exchange::observe(memory, seen, raised);
     }
 }
 
@@ -218,7 +230,7 @@ fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
     };
     let key = rest.get(2..).and_then(|r| r.first_chunk::<8>()).map(|c| u64::from_le_bytes(*c));
     match (kind, version) {
-        (Some(POLL), Some(_)) => status(Role::Request, POLL, key, level),
+        (Some(POLL), Some(v)) => Glance { memo: u64::from(v), ..status(Role::Request, POLL, key, level) },
         (Some(STATE_RESPONSE), Some(_)) => status(Role::Response, STATE_RESPONSE, key, level),
         _ => stray(level),
     }

@@ -21,6 +21,9 @@ pub(super) const OK: Step = S(
     "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01",
 );
 
+/// Another poll.
+pub(super) const PQ2: Step = C("d5f6 00 01 0200000000000000 01");
+
 pub(super) const SAMPLES: &[Example] = &[
     Example::of(&[PQ, OK]),
     // Idle, no save loaded, a name beyond ASCII.

@@ -8,7 +8,7 @@
 use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Str, Value, fields};
 use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The game client's receive buffer in bytes.
@@ -231,6 +231,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     if !c.is_cut() && !ends_with_name(c.rest(), real) && follows_misprint(count as usize, c.rest()) {
         return Err(c.stop_here(&RSP_008));
     }
+    c.check(&RSP_008, || true);
     let sub_states = sub_states(c, count, server_state)?;
     c.ends(&FIXED);
     cut_before(c, &SERVER_NAME_LENGTH, 2)?;
@@ -238,12 +239,40 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     c.ends(&NAME);
     let server_name = c.field(&SERVER_NAME, text(length as usize))?;
     c.check(&RSP_012, || !server_name.0.is_empty());
-    if S::RULES && !server_name.is_plain() {
+    if S::COVERAGE || S::RULES && !server_name.is_plain() {
         c.check(&RSP_006, || server_name.is_utf8());
         c.check(&RSP_013, || !server_name.has_control());
     }
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
+}
+
+/// Where the changelist stands in a message with its envelope.
+pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
+/// Where the sub states begin.
+const SUB_STATES_AT: usize = 26;
+
+/// What is compared from one response to the next.
+pub(super) struct Brief<'a> {
+    pub net_cl: u32,
+    entries: &'a [u8],
+}
+
+/// Reads it out of a whole state response; `None` where that is too short.
+pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
+    let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
+    let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
+    Some(Brief { net_cl, entries: p.get(SUB_STATES_AT..)?.get(..count.saturating_mul(ENTRY))? })
+}
+
+impl Brief<'_> {
+    /// Place of the version, number and version of each sub state.
+    pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
+        self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {
+            let start = i.saturating_mul(ENTRY).saturating_add(SUB_STATES_AT).saturating_add(1) as u16;
+            (Span { start, end: start.saturating_add(2) }, id, u16::from_le_bytes([low, high]))
+        })
+    }
 }
 
 /// The terminator, if it is all that is left, is not taken for a field of `width` bytes.
@@ -285,7 +314,7 @@ fn sub_states<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, count: u8, state: u8)
             })
         },
     )?;
-    let at = crate::decode::Span { start: before, end: c.offset() };
+    let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
     c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);
     Ok(all)

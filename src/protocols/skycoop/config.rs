@@ -30,6 +30,7 @@ rules! {
     JSN_001 = "SKY-JSN-001" Note "configuration is JSON with single quotes" {
         cite: server("GetStatusJson"),
         per_server: true,
+        strict: Warning,
         examples: [Example::of(&[RQ, OK])],
     }
     /// Neither as JSON nor with single quotes: it is cut, or a name broke it, for nothing is escaped.

@@ -1,10 +1,11 @@
 //! What one datagram alone cannot show: order, copies, time, how much an answer multiplies.
 
+use super::reply::{RSP_001, RSP_002};
 use super::samples::*;
 use crate::check::Raised;
 use crate::exchange::{Pairing, Seen};
-use crate::protocols::Role;
-use crate::rule::{Example, Step::*, rules};
+use crate::protocols::{Relation, Role};
+use crate::rule::{Example, Rule, Severity, Step::*, rules};
 
 /// The port of a server whose port nobody changed.
 pub(super) const PORT: u16 = 26950;
@@ -16,6 +17,7 @@ rules! {
     /// asked.
     TXN_001 = "SKY-TXN-001" Error "reply without a query" {
         cite: wiki("Query format"),
+        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// The mod waits five seconds and does not ask again.
@@ -31,6 +33,7 @@ rules! {
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
     TXN_004 = "SKY-TXN-004" Note "answer arrived twice" {
         cite: wiki("Reply format"),
+        side: Path,
         examples: [Example::of(&[RQ, OK, OK])],
     }
     /// Later than the answer window of five seconds, within the late window.
@@ -49,6 +52,8 @@ rules! {
     SEC_001 = "SKY-SEC-001" Warning "answer is more than ten times its query, without a challenge" {
         cite: wiki("Query format"),
         per_server: true,
+        ratio: true,
+        lenient: Note,
         examples: [Example::of(&[RQ, OK])],
     }
 }
@@ -68,5 +73,16 @@ pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
         Pairing::Copy { .. } => raised.add(&TXN_004),
         Pairing::Unasked { .. } if seen.glance.role == Role::Response => raised.add(&TXN_001),
         _ => {}
+    }
+}
+
+/// Cause before symptom.
+pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+    let silent = symptom == &TXN_002;
+    match relation {
+        Relation::Request => silent && cause.severity == Severity::Error,
+        // A reply that is cut inside its header, or something else in its place.
+        Relation::Instead => silent && (cause == &RSP_001 || cause == &RSP_002),
+        Relation::Same | Relation::Asked | Relation::Earlier => false,
     }
 }

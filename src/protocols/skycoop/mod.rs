@@ -21,12 +21,14 @@ mod strings;
 pub use config::Config;
 pub use reply::{LegacyReply, Reply, Status};
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use super::{
+    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+};
 use crate::check::Raised;
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Str, Value, fields};
 use crate::exchange::Seen;
-use crate::rule::{Example, Step::*, rules};
+use crate::rule::{Example, Rule, Step::*, rules};
 use reply::{HEADER, RSP_001, SURPLUS, int};
 use samples::{OK, RQ, wiki};
 
@@ -140,6 +142,7 @@ impl Protocol for Skycoop {
             issues: false,
             retransmits: false,
             once: false,
+            validated: false,
             repeats: false,
         }],
         window_ms: 5000,
@@ -225,6 +228,10 @@ impl Protocol for Skycoop {
             },
             _ => Facts::default(),
         }
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        exchange::causes(cause, symptom, relation)
     }
 
     #[inline(never)]

@@ -114,7 +114,7 @@ rules! {
                00 00 01")]),
         ],
     }
-    /// The reply is the one packet that the server sends without a length in front. Clients test the first
+    /// Unlike packets of the game, the reply has no length in front. Clients test the first
     /// integer for 147.
     RSP_006 = "SKY-RSP-006" Error "reply carries the length prefix of game packets" {
         cite: server("ServerSend.cs, PINGSERVER"),
@@ -147,6 +147,7 @@ rules! {
     /// A full server with an operator on RCON counts one more than its maximum; this is more than that.
     VAL_002 = "SKY-VAL-002" Warning "more players than places" {
         cite: server("Server.cs, MaxPlayers"),
+        lenient: Note,
         examples: [
             Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 0c000000 0a000000 7a000000 7b002700\
                70006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d002c00\
@@ -222,15 +223,11 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Stat
         c.check(&RSP_006, || false);
     }
     let header = c.field(&HEADER, le_i32)?;
-    if header == SWAPPED {
-        // Only the header, or everything?
-        if !layout::is_exact(c.rest()) {
-            return Err(c.stop(&RSP_003));
-        }
-        c.check(&RSP_003, || false);
-    } else if header != REPLY {
-        return Err(c.stop(&RSP_001));
-    }
+    c.check(&RSP_006, || true);
+    c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
+    // Is only the header big-endian, or everything?
+    c.require(&RSP_003, header == REPLY || layout::is_exact(c.rest()))?;
+    c.check(&RSP_003, || header == REPLY);
     let layout = layout::of(c.rest(), !c.is_cut());
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
@@ -279,7 +276,8 @@ fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resu
 fn version<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: bool) -> Result<Str<'a>, Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
     let start = c.last().start;
-    let Ok(length) = usize::try_from(length) else { return Err(c.stop(&STR_001)) };
+    c.require(&STR_001, length >= 0)?;
+    let length = length as usize;
     let length = if units { layout::utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
     let version = c.field(&VERSION, text(length))?;

@@ -103,7 +103,8 @@ pub(super) fn utf16<'a, S: FieldSink>(
 ) -> Result<&'a [u8], Fault> {
     let claimed = c.field(length, le_i32)?;
     let start = c.last().start;
-    let Ok(claimed) = usize::try_from(claimed) else { return Err(c.stop(&STR_001)) };
+    c.require(&STR_001, claimed >= 0)?;
+    let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
     let bytes = c.field_as(text, bytes(len), Value::Utf16)?;

@@ -10,7 +10,7 @@
 //! A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
 //! for, the subsets of the request's bits are tried; where the request is unknown, all of them.
 
-use super::exchange::{TXN_011, TXN_012};
+use super::exchange::{TXN_011, TXN_012, TXN_017};
 use super::header::{PACKET_SURPLUS, opaque};
 use super::samples::*;
 use super::server_rules::Rules;
@@ -71,6 +71,7 @@ rules! {
     /// adds a zero byte for each optional chunk.
     CHK_003 = "SQP-CHK-003" Warning "bytes follow the last requested chunk" {
         cite: unity("ServerInfo response format"),
+        lenient: Note,
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000e 0001000801410162016301641e6100")])],
     }
     /// Clients skip the rest as fields of a later version.
@@ -205,7 +206,7 @@ pub(super) fn decode<'a, S: FieldSink>(
         // Nothing to choose: one chunk, or none.
         Some(mask) if mask.count_ones() <= 1 => {
             let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
-            chosen(c, asked, mask)
+            if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) }
         }
         _ => search(c, asked),
     }
@@ -218,7 +219,7 @@ fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Res
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
-        return chosen(c, asked, mask);
+        return if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) };
     }
     let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
     let (first, second) = (fits.next(), fits.next());
@@ -233,6 +234,7 @@ fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Res
             chosen(c, asked, kinds)
         }
         // The request says what it should have been; without it, guessing would blame the innocent.
+        None if asked.is_some() && mask & SERVER_INFO == 0 => without_info(c, asked, mask),
         None if asked.is_some() => chosen(c, asked, mask),
         None => opaque(c),
     }
@@ -260,6 +262,29 @@ fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
     c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
 }
 
+/// Decodes a body of which ServerInfo was not requested: it may be there all the same.
+fn without_info<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    asked: Option<u8>,
+    mask: u8,
+) -> Result<Body<'a>, Fault> {
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
+    let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
+    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return chosen(c, asked, mask) };
+    let whole = c.to_end();
+    c.about(Some(&INFO));
+    c.check_at(&TXN_017, whole, || false);
+    chunks(c, kinds)
+}
+
+/// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
+#[cold]
+fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let count = chunk_count(c.rest()).filter(|_| c.rest().len() > 4);
+    count.is_some_and(|n| candidates(KNOWN & !mask, n).any(|m| fits(c, m)))
+}
+
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
 fn chosen<'a, S: FieldSink>(
@@ -269,6 +294,11 @@ fn chosen<'a, S: FieldSink>(
 ) -> Result<Body<'a>, Fault> {
     let whole = c.to_end();
     let body = chunks(c, mask)?;
+    if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
+        let (surplus, chunks) = (c.to_end(), surplus_is_chunks(c, mask));
+        c.about(None);
+        c.check_at(&TXN_017, surplus, || !chunks);
+    }
     let missing = asked.unwrap_or(mask) & !mask;
     if missing != 0 {
         c.about(None);
@@ -357,7 +387,7 @@ pub(super) fn text<'a, S: FieldSink>(
 #[inline(always)]
 pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
     c.check(&STR_003, || text.0.len() < 255);
-    if S::RULES && !text.is_plain() {
+    if S::COVERAGE || S::RULES && !text.is_plain() {
         c.check(&STR_002, || text.is_utf8());
         c.check(&STR_004, || !text.has_control());
     }

@@ -12,6 +12,10 @@ use std::hash::BuildHasher;
 
 /// Tokens remembered over all servers; the oldest goes first.
 const MAX_TOKENS: usize = 8_192;
+/// Suspect queries remembered until their answers come; the oldest goes first.
+const MAX_SUSPECT: usize = 4_096;
+/// From this ratio of answer to query on it is worth knowing.
+const QUERY_RATIO: usize = 10;
 /// Where the token stands in every packet.
 const TOKEN_AT: Span = Span { start: 1, end: 5 };
 
@@ -22,10 +26,17 @@ rules! {
         cite: unity("Challenge numbers"),
         examples: [Example::of(&[H1, H2, C("01 11111111 0001 01")])],
     }
+    /// No challenge of this client is in the capture. A query must repeat the number that the server gave.
+    TXN_002 = "SQP-TXN-002" Warning "query without a challenge" {
+        cite: unity("Challenge numbers"),
+        needs_past: true,
+        examples: [Example::of(&[QI])],
+    }
     /// No query of this client is outstanding: the request was lost before the capture, or somebody answers
     /// what was never asked.
     TXN_003 = "SQP-TXN-003" Error "query response without a query" {
         cite: unity("Query packets"),
+        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// It is neither the token of the outstanding query nor, unless it is said otherwise, one the server
@@ -37,13 +48,27 @@ rules! {
     /// No challenge request of this client is outstanding.
     TXN_005 = "SQP-TXN-005" Error "challenge response without a challenge request" {
         cite: unity("Challenge packets"),
+        needs_past: true,
         examples: [Example::of(&[H2])],
+    }
+    /// The document speaks of "all following requests", but Go, Unreal and C# servers forget a token at its
+    /// first use and stay silent. Only the C# toolkit keeps it.
+    TXN_006 = "SQP-TXN-006" Warning "token is used a second time" {
+        cite: unity("Challenge numbers"),
+        examples: [Example::of(&[H1, H2, QI, OK, QI])],
     }
     /// The number proves that the client is the one that received it; this one was issued to another
     /// endpoint.
     TXN_007 = "SQP-TXN-007" Error "token belongs to another client" {
         cite: unity("Challenge numbers"),
         examples: [Example::of(&[H1, H2, C2("01 80902348 0001 01")])],
+    }
+    /// One is unanswered, or its token unused. USQP, FPSSample and the Unreal SDK do not answer the second:
+    /// after one lost response that client's port is locked out until it sends a query.
+    TXN_008 = "SQP-TXN-008" Note "challenge is repeated before its token is used" {
+        cite: USQP,
+        side: Client,
+        examples: [Example::of(&[H1, H2, H1])],
     }
     /// The answer window of SQP is one second, the time-out of go-svrquery. Silence is the only negative
     /// answer SQP has.
@@ -56,6 +81,7 @@ rules! {
     TXN_010 = "SQP-TXN-010" Note "response version differs from the request's" {
         cite: Cite { doc: "Multiplay Server Queries", section: "Query response", url: "" },
         per_server: true,
+        strict: Warning,
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0000 00 00 0012 0000000e 0001000801410162016301641e61")])],
     }
     /// A server need not answer more than ServerInfo, but clients that decode in the order of the request
@@ -72,6 +98,7 @@ rules! {
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
     TXN_013 = "SQP-TXN-013" Note "answer arrived twice" {
         cite: unity("Query packets"),
+        side: Path,
         examples: [Example::of(&[H1, H2, QI, OK, OK])],
     }
     /// Somebody spoofs the server, or a proxy answers too. Clients take the first one.
@@ -79,10 +106,25 @@ rules! {
         cite: unity("Query packets"),
         examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
     }
+    /// The number is to be random. A value that comes twice in one capture hints at a weak generator.
+    TXN_015 = "SQP-TXN-015" Warning "token was issued before" {
+        cite: unity("Challenge numbers"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, C2("00 00000000"), S2("00 80902348")])],
+    }
     /// Later than the answer window of one second, within the late window: the client has given up by then.
     TXN_016 = "SQP-TXN-016" Note "answer came after the time-out" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1, H2, QI, Wait(1210), OK])],
+    }
+    /// The request decides what is sent. Clients skip the surplus or misread it. Said only where the surplus
+    /// decodes exactly as further chunks, or the whole body does with ServerInfo.
+    TXN_017 = "SQP-TXN-017" Error "chunk was not requested" {
+        cite: unity("Chunk types"),
+        examples: [
+            Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 001a 0000000e 0001000801410162016301641e61 00000004 016b0001")]),
+            Example::of(&[H1, H2, C("01 80902348 0001 02"), OK]),
+        ],
     }
     /// A retransmission. If only the response was lost it will never be answered, for servers forget a
     /// token at its first use: the client has to ask for a new challenge.
@@ -90,18 +132,46 @@ rules! {
         cite: go_svrquery("lib/svrsample"),
         examples: [Example::of(&[H1, H2, QI, QI])],
     }
+    /// The query's token was missing, wrong or another client's: the number did not protect anybody.
+    SEC_001 = "SQP-SEC-001" Error "server answers a query without a right token" {
+        cite: unity("Challenge numbers"),
+        examples: [Example::of(&[H1, H2, C("01 11111111 0001 01"), OK])],
+    }
+    /// Nothing is proven at that point, so a forged source address makes the server a reflector. Clients pad
+    /// the request to five bytes for that reason; Go servers and USQP answer a single zero byte.
+    SEC_002 = "SQP-SEC-002" Warning "challenge response is larger than its request" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/challenge.go"),
+        per_server: true,
+        ratio: true,
+        lenient: Note,
+        examples: [Example::of(&[C("00"), H2])],
+    }
+    /// A client must have proven its address by then, which is what the challenge is for.
+    SEC_003 = "SQP-SEC-003" Note "answer is more than ten times its query" {
+        cite: unity("Challenge numbers"),
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0056 00000052 00010008 3c 55*60 0162 0163 0a 6d*10 1e61")])],
+    }
 }
 
 /// Which token a server issued to whom: seeded hashes of both, for the table is touched at every
 /// challenge and a mistake would take one chance in 2^64.
+#[derive(Debug)]
 pub struct Memory {
     issued: Bounded<u64, u64>,
+    /// Queries whose token was missing, wrong or another client's.
+    suspect: Bounded<u64, ()>,
     hasher: DefaultHashBuilder,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { issued: Bounded::new(MAX_TOKENS), hasher: DefaultHashBuilder::default() }
+        Memory {
+            issued: Bounded::new(MAX_TOKENS),
+            suspect: Bounded::new(MAX_SUSPECT),
+            hasher: DefaultHashBuilder::default(),
+        }
     }
 }
 
@@ -111,7 +181,7 @@ impl Memory {
     }
     /// How many tokens were forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        self.issued.forgotten()
+        self.issued.forgotten().saturating_add(self.suspect.forgotten())
     }
     fn client(&self, client: Endpoint) -> u64 {
         self.hasher.hash_one(client)
@@ -121,26 +191,15 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let query = seen.glance.step == super::QUERY;
     match *seen.pairing {
-        Pairing::Asked { .. } if query => token_rules(memory, seen, raised),
-        Pairing::Again { .. } if query => raised.add(&TXN_018),
-        Pairing::Answered(Answer { late, second, foreign_key, .. }) => {
-            if !query {
-                let c = seen.conversation;
-                let (key, client) =
-                    (memory.key(c.server(), seen.glance.memo as u32), memory.client(c.client()));
-                memory.issued.insert(key, client);
-            }
-            // Parts of a split answer differ, and are no second one.
-            let split = query && seen.glance.memo != 0;
-            for (rule, holds) in [(&TXN_016, late), (&TXN_014, second && !split)] {
-                if holds {
-                    raised.add(rule);
-                }
-            }
-            if foreign_key {
-                raised.add_at(&TXN_004, TOKEN_AT);
+        Pairing::Asked { exchange, .. } if query => token_rules(memory, seen, exchange, raised),
+        Pairing::Asked { alone, .. } => {
+            if !alone || seen.issued.is_some_and(|issued| !issued.used) {
+                raised.add(&TXN_008);
             }
         }
+        Pairing::Again { .. } if query => raised.add(&TXN_018),
+        Pairing::Answered(answer) if query => answered_query(memory, seen, &answer, raised),
+        Pairing::Answered(answer) => answered_challenge(memory, seen, &answer, raised),
         Pairing::Copy { .. } => raised.add(&TXN_013),
         Pairing::Unasked { open: true, .. } if query => raised.add_at(&TXN_004, TOKEN_AT),
         Pairing::Unasked { .. } => raised.add(if query { &TXN_003 } else { &TXN_005 }),
@@ -148,16 +207,61 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     }
 }
 
-/// Whose is the token of a query?
-fn token_rules(memory: &Memory, seen: &Seen<'_>, raised: &mut Raised) {
+fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
+    // Parts of a split answer differ, and are no second one.
+    let split = seen.glance.memo != 0;
+    let large = seen.datagram.wire_len() > QUERY_RATIO.saturating_mul(answer.request_bytes as usize);
+    if answer.late {
+        raised.add(&TXN_016);
+    }
+    if answer.second && !split {
+        raised.add(&TXN_014);
+    }
+    if answer.foreign_key {
+        raised.add_at(&TXN_004, TOKEN_AT);
+    }
+    if !memory.suspect.is_empty() && memory.suspect.get(&answer.exchange).is_some() {
+        raised.add(&SEC_001);
+    }
+    if large {
+        raised.add(&SEC_003);
+    }
+}
+
+fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
+    let (c, token) = (seen.conversation, seen.glance.memo as u32);
+    let (key, client) = (memory.key(c.server(), token), memory.client(c.client()));
+    if answer.late {
+        raised.add(&TXN_016);
+    }
+    let before = memory.issued.insert(key, client);
+    if token != 0 && before.is_some() {
+        raised.add_at(&TXN_015, TOKEN_AT);
+    }
+    if seen.datagram.wire_len() > answer.request_bytes as usize {
+        raised.add(&SEC_002);
+    }
+}
+
+/// Whose is the token of a query, and is it fresh?
+fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raised) {
     let token = seen.glance.key.unwrap_or_default();
-    if seen.issued == Some(token) {
+    if let Some(own) = seen.issued.filter(|issued| issued.value == token) {
+        if own.used {
+            raised.add_at(&TXN_006, TOKEN_AT);
+        }
         return;
     }
     let c = seen.conversation;
-    match memory.issued.get(&memory.key(c.server(), token as u32)) {
-        Some(&owner) if owner != memory.client(c.client()) => raised.add_at(&TXN_007, TOKEN_AT),
-        _ if seen.issued.is_some() => raised.add_at(&TXN_001, TOKEN_AT),
-        _ => {}
+    let client = memory.client(c.client());
+    let rule = match memory.issued.get(&memory.key(c.server(), token as u32)) {
+        Some(&owner) if owner != client => &TXN_007,
+        _ if seen.issued.is_some() => &TXN_001,
+        Some(_) => return, // a conversation is forgotten sooner than its token
+        None => &TXN_002,
+    };
+    raised.add_at(rule, TOKEN_AT);
+    if !seen.edge {
+        memory.suspect.insert(exchange, ());
     }
 }

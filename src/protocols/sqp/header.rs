@@ -44,8 +44,6 @@ fields! {
     PAYLOAD = "payload": Bytes;
 }
 
-const USQP: Cite = Cite { doc: "Unity.Ucg.Usqp", section: "protocol structs, test client", url: "" };
-
 rules! {
     /// Every packet starts with the type and the challenge token, five bytes. The Unreal SDK drops anything
     /// shorter; Go servers pad their receive buffer with zeros and answer it all the same.
@@ -104,6 +102,7 @@ rules! {
     REQ_007 = "SQP-REQ-007" Note "request version is 0" {
         cite: USQP,
         per_server: true,
+        strict: Warning,
         examples: [Example::of(&[H1, H2, C("01 80902348 0000 01")])],
     }
     /// Go servers reply with an empty body, USQP and FPSSample stay silent.
@@ -215,9 +214,7 @@ pub struct QueryResponse<'a> {
 #[inline(always)]
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
     let kind = c.field(&TYPE, byte)?;
-    if kind > 1 {
-        return Err(c.stop(&HDR_002));
-    }
+    c.require(&HDR_002, kind <= 1)?;
     let token = c.field(&TOKEN, be_u32)?;
     match cx.message {
         CHALLENGE_REQUEST if kind == 0 => {

@@ -12,6 +12,7 @@
 //! 0; an answer does not say which chunks it carries, so the request's bits travel to its decoder as
 //! [`Glance::memo`]; there is no fixed port.
 
+mod causes;
 mod chunks;
 mod exchange;
 mod header;
@@ -24,10 +25,13 @@ pub use header::QueryResponse;
 pub use server_rules::{Dynamic, Rules};
 pub use tables::{Metrics, Table};
 
-use super::{Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Role, StepInfo, Version};
+use super::{
+    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+};
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
+use crate::rule::Rule;
 
 const CHALLENGE_REQUEST: u8 = 0;
 const CHALLENGE_RESPONSE: u8 = 1;
@@ -100,6 +104,7 @@ impl Protocol for Sqp {
                 issues: true,
                 retransmits: false,
                 once: false,
+                validated: true,
                 repeats: false,
             },
             StepInfo {
@@ -108,6 +113,7 @@ impl Protocol for Sqp {
                 issues: false,
                 retransmits: true,
                 once: false,
+                validated: true,
                 repeats: false,
             },
         ],
@@ -208,6 +214,10 @@ impl Protocol for Sqp {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        causes::causes(cause, symptom, relation)
     }
 
     #[inline]

@@ -19,6 +19,10 @@ pub(super) const H2: Step = S("00 80902348");
 pub(super) const QI: Step = C("01 80902348 0001 01");
 pub(super) const OK: Step = S("01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61");
 
+/// Unity's C# implementation, of which no public address is known.
+pub(super) const USQP: Cite =
+    Cite { doc: "Unity.Ucg.Usqp", section: "protocol structs, test client", url: "" };
+
 pub(super) const SAMPLES: &[Example] = &[
     Example::of(&[H1, H2, QI, OK]),
     // The published answer: 16 slots on "UE4 Dedicated Server".

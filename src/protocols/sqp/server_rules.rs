@@ -170,9 +170,7 @@ pub(super) fn each<'a, T>(
 pub(super) fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
     let code = c.field_as(field, byte, show)?;
-    if code as usize >= TYPES.len() {
-        return Err(c.stop(&DYN_001));
-    }
+    c.require(&DYN_001, (code as usize) < TYPES.len())?;
     c.check(&DYN_002, || code != 5);
     Ok(code)
 }

@@ -204,9 +204,7 @@ impl<'a> Table<'a> {
         if count > 0 || !c.rest().is_empty() {
             let field_count = c.field(f.field_count, byte)?;
             c.check(&TAB_005, || count > 0 || field_count == 0);
-            if count > 0 && field_count == 0 {
-                return Err(c.stop(&TAB_002));
-            }
+            c.require(&TAB_002, count == 0 || field_count > 0)?;
             table.field_count = Some(field_count);
         }
         let field_count = table.field_count.unwrap_or(0);

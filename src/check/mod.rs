@@ -1,25 +1,17 @@
-//! From a broken rule to a finding: how bad, where, and what to say about it.
+//! From a broken rule to a finding: how bad, where, who is at fault, and what to say about it.
+
+mod general;
+mod policy;
+mod raised;
+
+pub use general::{GEN_001, GEN_005, GEN_007, RULES};
+pub use policy::{Policy, Profile, Unknown, matches};
+pub use raised::Raised;
 
 use crate::decode::{Field, Index, Span, Violation, path};
-use crate::rule::{Cite, Example, Rule, Severity, Step::*, rules};
-use arrayvec::ArrayVec;
+use crate::protocols::Direction;
+use crate::rule::{Rule, Severity, Side};
 use std::fmt;
-
-rules! {
-    /// The capture holds only the first bytes of the datagram (its snap length is too small). What is
-    /// there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
-    GEN_001 = "GEN-001" Note "datagram is cut short by the capture" {
-        cite: Cite { doc: "pcapng", section: "Enhanced Packet Block, Captured Packet Length", url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/" },
-        examples: [Example::on(7777, &[
-            C("00 00000000"),
-            S("00 80902348"),
-            C("01 80902348 0001 01"),
-            // Raw IPv4: 57 bytes, of which 50 were captured.
-            Frame(101, 57, "4500003900000000 40110000 c000020a c6336407 1e619c4100250000 \
-                            01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 01"),
-        ])],
-    }
-}
 
 /// A rule that a datagram or an exchange broke.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,12 +28,38 @@ pub struct Finding {
     pub span: Option<Span>,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
+    /// Payload of request and answer in bytes, where the rule compares them.
+    pub sizes: Option<[u32; 2]>,
+    /// Who is at fault: never [`Side::Sender`] once it is reported.
+    pub fault: Side,
+    /// What made this one happen: then it is a symptom, and counts nowhere.
+    pub caused_by: Option<Cause>,
+}
+
+/// The finding that made another one happen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cause {
+    /// Its rule.
+    pub rule: &'static Rule,
+    /// Its frame.
+    pub frame: u64,
 }
 
 impl Finding {
     /// A finding about an exchange as a whole.
     pub fn of_exchange(rule: &'static Rule) -> Finding {
-        Finding { rule, severity: rule.severity, field: None, index: Index::default(), span: None, needs: 0 }
+        let (severity, index, fault) = (rule.severity, Index::default(), rule.side);
+        Finding {
+            rule,
+            severity,
+            field: None,
+            index,
+            span: None,
+            needs: 0,
+            sizes: None,
+            fault,
+            caused_by: None,
+        }
     }
 
     /// A finding about a datagram of `len` bytes as a whole.
@@ -53,7 +71,21 @@ impl Finding {
     /// A finding about a place in a datagram.
     pub fn of_violation(v: &Violation) -> Finding {
         let Violation { rule, at, field, index, needs } = *v;
-        Finding { rule, severity: rule.severity, field, index, span: Some(at), needs }
+        Finding { field, index, span: Some(at), needs, ..Finding::of_exchange(rule) }
+    }
+
+    /// Says who is at fault where that is whoever sent the datagram; of an exchange, the server.
+    pub fn sent(&mut self, direction: Direction) {
+        self.fault = match (self.fault, direction) {
+            (Side::Sender, Direction::C2s) => Side::Client,
+            (Side::Sender, Direction::S2c) => Side::Server,
+            (side, _) => side,
+        };
+    }
+
+    /// Whether it stands for itself, rather than being a symptom of another one.
+    pub fn counts(&self) -> bool {
+        self.caused_by.is_none()
     }
 
     /// Path of the field, with indices.
@@ -71,42 +103,11 @@ impl fmt::Display for Finding {
             let bytes = if self.needs == 1 { "byte" } else { "bytes" };
             write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
         }
-        Ok(())
-    }
-}
-
-/// Most rules that one datagram breaks by what went before it; no protocol raises more.
-const MAX_RAISED: usize = 4;
-
-/// Rules that a datagram breaks by what went before it, each once, without the heap.
-#[derive(Clone, Debug, Default)]
-pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
-
-impl Raised {
-    /// Adds a rule that the datagram as a whole breaks.
-    pub fn add(&mut self, rule: &'static Rule) {
-        self.put(rule, None);
-    }
-    /// Adds a rule that the bytes at `at` break.
-    pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
-        self.put(rule, Some(at));
-    }
-    fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
-        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // a fifth has no place, and there is none
+        if let Some([request, response]) = self.sizes {
+            let ratio = f64::from(response) / f64::from(request.max(1));
+            write!(f, ": {response} bytes for {request}, {ratio:.1} times")?;
         }
-    }
-    /// Whether there is none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-    /// The findings, for a datagram of `len` bytes.
-    pub fn findings(&self, len: usize) -> impl Iterator<Item = Finding> {
-        self.0.iter().map(move |&(rule, at)| {
-            let whole = Finding::of_datagram(rule, len);
-            Finding { span: at.or(whole.span), ..whole }
-        })
+        Ok(())
     }
 }
 
@@ -122,6 +123,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts a finding, unless it is a symptom.
+    pub fn see(&mut self, finding: &Finding) {
+        if finding.counts() {
+            self.add(finding.severity);
+        }
+    }
     /// Counts one more.
     pub fn add(&mut self, severity: Severity) {
         match severity {

@@ -1,0 +1,164 @@
+//! What the user makes of the rules: profile, selection, levels.
+
+use crate::rule::{self, Rule, Severity};
+use hashbrown::HashMap;
+
+/// A set of severities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Some dialects and habits are warnings.
+    Strict,
+    /// The severities of the rules.
+    #[default]
+    Default,
+    /// What every real server does is a note.
+    Lenient,
+}
+
+impl Profile {
+    /// Severity of a rule in the profile.
+    pub fn severity(self, rule: &Rule) -> Severity {
+        let other = match self {
+            Profile::Strict => rule.strict,
+            Profile::Default => None,
+            Profile::Lenient => rule.lenient,
+        };
+        other.unwrap_or(rule.severity)
+    }
+}
+
+/// A rule, or the beginning of several, that does not exist, and what was perhaps meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// As written.
+    pub name: String,
+    /// The most similar rule.
+    pub similar: Option<&'static str>,
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "There is no rule \"{}\"", self.name)?;
+        match self.similar {
+            Some(similar) => write!(f, "; did you mean {similar}?"),
+            None => write!(f, "; `qdissect rule list` shows them all."),
+        }
+    }
+}
+
+/// Whether a rule is meant by its id, or by the beginning of it: `SQP`, `SQP-TXN`, `SQP-TXN-004`. Case does
+/// not matter.
+pub fn matches(name: &str, rule: &Rule) -> bool {
+    let Some((head, tail)) = rule.id.split_at_checked(name.len()) else { return false };
+    head.eq_ignore_ascii_case(name) && (tail.is_empty() || tail.starts_with('-'))
+}
+
+/// Severities that differ from the rules' own; `None` switches a rule off.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    changed: HashMap<&'static str, Option<Severity>>,
+}
+
+impl Policy {
+    /// The severities of a profile.
+    pub fn new(profile: Profile) -> Policy {
+        let mut policy = Policy::default();
+        for rule in rule::all() {
+            let severity = profile.severity(rule);
+            if severity != rule.severity {
+                policy.changed.insert(rule.id, Some(severity));
+            }
+        }
+        policy
+    }
+
+    /// Gives the rules that a name means a severity, or switches them off with `None`.
+    ///
+    /// # Errors
+    /// When no rule is meant.
+    pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
+        let mut any = false;
+        for rule in rule::all().filter(|rule| matches(name, rule)) {
+            self.changed.insert(rule.id, severity);
+            any = true;
+        }
+        if any { Ok(()) } else { Err(unknown(name)) }
+    }
+
+    /// Switches off everything but the rules that the names mean.
+    ///
+    /// # Errors
+    /// When a name means no rule.
+    pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
+        if let Some(name) = names.iter().find(|name| !rule::all().any(|rule| matches(name, rule))) {
+            return Err(unknown(name));
+        }
+        let chosen = |rule: &Rule| names.is_empty() || names.iter().any(|name| matches(name, rule));
+        for rule in rule::all().filter(|rule| !chosen(rule)) {
+            self.changed.insert(rule.id, None);
+        }
+        Ok(())
+    }
+
+    /// Severity of a rule; `None` where it is switched off.
+    pub fn severity(&self, rule: &Rule) -> Option<Severity> {
+        if self.changed.is_empty() {
+            return Some(rule.severity);
+        }
+        self.changed.get(rule.id).copied().unwrap_or(Some(rule.severity))
+    }
+}
+
+fn unknown(name: &str) -> Unknown {
+    // Distance of one character or two, as a slip of the finger makes it.
+    let distance = |id: &str| {
+        let (a, b) = (name.to_ascii_uppercase(), id.as_bytes());
+        let same = a.bytes().zip(b).filter(|(x, y)| x == *y).count();
+        a.len().max(b.len()) - same
+    };
+    let nearest = rule::all().map(|rule| (distance(rule.id), rule.id)).min();
+    Unknown { name: name.to_owned(), similar: nearest.filter(|(d, _)| *d <= 2).map(|(_, id)| id) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(id: &str) -> &'static Rule {
+        rule::all().find(|r| r.id == id).expect("there is such a rule")
+    }
+
+    #[test]
+    fn a_name_means_the_rules_that_begin_with_it() {
+        let token = rule("SQP-TXN-004");
+        for name in ["SQP", "sqp-txn", "SQP-TXN-004"] {
+            assert!(matches(name, token), "{name}");
+        }
+        for name in ["SQP-TX", "SQP-TXN-00", "SFQ", "SQP-TXN-004-X"] {
+            assert!(!matches(name, token), "{name}");
+        }
+    }
+
+    #[test]
+    fn selection_levels_and_profiles_decide() {
+        let mut policy = Policy::new(Profile::Strict);
+        assert_eq!(policy.severity(rule("SKY-JSN-001")), Some(Severity::Warning));
+        policy.level("SKY-JSN-001", Some(Severity::Error)).expect("it exists");
+        assert_eq!(policy.severity(rule("SKY-JSN-001")), Some(Severity::Error));
+        policy.select(&["SKY".into()]).expect("they exist");
+        assert_eq!(policy.severity(rule("SQP-TXN-004")), None);
+        policy.level("SKY-SEC", None).expect("they exist");
+        assert_eq!(policy.severity(rule("SKY-SEC-001")), None);
+        let lenient = Policy::new(Profile::Lenient);
+        assert_eq!(lenient.severity(rule("SKY-SEC-001")), Some(Severity::Note));
+        assert_eq!(Policy::default().severity(rule("SKY-SEC-001")), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn an_unknown_rule_is_said_with_what_is_similar() {
+        let said = |name| Policy::default().level(name, None).unwrap_err().to_string();
+        assert_eq!(said("SQP-TXN-OO4"), "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?");
+        assert!(said("HTTP").contains("rule list"));
+        assert!(Policy::default().select(&["nope".into()]).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! Rules that take more than one datagram, on their way to become findings.
+
+use super::Finding;
+use crate::decode::Span;
+use crate::rule::Rule;
+use arrayvec::ArrayVec;
+
+/// Most rules that one datagram breaks by what went before it; no protocol raises more.
+const MAX_RAISED: usize = 6;
+
+/// Rules that a datagram breaks by what went before it, each once, without the heap.
+#[derive(Clone, Debug, Default)]
+pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
+
+impl Raised {
+    /// Adds a rule that the datagram as a whole breaks.
+    pub fn add(&mut self, rule: &'static Rule) {
+        self.put(rule, None);
+    }
+    /// Adds a rule that the bytes at `at` break.
+    pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
+        self.put(rule, Some(at));
+    }
+    fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
+        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.0.try_push((rule, at)); // a seventh has no place, and there is none
+        }
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The findings, for a datagram of `len` bytes.
+    pub fn findings(&self, len: usize) -> impl Iterator<Item = Finding> {
+        self.0.iter().map(move |&(rule, at)| {
+            let whole = Finding::of_datagram(rule, len);
+            Finding { span: at.or(whole.span), ..whole }
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
+
+use super::args::{CheckArgs, CheckFormat, FailOn};
+use super::output::Target;
+use super::run::{self, Done};
+use super::say;
+use qdissect::report::shown;
+use qdissect::rule::Severity;
+use qdissect::verdict::{self, Check, Entry, Verdict};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+const FINDINGS: u8 = 1;
+const FAILED: u8 = 2;
+const NOTHING: u8 = 3;
+
+/// Runs the check: writes the result to `to` and further reports to their files.
+pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Result<Done> {
+    let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
+    let policy = match run::policy(&args.common.rules) {
+        Ok(policy) => policy,
+        Err(unknown) => {
+            say(&format_args!("qdissect: {unknown}\n"));
+            return Ok((FAILED, 0));
+        }
+    };
+    let (verdict, code) = {
+        let mut out = Closing { out: &mut *to, closed: false };
+        let judge = |entry: &mut Entry, file: &str| {
+            if stream {
+                let line = verdict::harmless(&verdict::finding_record(file, entry)) + "\n";
+                out.write_all(line.as_bytes())?;
+            }
+            Ok(())
+        };
+        let (report, totals, code) = run::read_all(&args.common, inputs, false, Check::new(policy, judge))?;
+        (report.verdict(totals)?, code)
+    };
+    let mut code = code;
+    let written = {
+        let mut out = Closing { out: &mut *to, closed: false };
+        write_report(&mut out, args.format, &verdict, args).map(|()| out.flush())
+    };
+    written??;
+    for (format, path) in &args.report {
+        if let Err(e) = write_file(*format, path, &verdict, args) {
+            let name = shown(&path.to_string_lossy()).into_owned();
+            say(&format_args!("qdissect: The report cannot be written to \"{name}\": {}.\n", run::why(&e)));
+            code = FAILED;
+        }
+    }
+    let evidence = evidence(args, &verdict);
+    code = match () {
+        () if code == FAILED => FAILED,
+        () if limit(args.fail_on).is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
+        () if !evidence => NOTHING,
+        () => code,
+    };
+    Ok((code, verdict.totals.files))
+}
+
+/// Whether there was as much to judge as the user demands; says what is missing.
+fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
+    let mut missing = vec![];
+    if verdict.totals.recognised == 0 && verdict.totals.files > 0 {
+        missing.push("There is no query traffic in the input.".to_owned());
+    }
+    for id in &args.require {
+        if !verdict.protocols.contains(id) {
+            missing.push(format!("There is no traffic of {} in the input.", id.info().name));
+        }
+    }
+    for (id, percent) in &args.require_coverage {
+        let share = verdict.coverage(*id).unwrap_or(0.0);
+        if share < *percent {
+            missing.push(format!(
+                "{share:.1} % of the rules of {} were checked, less than {percent} %.",
+                id.info().name
+            ));
+        }
+    }
+    if !args.allow_empty {
+        missing.iter().for_each(|what| say(&format_args!("qdissect: {what}\n")));
+    }
+    missing.is_empty() || args.allow_empty
+}
+
+fn limit(fail_on: FailOn) -> Option<Severity> {
+    match fail_on {
+        FailOn::Error => Some(Severity::Error),
+        FailOn::Warning => Some(Severity::Warning),
+        FailOn::Note => Some(Severity::Note),
+        FailOn::Never => None,
+    }
+}
+
+fn write_report(
+    out: &mut dyn Write,
+    format: CheckFormat,
+    verdict: &Verdict,
+    args: &CheckArgs,
+) -> io::Result<()> {
+    if verdict.totals.files == 0 {
+        return Ok(()); // nothing was read, and that has been said
+    }
+    match format {
+        CheckFormat::Table => {
+            let terminal = args.common.output.is_none() && io::stdout().is_terminal();
+            verdict::table(out, verdict, run::coloured(args.color, terminal))
+        }
+        CheckFormat::Concise => verdict::concise(out, verdict),
+        CheckFormat::Json => verdict::json(out, verdict),
+        CheckFormat::Ndjson => verdict::ndjson(out, verdict),
+    }
+}
+
+/// A further report, written aside and renamed.
+fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckArgs) -> io::Result<()> {
+    let mut target = Target::open(Some(path))?;
+    if format == CheckFormat::Ndjson {
+        for entry in &verdict.findings {
+            writeln!(target, "{}", verdict::harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
+        }
+    }
+    match format {
+        CheckFormat::Table => verdict::table(&mut target, verdict, false)?,
+        other => write_report(&mut target, other, verdict, args)?,
+    }
+    target.complete(true)
+}
+
+/// A pipe whose reader goes away ends the printing, and nothing else.
+struct Closing<'a> {
+    out: &'a mut Target,
+    closed: bool,
+}
+
+impl Closing<'_> {
+    fn still(&mut self, done: io::Result<()>) -> io::Result<()> {
+        match done {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+impl Write for Closing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.closed {
+            let done = self.out.write_all(bytes);
+            self.still(done)?;
+        }
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let done = self.out.flush();
+        self.still(done)
+    }
+}

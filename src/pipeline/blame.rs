@@ -1,0 +1,157 @@
+//! Judging: broken rules become findings, each with its severity, who is at fault, and what caused it.
+//!
+//! Cause before symptom: one fault often breaks several rules, in one datagram and in those that follow.
+//! What is known of earlier datagrams is kept here, bounded; which rule makes which happen is the
+//! protocol's to say.
+
+use super::Told;
+use crate::bounded::Bounded;
+use crate::check::{Cause, Finding, GEN_005, Policy};
+use crate::decode::Listener;
+use crate::exchange::{Exchange, Pairing};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::{Direction, Id, Relation};
+use crate::rule::{Severity, Side};
+use crate::servers::Servers;
+use arrayvec::ArrayVec;
+
+/// Exchanges of which causes are remembered; the oldest goes first.
+const MAX_EXCHANGES: usize = 8_192;
+/// Causes remembered of one exchange.
+const MAX_CAUSES: usize = 4;
+/// Conversations whose last broken answer is remembered; the oldest goes first.
+const MAX_CONVERSATIONS: usize = 4_096;
+
+/// What earlier datagrams may have caused.
+#[derive(Debug)]
+pub struct Blame {
+    exchanges: Bounded<u64, ArrayVec<Cause, MAX_CAUSES>>,
+    answers: Bounded<[Endpoint; 2], Cause>,
+}
+
+impl Default for Blame {
+    fn default() -> Self {
+        Blame { exchanges: Bounded::new(MAX_EXCHANGES), answers: Bounded::new(MAX_CONVERSATIONS) }
+    }
+}
+
+impl Blame {
+    /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes. `open`
+    /// is the oldest open exchange of the conversation; `every` wants once-per-server remarks each time.
+    #[cold]
+    #[inline(never)]
+    pub fn judge<S: Listener>(
+        &mut self,
+        out: &mut Vec<Finding>,
+        d: &Datagram<'_>,
+        told: &Told<'_>,
+        sink: &S,
+        (policy, servers, every): (&Policy, &mut Servers, bool),
+        open: Option<u64>,
+    ) {
+        out.extend(sink.notes().heard().iter().map(Finding::of_violation));
+        out.extend(told.raised.findings(d.payload.len()));
+        let id = told.verdict.id;
+        if told.edge && out.iter().any(|f| f.rule.needs_past) {
+            out.push(Finding::of_datagram(&GEN_005, d.payload.len()));
+        }
+        for finding in out.iter_mut() {
+            self.complete(finding, d, told);
+        }
+        out.retain_mut(|f| {
+            let severity = policy.severity(f.rule);
+            f.severity = match severity {
+                Some(_) if told.edge && f.rule.needs_past => Severity::Note,
+                Some(severity) => severity,
+                None => return false,
+            };
+            // Asked last: what is not told must not count as told.
+            every || !f.rule.per_server || servers.first_time(told.server_index, f.rule)
+        });
+        self.link(id, out, d, told);
+        self.remember(id, out, d, told, open);
+    }
+
+    /// Side and sizes.
+    fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Told<'_>) {
+        f.sent(told.verdict.direction);
+        if told.edge && f.rule.needs_past {
+            f.fault = Side::Capture;
+        }
+        if let (true, Pairing::Answered(answer)) = (f.rule.ratio, told.pairing) {
+            f.sizes = Some([answer.request_bytes, d.wire_len() as u32]);
+        }
+    }
+
+    /// Says which findings are symptoms.
+    fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Told<'_>) {
+        let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(&e));
+        let answer = match told.verdict.direction {
+            Direction::C2s => self.answers.get(&[d.src, d.dst]),
+            Direction::S2c => None,
+        };
+        for i in 0..out.len() {
+            let symptom = out[i].rule;
+            let same = (0..out.len()).filter(|&j| j != i).find(|&j| {
+                let cause = out[j].rule;
+                let both = id.causes(symptom, cause, Relation::Same);
+                id.causes(cause, symptom, Relation::Same) && (j < i || !both)
+            });
+            let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
+            let asked = exchange.into_iter().flatten();
+            let asked = asked.filter(|c| c.frame != d.frame).copied();
+            let asked = asked.into_iter().find(|c| id.causes(c.rule, symptom, Relation::Asked));
+            let earlier = answer.copied().filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
+            out[i].caused_by = same.or(asked).or(earlier);
+        }
+    }
+
+    /// Remembers what later datagrams may be symptoms of.
+    fn remember(&mut self, id: Id, found: &[Finding], d: &Datagram<'_>, told: &Told<'_>, open: Option<u64>) {
+        let silence = id.info().unanswered;
+        for f in found.iter().filter(|f| f.counts()) {
+            let cause = Cause { rule: f.rule, frame: d.frame };
+            match told.verdict.direction {
+                Direction::C2s => {
+                    let silent = id.causes(f.rule, silence, Relation::Request);
+                    if (silent || id.causes(f.rule, f.rule, Relation::Asked))
+                        && let Some(exchange) = told.pairing.exchange()
+                    {
+                        self.note(exchange, cause);
+                    }
+                }
+                Direction::S2c => {
+                    if id.causes(f.rule, silence, Relation::Instead)
+                        && let Some(exchange) = open
+                    {
+                        self.note(exchange, cause);
+                    }
+                    if f.severity == Severity::Error {
+                        self.answers.insert([d.dst, d.src], cause);
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, exchange: u64, cause: Cause) {
+        match self.exchanges.get_mut(&exchange) {
+            Some(causes) => drop(causes.try_push(cause)),
+            None => drop(self.exchanges.insert(exchange, ArrayVec::from_iter([cause]))),
+        }
+    }
+
+    /// The finding about an exchange without an answer; `None` where its rule is switched off.
+    pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
+        let rule = e.protocol.info().unanswered;
+        let mut finding = Finding::of_exchange(rule);
+        finding.severity = policy.severity(rule)?;
+        finding.sent(Direction::S2c);
+        let explains = |c: &&Cause| {
+            let causes = |relation| e.protocol.causes(c.rule, rule, relation);
+            causes(Relation::Request) || causes(Relation::Instead)
+        };
+        finding.caused_by = self.exchanges.get(&e.id).and_then(|all| all.iter().find(explains).copied());
+        Some(finding)
+    }
+}

@@ -1,0 +1,188 @@
+//! The verdict of `check`: did the servers and clients of a capture keep their protocols?
+//!
+//! ```text
+//! pipeline ──> Check (a report) ──> Verdict ──┬─> table, concise          for people
+//!                                             ├─> json, ndjson            for programs
+//!                                             └─> sarif, junit, …         for CI systems
+//! ```
+//!
+//! [`Check`] gathers; every format is a function of the finished [`Verdict`], so that one pass over the
+//! captures serves any number of them. Text from the network is escaped by each for its own sink.
+
+mod collect;
+mod coverage;
+mod fingerprint;
+mod json;
+#[cfg(feature = "cli")]
+mod table;
+
+pub use collect::Check;
+pub use coverage::{Coverage, Marks};
+pub use fingerprint::Fingerprints;
+pub use json::{finding_record, harmless, json, ndjson, rule_record};
+#[cfg(feature = "cli")]
+pub use table::{concise, table};
+
+use crate::capture::Facts;
+use crate::check::{Counts, Finding};
+use crate::net::Endpoint;
+use crate::protocols::{Id, Level};
+use crate::report::Totals;
+use crate::rule::{Rule, Severity};
+use arrayvec::ArrayVec;
+
+/// Findings kept with all they say; further ones are only counted.
+pub const MAX_FINDINGS: usize = 50_000;
+/// Bytes kept of the place that a finding marks.
+pub const MAX_MARKED: usize = 32;
+/// Captures whose facts are kept; further ones share the last name.
+pub const MAX_FILES: usize = 4_096;
+
+/// A finding with its place in the capture and in the conversation.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What is broken, how, and by whom. Its span counts bytes of the UDP payload.
+    pub finding: Finding,
+    /// Index into [`Verdict::files`].
+    pub file: usize,
+    /// Frame, counted from 1 in its file; of a request for a finding about an exchange.
+    pub frame: u64,
+    /// Protocol.
+    pub protocol: Id,
+    /// Name of the message; `None` for a finding about an exchange.
+    pub message: Option<&'static str>,
+    /// Who answers.
+    pub server: Endpoint,
+    /// Who asks.
+    pub client: Endpoint,
+    /// How sure the recognition is.
+    pub level: Level,
+    /// Offset in the capture file of the first marked byte, after decompression.
+    pub file_offset: Option<u64>,
+    /// Number of the exchange.
+    pub exchange: Option<u64>,
+    /// The marked bytes, the first [`MAX_MARKED`] of them.
+    pub marked: ArrayVec<u8, MAX_MARKED>,
+    /// How often it was found: more than once only for what is said once a server.
+    pub count: u64,
+    /// What stays the same when the conversation is recorded again, see [`Fingerprints`].
+    pub fingerprint: String,
+    /// Why it does not fail the check, if it does not: a baseline or a suppression of the user.
+    pub excused: Option<Excuse>,
+}
+
+/// Why a finding does not fail the check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Excuse {
+    /// It stands in the baseline.
+    Baseline,
+    /// The user suppressed it, for this reason.
+    Suppressed(String),
+}
+
+impl Entry {
+    /// Whether it counts: no symptom, and not excused.
+    pub fn counts(&self) -> bool {
+        self.finding.counts() && self.excused.is_none()
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &'static Rule {
+        self.finding.rule
+    }
+
+    /// The message of the finding: what is wrong, and with which numbers. Plain text of our own, without
+    /// anything from the network.
+    pub fn text(&self) -> String {
+        self.finding.to_string()
+    }
+}
+
+/// What became of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was checked, and never broken.
+    Pass,
+    /// It was broken.
+    Fail,
+    /// Its protocol was not seen, or the rule is switched off.
+    NotApplicable,
+    /// Its protocol was seen, but nothing that it speaks of.
+    NotExercised,
+}
+
+impl Outcome {
+    /// The name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::NotApplicable => "not_applicable",
+            Outcome::NotExercised => "not_exercised",
+        }
+    }
+}
+
+/// A rule and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleResult {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Its severity under the user's policy; `None` where it is switched off.
+    pub severity: Option<Severity>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How often it was broken, symptoms and excused findings apart.
+    pub count: u64,
+}
+
+/// Everything that `check` found out.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Captures in the order read: name as given, and facts.
+    pub files: Vec<(String, Facts)>,
+    /// Findings in the order found; those said once a server come last.
+    pub findings: Vec<Entry>,
+    /// Findings beyond [`MAX_FINDINGS`], counted only.
+    pub more: u64,
+    /// Every rule in the order of declaration.
+    pub rules: Vec<RuleResult>,
+    /// Findings that count, by severity.
+    pub counts: Counts,
+    /// Protocols seen, in registry order.
+    pub protocols: Vec<Id>,
+    /// What a run adds up to.
+    pub totals: Totals,
+}
+
+impl Verdict {
+    /// Whether a finding that counts is at least as bad as `limit`.
+    pub fn fails(&self, limit: Severity) -> bool {
+        let Counts { error, warning, note } = self.counts;
+        let at = |severity, n| severity >= limit && n > 0;
+        at(Severity::Error, error) || at(Severity::Warning, warning) || at(Severity::Note, note)
+    }
+
+    /// Share of a protocol's rules that were checked, in percent; `None` where it was not seen.
+    pub fn coverage(&self, id: Id) -> Option<f64> {
+        if !self.protocols.contains(&id) {
+            return None;
+        }
+        let own = id.info().rules.iter().copied().flatten();
+        let (mut all, mut checked) = (0u32, 0u32);
+        for rule in own {
+            let result = self.rules.iter().find(|r| r.rule == *rule);
+            match result.map(|r| r.outcome) {
+                Some(Outcome::Pass | Outcome::Fail) => (all, checked) = (all + 1, checked + 1),
+                Some(Outcome::NotExercised) => all += 1,
+                _ => {}
+            }
+        }
+        Some(f64::from(checked) * 100.0 / f64::from(all.max(1)))
+    }
+
+    /// Name of the capture that an entry comes from.
+    pub fn file(&self, entry: &Entry) -> &str {
+        self.files.get(entry.file).map_or("-", |(name, _)| name)
+    }
+}

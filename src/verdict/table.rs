@@ -1,0 +1,197 @@
+//! The verdict for people: one finding after the other as compilers print them, or one a line.
+
+use super::{Entry, Excuse, Outcome, Verdict};
+use crate::check::Counts;
+use crate::report::shown;
+use crate::rule::Severity;
+use anstyle::{AnsiColor, Style};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => AnsiColor::Red.on_default().bold(),
+        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
+        Severity::Note => AnsiColor::Cyan.on_default(),
+    }
+}
+
+/// Paints where colours are welcome.
+#[derive(Clone, Copy, Debug)]
+struct Paint(bool);
+
+impl Paint {
+    fn on(self, style: Style, text: &str) -> String {
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// Writes the whole report.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool) -> io::Result<()> {
+    let paint = Paint(colour);
+    for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
+        write_entry(out, verdict, entry, paint)?;
+    }
+    servers(out, verdict, paint)?;
+    foot(out, verdict, paint)
+}
+
+fn write_entry(out: &mut dyn Write, verdict: &Verdict, e: &Entry, paint: Paint) -> io::Result<()> {
+    let f = &e.finding;
+    let head = format!("{}[{}]", f.severity.name(), f.rule.id);
+    writeln!(out, "{}{}", paint.on(style(f.severity), &head), paint.on(BOLD, &format!(": {}", e.text())))?;
+    let file = shown(verdict.file(e));
+    writeln!(out, "  {} {file}: frame {}{}", paint.on(DIM, "-->"), e.frame, place(e))?;
+    if let Some(line) = hex(e) {
+        writeln!(out, "   {} {line}", paint.on(DIM, "|"))?;
+    }
+    let who = format!("{} {}, client {}", e.protocol.info().name, e.server, e.client);
+    writeln!(out, "   {} {who}; at fault: {}", paint.on(DIM, "="), f.fault.name())?;
+    let cite = &f.rule.cite;
+    writeln!(out, "   {} source: {}, {}", paint.on(DIM, "="), cite.doc, cite.section)?;
+    if e.count > 1 {
+        writeln!(out, "   {} said once for this server; {} times in all", paint.on(DIM, "="), e.count)?;
+    }
+    for symptom in verdict.findings.iter().filter(|s| is_symptom(s, e)) {
+        let where_from =
+            if symptom.frame == e.frame { String::new() } else { format!(" (frame {})", symptom.frame) };
+        writeln!(
+            out,
+            "   {} caused: {} {}{where_from}",
+            paint.on(DIM, "="),
+            symptom.rule().id,
+            symptom.text()
+        )?;
+    }
+    match &e.excused {
+        Some(Excuse::Baseline) => {
+            writeln!(out, "   {} known: it stands in the baseline", paint.on(DIM, "="))?
+        }
+        Some(Excuse::Suppressed(reason)) => {
+            writeln!(out, "   {} suppressed: {}", paint.on(DIM, "="), shown(reason))?;
+        }
+        None => {}
+    }
+    writeln!(out)
+}
+
+/// Whether `s` was caused by `e`.
+fn is_symptom(s: &Entry, e: &Entry) -> bool {
+    s.file == e.file
+        && s.finding.caused_by.is_some_and(|c| c.frame == e.frame && std::ptr::eq(c.rule, e.rule()))
+}
+
+/// Field and bytes of a finding.
+fn place(e: &Entry) -> String {
+    let Some(span) = e.finding.span else { return ", exchange".to_owned() };
+    let field = e.finding.path().map(|p| format!(" ({p})")).unwrap_or_default();
+    format!(", payload bytes {}..{}{field}", span.start, span.end)
+}
+
+/// The marked bytes.
+fn hex(e: &Entry) -> Option<String> {
+    let span = e.finding.span.filter(|_| !e.marked.is_empty())?;
+    let mut line = String::new();
+    for byte in &e.marked {
+        let _ = write!(line, "{byte:02x} ");
+    }
+    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len());
+    if more > 0 {
+        let _ = write!(line, "… and {more} more");
+    }
+    Some(line.trim_end().to_owned())
+}
+
+/// A line for each server with findings that count.
+fn servers(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
+    let mut rows: Vec<(String, &str, Counts)> = vec![];
+    for e in verdict.findings.iter().filter(|e| e.counts()) {
+        let (server, protocol) = (e.server.to_string(), e.protocol.info().name);
+        match rows.iter_mut().find(|r| r.0 == server && r.1 == protocol) {
+            Some(row) => row.2.add(e.finding.severity),
+            None => {
+                let mut counts = Counts::default();
+                counts.add(e.finding.severity);
+                rows.push((server, protocol, counts));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
+    let head =
+        format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");
+    writeln!(out, "{}", paint.on(BOLD, &head))?;
+    for (server, protocol, Counts { error, warning, note }) in rows {
+        writeln!(out, "{server:<width$}  {protocol:<12} {error:>7} {warning:>9} {note:>6}")?;
+    }
+    writeln!(out)
+}
+
+fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
+    for id in &verdict.protocols {
+        let share = verdict.coverage(*id).unwrap_or(0.0);
+        let own = || {
+            verdict.rules.iter().filter(|r| id.info().rules.iter().copied().flatten().any(|o| *o == r.rule))
+        };
+        let of = |outcome| own().filter(|r| r.outcome == outcome).count();
+        writeln!(
+            out,
+            "{}: {} rules kept, {} broken, {} not exercised ({share:.0} % checked)",
+            id.info().name,
+            of(Outcome::Pass),
+            of(Outcome::Fail),
+            of(Outcome::NotExercised),
+        )?;
+    }
+    if verdict.more > 0 {
+        writeln!(out, "{} further findings were counted, but not listed.", verdict.more)?;
+    }
+    let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
+    if symptoms > 0 {
+        writeln!(out, "{symptoms} further findings were caused by these, and are not counted.")?;
+    }
+    let Counts { error, warning, note } = verdict.counts;
+    let worst = match () {
+        () if error > 0 => style(Severity::Error),
+        () if warning > 0 => style(Severity::Warning),
+        () => BOLD,
+    };
+    let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
+    let line = format!(
+        "{} datagrams of query traffic in {} packets: {error} errors, {warning} warnings, {note} notes.{incomplete}",
+        verdict.totals.recognised, verdict.totals.packets
+    );
+    writeln!(out, "{}", paint.on(worst, &line))
+}
+
+/// Writes one finding a line: capture, frame, severity, rule, what, where.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn concise(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    for e in verdict.findings.iter().filter(|e| e.counts()) {
+        let f = &e.finding;
+        let file = shown(verdict.file(e));
+        writeln!(
+            out,
+            "{file}:{}: {} {}: {}{} [{} {}]",
+            e.frame,
+            f.severity.name(),
+            f.rule.id,
+            e.text(),
+            place(e),
+            e.protocol.info().name,
+            e.server
+        )?;
+    }
+    let Counts { error, warning, note } = verdict.counts;
+    writeln!(out, "{error} errors, {warning} warnings, {note} notes")
+}
