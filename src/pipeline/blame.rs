@@ -108,7 +108,7 @@ impl Blame {
 
     /// Remembers what later datagrams may be symptoms of.
     fn remember(&mut self, id: Id, found: &[Finding], d: &Datagram<'_>, told: &Told<'_>, open: Option<u64>) {
-        let silence = id.info().unanswered;
+        let (silence, mut broken) = (id.info().unanswered, false);
         for f in found.iter().filter(|f| f.counts()) {
             let cause = Cause { rule: f.rule, frame: d.frame };
             match told.verdict.direction {
@@ -126,7 +126,8 @@ impl Blame {
                     {
                         self.note(exchange, cause);
                     }
-                    if f.severity == Severity::Error {
+                    // The first error of a datagram is what makes the others.
+                    if f.severity == Severity::Error && !std::mem::replace(&mut broken, true) {
                         self.answers.insert([d.dst, d.src], cause);
                     }
                 }
