@@ -7,7 +7,7 @@ use super::say;
 use qdissect::report::shown;
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, Verdict};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const FINDINGS: u8 = 1;
@@ -25,23 +25,27 @@ pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Resul
         }
     };
     let (verdict, code) = {
-        let mut out = Closing { out: &mut *to, closed: false };
+        let mut out = Closing::buffered(to);
         let judge = |entry: &mut Entry, file: &str| {
             if stream {
                 let line = verdict::harmless(&verdict::finding_record(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
+                if args.common.line_buffered {
+                    out.flush()?;
+                }
             }
             Ok(())
         };
         let (report, totals, code) = run::read_all(&args.common, inputs, false, Check::new(policy, judge))?;
-        (report.verdict(totals)?, code)
+        let verdict = report.verdict(totals)?;
+        out.flush()?;
+        (verdict, code)
     };
     let mut code = code;
-    let written = {
-        let mut out = Closing { out: &mut *to, closed: false };
-        write_report(&mut out, args.format, &verdict, args).map(|()| out.flush())
-    };
-    written??;
+    let mut out = Closing::buffered(to);
+    write_report(&mut out, args.format, &verdict, args)?;
+    out.flush()?;
+    drop(out);
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, &verdict, args) {
             let name = shown(&path.to_string_lossy()).into_owned();
@@ -116,7 +120,8 @@ fn write_report(
 
 /// A further report, written aside and renamed.
 fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckArgs) -> io::Result<()> {
-    let mut target = Target::open(Some(path))?;
+    let mut file = Target::open(Some(path))?;
+    let mut target = BufWriter::new(&mut file);
     if format == CheckFormat::Ndjson {
         for entry in &verdict.findings {
             writeln!(target, "{}", verdict::harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
@@ -126,7 +131,9 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
         CheckFormat::Table => verdict::table(&mut target, verdict, false)?,
         other => write_report(&mut target, other, verdict, args)?,
     }
-    target.complete(true)
+    target.flush()?;
+    drop(target);
+    file.complete(true)
 }
 
 /// A pipe whose reader goes away ends the printing, and nothing else.
@@ -135,7 +142,11 @@ struct Closing<'a> {
     closed: bool,
 }
 
-impl Closing<'_> {
+impl<'a> Closing<'a> {
+    fn buffered(out: &'a mut Target) -> BufWriter<Closing<'a>> {
+        BufWriter::with_capacity(64 * 1024, Closing { out, closed: false })
+    }
+
     fn still(&mut self, done: io::Result<()>) -> io::Result<()> {
         match done {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {

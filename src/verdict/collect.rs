@@ -160,7 +160,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 exchange: p.pairing.exchange(),
                 marked: span.of(d.payload).iter().copied().take(super::MAX_MARKED).collect(),
                 count: 1,
-                fingerprint: String::new(),
+                fingerprint: Default::default(),
                 excused: None,
             })?;
         }
@@ -185,7 +185,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 exchange: Some(e.id),
                 marked: Default::default(),
                 count: 1,
-                fingerprint: String::new(),
+                fingerprint: Default::default(),
                 excused: None,
             })?;
         }

@@ -3,41 +3,64 @@
 //! same fault keeps its alert, its baseline and its suppression.
 
 use super::Entry;
+use crate::decode::Field;
+use crate::rule::Rule;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
+use std::fmt;
 
-/// Kinds of findings counted; further ones all count as the first.
+/// Kinds of findings told apart; further ones all count as the first of their kind.
 const MAX_KINDS: usize = 16_384;
+
+/// The fingerprint of a finding: shown as sixteen hex digits, a colon, and its number among its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// Hash of what the findings of its kind have in common.
+    kind: [u8; 8],
+    /// Counted from 1.
+    number: u32,
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hash = Sha256::new();
+        hash.update(self.kind);
+        hash.update(self.number.to_be_bytes());
+        let digits = u64::from_be_bytes(first8(&hash.finalize()));
+        write!(f, "{digits:016x}:{}", self.number)
+    }
+}
+
+/// What tells kinds apart: addresses of declarations, for they are compared at every finding.
+type Key = (*const Rule, u8, *const u8, Option<*const Field>);
 
 /// Counts kinds of findings, in the order found.
 #[derive(Debug, Default)]
 pub struct Fingerprints {
-    seen: HashMap<[u8; 8], u32>,
+    seen: HashMap<Key, Fingerprint>,
 }
 
 impl Fingerprints {
-    /// The fingerprint of the next finding: sixteen hex digits, a colon, and its number among its kind.
-    pub fn of(&mut self, entry: &Entry) -> String {
-        let kind = kind(entry);
-        let known = self.seen.len() < MAX_KINDS || self.seen.contains_key(&kind);
-        let number = match known {
-            true => {
-                let n = self.seen.entry(kind).or_default();
-                *n = n.saturating_add(1);
-                *n
-            }
-            false => 1,
-        };
-        let mut hash = Sha256::new();
-        hash.update(kind);
-        hash.update(number.to_be_bytes());
-        format!("{}:{number}", hex(&first8(&hash.finalize())))
+    /// The fingerprint of the next finding.
+    pub fn of(&mut self, entry: &Entry) -> Fingerprint {
+        let message = entry.message.map_or(std::ptr::null(), str::as_ptr);
+        let field = entry.finding.field.map(std::ptr::from_ref);
+        let key = (std::ptr::from_ref(entry.rule()), entry.protocol as u8, message, field);
+        if let Some(last) = self.seen.get_mut(&key) {
+            last.number = last.number.saturating_add(1);
+            return *last;
+        }
+        let first = Fingerprint { kind: kind(entry), number: 1 };
+        if self.seen.len() < MAX_KINDS {
+            self.seen.insert(key, first);
+        }
+        first
     }
 }
 
-/// Hash of what the findings of a kind have in common.
+/// Hash of what the findings of a kind have in common; of a field the path without indices.
 fn kind(entry: &Entry) -> [u8; 8] {
-    let field = entry.finding.field.map_or("", |f| f.name); // without indices
+    let field = entry.finding.field.map_or("", |f| f.name);
     let parts = [entry.rule().id, entry.protocol.info().name, entry.message.unwrap_or("exchange"), field];
     let mut hash = Sha256::new();
     for part in parts {
@@ -49,8 +72,4 @@ fn kind(entry: &Entry) -> [u8; 8] {
 
 fn first8(hash: &[u8]) -> [u8; 8] {
     hash.first_chunk().copied().unwrap_or_default()
-}
-
-fn hex(bytes: &[u8; 8]) -> String {
-    format!("{:016x}", u64::from_be_bytes(*bytes))
 }

@@ -18,7 +18,7 @@ mod table;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks};
-pub use fingerprint::Fingerprints;
+pub use fingerprint::{Fingerprint, Fingerprints};
 pub use json::{finding_record, harmless, json, ndjson, rule_record};
 #[cfg(feature = "cli")]
 pub use table::{concise, table};
@@ -65,8 +65,8 @@ pub struct Entry {
     pub marked: ArrayVec<u8, MAX_MARKED>,
     /// How often it was found: more than once only for what is said once a server.
     pub count: u64,
-    /// What stays the same when the conversation is recorded again, see [`Fingerprints`].
-    pub fingerprint: String,
+    /// What stays the same when the conversation is recorded again; its text is made by `to_string`.
+    pub fingerprint: Fingerprint,
     /// Why it does not fail the check, if it does not: a baseline or a suppression of the user.
     pub excused: Option<Excuse>,
 }

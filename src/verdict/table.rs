@@ -5,6 +5,7 @@ use crate::check::Counts;
 use crate::report::shown;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
+use hashbrown::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -35,14 +36,21 @@ impl Paint {
 /// When it cannot be written.
 pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool) -> io::Result<()> {
     let paint = Paint(colour);
+    let symptoms = symptoms(verdict);
     for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
-        write_entry(out, verdict, entry, paint)?;
+        write_entry(out, verdict, entry, &symptoms, paint)?;
     }
     servers(out, verdict, paint)?;
     foot(out, verdict, paint)
 }
 
-fn write_entry(out: &mut dyn Write, verdict: &Verdict, e: &Entry, paint: Paint) -> io::Result<()> {
+fn write_entry(
+    out: &mut dyn Write,
+    verdict: &Verdict,
+    e: &Entry,
+    symptoms: &Symptoms<'_>,
+    paint: Paint,
+) -> io::Result<()> {
     let f = &e.finding;
     let head = format!("{}[{}]", f.severity.name(), f.rule.id);
     writeln!(out, "{}{}", paint.on(style(f.severity), &head), paint.on(BOLD, &format!(": {}", e.text())))?;
@@ -58,7 +66,7 @@ fn write_entry(out: &mut dyn Write, verdict: &Verdict, e: &Entry, paint: Paint) 
     if e.count > 1 {
         writeln!(out, "   {} said once for this server; {} times in all", paint.on(DIM, "="), e.count)?;
     }
-    for symptom in verdict.findings.iter().filter(|s| is_symptom(s, e)) {
+    for symptom in symptoms.get(&(e.file, e.frame, e.rule().id)).into_iter().flatten() {
         let where_from =
             if symptom.frame == e.frame { String::new() } else { format!(" (frame {})", symptom.frame) };
         writeln!(
@@ -81,10 +89,17 @@ fn write_entry(out: &mut dyn Write, verdict: &Verdict, e: &Entry, paint: Paint) 
     writeln!(out)
 }
 
-/// Whether `s` was caused by `e`.
-fn is_symptom(s: &Entry, e: &Entry) -> bool {
-    s.file == e.file
-        && s.finding.caused_by.is_some_and(|c| c.frame == e.frame && std::ptr::eq(c.rule, e.rule()))
+/// Symptoms by capture, frame and rule of their cause.
+type Symptoms<'a> = HashMap<(usize, u64, &'static str), Vec<&'a Entry>>;
+
+fn symptoms(verdict: &Verdict) -> Symptoms<'_> {
+    let mut all = Symptoms::new();
+    for e in &verdict.findings {
+        if let Some(cause) = e.finding.caused_by {
+            all.entry((e.file, cause.frame, cause.rule.id)).or_default().push(e);
+        }
+    }
+    all
 }
 
 /// Field and bytes of a finding.

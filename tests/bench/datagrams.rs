@@ -222,7 +222,8 @@ fn satisfactory(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut
     out.extend_from_slice(&u64::from(server.max_players > 32).to_le_bytes());
     out.push(4);
     for state in [0, 1, 3, 2] {
-        out.extend_from_slice(&[state, random.bits() as u8, 0]);
+        // They count up as a server changes; within the time of a capture most do not.
+        out.extend_from_slice(&[state, server.game_port as u8, 0]);
     }
     out.extend_from_slice(&(server.name.len() as u16).to_le_bytes());
     out.extend_from_slice(server.name.as_bytes());

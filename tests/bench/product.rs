@@ -1,10 +1,12 @@
 //! The product under measurement.
 
 use qdissect::capture::Source;
+use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Form, Output, Records, Report, Totals};
+use qdissect::verdict::{self, Check};
 use std::io;
 use std::path::Path;
 
@@ -13,6 +15,14 @@ pub fn summary(path: &Path) -> io::Result<u64> {
     let (summary, totals) = read(path, Summary::default())?;
     screen::write(&mut io::sink(), Screen { width: 100, colour: false }, &summary, &totals)?;
     Ok(totals.packets)
+}
+
+/// Judges the file and prints the verdict to nowhere; returns the number of packets read.
+pub fn verdict(path: &Path) -> io::Result<u64> {
+    let (check, totals) = read(path, Check::new(Policy::default(), |_, _| Ok(())))?;
+    let verdict = check.verdict(totals)?;
+    verdict::table(&mut io::sink(), &verdict, false)?;
+    Ok(verdict.totals.packets)
 }
 
 /// Writes every record of the file as NDJSON to nowhere; returns the number of packets read.

@@ -28,6 +28,7 @@ cargo bench --bench qdissect_bench -- SUBCOMMAND
       [--servers N] [--seed N]
   walk FILE               walk the records of a capture and nothing else, the floor
   summary FILE            summarise a capture
+  verdict FILE            judge a capture, as `qdissect check` does
   ndjson FILE             write a capture as NDJSON to nowhere
   run [--packets N] [--rounds N] [--dir DIR]
                           measure all of these and other tools in turn; prints a Markdown table
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         "gen" => make(arguments),
         "walk" => measured(arguments, walk_file),
         "summary" => measured(arguments, product::summary),
+        "verdict" => measured(arguments, product::verdict),
         "ndjson" => measured(arguments, product::ndjson),
         "run" => run(arguments),
         "memory" => memory(arguments),

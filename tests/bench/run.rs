@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Part of the file names: to be raised when the generator makes other bytes of the same plan.
-const VINTAGE: u32 = 2;
+const VINTAGE: u32 = 3;
 /// Packets for tools that take seconds for them.
 const SMALL: u64 = 200_000;
 const MEMORY_SIZES: [u64; 2] = [1_000_000, 10_000_000];
@@ -20,6 +20,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 const FLOOR: Work = Work::Own("walk");
 const SUMMARY: Work = Work::Own("summary");
+const VERDICT: Work = Work::Own("verdict");
 const NDJSON: Work = Work::Own("ndjson");
 /// Selects and copies, without dissection.
 const TCPDUMP: Work = Work::Tool("tcpdump", &["-nr", "FILE", "udp", "-w", "/dev/null"]);
@@ -55,7 +56,7 @@ struct Row {
 pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     let mut sets =
         vec![Set::new("query", Kind::Query, packets, dir)?, Set::new("mixed", Kind::Mixed, packets, dir)?];
-    let mut plan = vec![(0, FLOOR), (0, SUMMARY), (0, NDJSON), (0, TCPDUMP), (0, CAPINFOS)];
+    let mut plan = vec![(0, FLOOR), (0, SUMMARY), (0, VERDICT), (0, NDJSON), (0, TCPDUMP), (0, CAPINFOS)];
     plan.extend([(1, FLOOR), (1, SUMMARY), (1, TCPDUMP), (1, CAPINFOS)]);
     if TSHARK.is_installed() {
         sets.push(Set::new("query, small", Kind::Query, SMALL, dir)?);
@@ -78,7 +79,7 @@ pub fn memory(dir: &Path) -> io::Result<()> {
     println!("| packets | file MiB | what | peak MiB | ns/packet |\n|--:|--:|---|--:|--:|");
     for packets in MEMORY_SIZES {
         let set = Set::new("query", Kind::Query, packets, dir)?;
-        for work in [FLOOR, SUMMARY, NDJSON] {
+        for work in [FLOOR, SUMMARY, VERDICT, NDJSON] {
             let mut row = Row::new(0, work);
             row.measure(&set);
             let file = set.bytes as f64 / MIB;
