@@ -120,8 +120,8 @@ const KINDS: [FieldKind; 12] = [
     FieldKind::List,
 ];
 
-/// Name of a kind, and its form in JSON.
-fn words(kind: FieldKind) -> (&'static str, &'static str) {
+/// Name of a kind of field, and its form in JSON.
+pub fn words(kind: FieldKind) -> (&'static str, &'static str) {
     match kind {
         FieldKind::Uint => ("uint", "number"),
         FieldKind::Uint64 => ("uint64", "string of decimal digits, for a double cannot hold it"),

@@ -5,7 +5,7 @@
 //!  capture/          net/                    classify.rs                   exchange/              │
 //!                                                                                                 ▼
 //!  Report <──Packet, Finding── check <──Violation── Id::dissect::<S: FieldSink> <───────Context───┘
-//!  report/                     check.rs             protocols/ on decode/
+//!  report/                     check/               protocols/ on decode/
 //! ```
 //!
 //! [`pipeline`] is the one place where the stages meet; no stage knows the next one. Everything about
@@ -19,6 +19,7 @@ pub mod classify;
 pub mod conversation;
 pub mod decode;
 pub mod docs;
+pub mod example;
 pub mod exchange;
 pub mod net;
 pub mod pipeline;

@@ -65,6 +65,22 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         None,
     ),
     ("eight bytes of type 1 with another version", "01 11223344 0400 01", "01 11223344", None),
+    ("−2 with 64 bits", "feffffffffffffff", "feffffffffffffff", None),
+    ("DDNet", "ffffffff 67696533 00", "ffffffff 696e6633 41 00", None),
+    ("a game packet of 151 bytes", "02 00*30", "93000000 05000000 aa*143", None),
+    (
+        "LiteNetLib connection request",
+        "05 0d000000 00000000 8877665544332211 10 aa*16",
+        "06 8877665544332211 00 00",
+        None,
+    ),
+    ("syslog", "3c33343e4f637420313120", "3c33343e4f637420313120", None),
+    ("SIP", "4f5054494f4e53207369703a612040 0d0a 0d0a", "5349502f322e3020323030204f4b 0d0a 0d0a", None),
+    ("a meter's frame from SOH to ETX", "01 5031 02 28303029 03 61", "06", None),
+    ("a line that ends with Ctrl-D", "6c73202d6c 04", "66696c65 0a 04", None),
+    ("numbers with a record separator", "3132616263 1e 7a 04", "3132616263 1e 7a 04", None),
+    ("framed bytes both ways", "01 4142 06 99 04", "01 4344 06 98 04", Some(Level::Low)),
+    ("the word echo", "6563686f", "6563686f", Some(Level::Low)),
 ];
 
 fn conversation(question: &str, answer: &str) -> Vec<Shot> {
@@ -84,6 +100,23 @@ fn neighbours_on_the_wire_are_not_claimed() {
         assert!(surest <= most, "{name} is claimed: {:#?}", heard.packets);
         assert_eq!(totals.recognised + totals.unclaimed, totals.udp, "{name}");
     }
+}
+
+#[test]
+fn a_query_and_split_answers_share_four_bytes() {
+    // Sky Co-op's query, then a Source server that answers in parts: from the server, and longer.
+    let shots = [
+        shot(START, CLIENTS[0], END, &hex("feffffff")),
+        shot(START + MS, END, CLIENTS[0], &hex("feffffff 01000000 02 00 e004 ffffffff45 aa*40")),
+        shot(START + 2 * MS, END, CLIENTS[0], &hex("feffffff")),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, totals) = play(&shots);
+    assert_eq!(
+        heard.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
+        [(1, "status_request")]
+    );
+    assert_eq!((totals.unclaimed, totals.exchanges), (3, 1));
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn an_answer_with_the_token_issued_last_answers_a_query_with_another() {
     let (heard, _) = play(&shots);
     assert_eq!(outcomes(&shots)[1], (3, Some(4), Outcome::Answered));
     assert_eq!(heard.frame(3).rules(), ["SQP-TXN-001"]);
-    assert_eq!(heard.frame(4).rules(), ["SQP-TXN-004"]);
+    assert_eq!(heard.frame(4).rules(), ["SQP-TXN-004", "SQP-SEC-001"]);
 }
 
 #[test]
@@ -325,5 +325,8 @@ fn a_pinned_port_says_what_is_spoken_there() {
     let (heard, _) = report(Options { choice: pinned, ..everything() }, Collected::<true>::default(), &shots);
     let packet = heard.frame(1);
     assert_eq!((packet.id, packet.message, packet.direction), (Id::Sqp, "query_request", Direction::C2s));
-    assert_eq!((packet.level, packet.rules()), (Level::Medium, vec!["SQP-REQ-003"]));
+    assert_eq!(
+        (packet.level, packet.rules()),
+        (Level::Medium, vec!["SQP-REQ-003", "SQP-TXN-002", "GEN-005"])
+    );
 }

@@ -24,6 +24,33 @@ rules! {
                             01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 01"),
         ])],
     }
+    /// The bytes were changed on the way, or by who made the capture. The datagram is read and paired all the
+    /// same, with less confidence. Not said where most datagrams of a capture are so: then the network card
+    /// computes checksums after the capture.
+    GEN_003 = "GEN-003" Warning "UDP checksum is wrong" {
+        cite: Cite { doc: "RFC 768", section: "Checksum", url: "https://www.rfc-editor.org/rfc/rfc768" },
+        side: Path,
+        examples: [Example::on(7777, &[
+            // A poll and its answer twice, with right checksums but for the last.
+            Frame(101, 41, "450000290000000040118e7fc6336407c000020a 9c411e6100155c46 d5f60001efcdab896745230101"),
+            Frame(101, 72, "450000480000000040118e60c000020ac6336407 1e619c4100341209 d5f60101efcdab8967452301037a960500 \
+                            000000000000000004001100010100030500020100030046616201"),
+            Frame(101, 41, "450000290000000040118e7fc6336407c000020a 9c411e6100157fe4 d5f60001020000000000000001"),
+            Frame(101, 72, "450000480000000040118e60c000020ac6336407 1e619c41003434a6 d5f601010200000000000000037a960500 \
+                            000000000000000004001100010100030500020100030046616201"),
+        ])],
+    }
+    /// The host or a router sent the query back: nothing listens there, or a firewall forbids it. The record of
+    /// the exchange says why.
+    GEN_004 = "GEN-004" Note "request was refused" {
+        cite: Cite { doc: "RFC 792", section: "Destination Unreachable Message", url: "https://www.rfc-editor.org/rfc/rfc792" },
+        side: Path,
+        examples: [Example::on(7777, &[
+            C("d5f6 00 01 efcdab8967452301 01"),
+            Frame(101, 69, "450000450000000040018e73c000020ac6336407 030345af00000000 \
+                            450000290000000040118e7fc6336407c000020a9c411e6100150000d5f60001efcdab896745230101"),
+        ])],
+    }
     /// Its first datagram, and this one, are less than five seconds after the capture's first frame, and none of
     /// its requests was seen: what a rule misses here may stand before the capture, so the rule is a note.
     GEN_005 = "GEN-005" Note "conversation may be older than the capture" {
@@ -31,6 +58,17 @@ rules! {
         side: Capture,
         examples: [Example::at_start(&[
             S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301641e61"),
+        ])],
+    }
+    /// The client asked another address or port. It is paired all the same where token or cookie prove that
+    /// it is the answer; clients with a connected socket do not receive it.
+    GEN_006 = "GEN-006" Warning "answer comes from another endpoint than was asked" {
+        cite: Cite { doc: "RFC 8085", section: "5.1: using UDP ports", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        examples: [Example::on(7777, &[
+            C("d5f6 00 01 efcdab8967452301 01"),
+            // From port 30000 of the same host.
+            Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
+                            000000000000000004001100010100030500020100030046616201"),
         ])],
     }
     /// Nothing proves that the client is who it seems to be, so a forged source address makes the server send

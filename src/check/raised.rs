@@ -6,7 +6,7 @@ use crate::rule::Rule;
 use arrayvec::ArrayVec;
 
 /// Most rules that one datagram breaks by what went before it; no protocol raises more.
-const MAX_RAISED: usize = 6;
+const MAX_RAISED: usize = 8;
 
 /// Rules that a datagram breaks by what went before it, each once, without the heap.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,12 @@ impl Raised {
     }
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
         if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // a seventh has no place, and there is none
+            let _ = self.0.try_push((rule, at)); // a ninth has no place, and there is none
         }
+    }
+    /// Whether a rule is among them.
+    pub fn has(&self, rule: &Rule) -> bool {
+        self.0.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
     }
     /// Whether there is none.
     #[inline]

@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use super::show::{ProtocolCommand, RuleCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
@@ -32,6 +33,19 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Read(Box<Reading>),
+    /// The conformance rules and their sources
+    #[command(subcommand)]
+    Rule(RuleCommand),
+    /// The protocols: messages, fields, signatures, sources
+    #[command(subcommand)]
+    Protocol(ProtocolCommand),
+}
+
+/// What to do with captures.
+#[derive(Debug, Subcommand)]
+pub enum Reading {
     /// Summary for a person: capture, servers, findings (the default; the word may be left out)
     Summary(SummaryArgs),
     /// Packets, one line each, or as records
@@ -73,6 +87,12 @@ pub struct CheckArgs {
     /// Fail, with exit code 3, unless that share of a protocol's rules was checked
     #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
     pub require_coverage: Vec<(Id, f64)>,
+    /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
+    #[arg(long, value_enum, value_name = "STYLE")]
+    pub sarif_style: Option<SarifStyleName>,
+    /// Which attributes JUnit reports have
+    #[arg(long, value_enum, default_value_t = JunitStyleName::Common, value_name = "STYLE")]
+    pub junit_style: JunitStyleName,
     /// An input without query traffic is fine
     #[arg(long)]
     pub allow_empty: bool,
@@ -135,6 +155,34 @@ pub enum CheckFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit XML: a test for each rule
+    Junit,
+    /// GitHub workflow commands
+    Github,
+    /// GitLab code quality
+    Gitlab,
+    /// Markdown, for job summaries
+    Markdown,
+}
+
+/// `--sarif-style`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SarifStyleName {
+    /// As the specification says for binary files: places in bytes
+    Spec,
+    /// As GitHub's code scanning needs it: places in lines, all the first
+    Github,
+}
+
+/// `--junit-style`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JunitStyleName {
+    /// What most readers take
+    Common,
+    /// Only what Jenkins' schema knows
+    Jenkins,
 }
 
 /// `qdissect exchanges`
@@ -279,7 +327,8 @@ impl From<Confidence> for Level {
     }
 }
 
-fn protocol(text: &str) -> Result<Id, String> {
+/// The protocol of a name.
+pub fn protocol(text: &str) -> Result<Id, String> {
     let known = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(", ");
     Id::by_name(text).ok_or_else(|| format!("There is no protocol \"{text}\"; known are {known}."))
 }

@@ -1,12 +1,13 @@
 //! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
 
-use super::args::{CheckArgs, CheckFormat, FailOn};
+use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName};
 use super::output::Target;
 use super::run::{self, Done};
 use super::say;
 use qdissect::report::shown;
 use qdissect::rule::Severity;
-use qdissect::verdict::{self, Check, Entry, Verdict};
+use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,12 @@ pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Resul
     write_report(&mut out, args.format, &verdict, args)?;
     out.flush()?;
     drop(out);
+    if args.format == CheckFormat::Github
+        && let Err(e) = step_summary(&verdict)
+    {
+        say(&format_args!("qdissect: The job summary cannot be written: {}.\n", run::why(&e)));
+        code = FAILED;
+    }
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, &verdict, args) {
             let name = shown(&path.to_string_lossy()).into_owned();
@@ -110,12 +117,45 @@ fn write_report(
     match format {
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
-            verdict::table(out, verdict, run::coloured(args.color, terminal))
+            verdict::table(out, verdict, run::coloured(args.color, terminal), args.common.quiet)
         }
-        CheckFormat::Concise => verdict::concise(out, verdict),
+        CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
         CheckFormat::Json => verdict::json(out, verdict),
         CheckFormat::Ndjson => verdict::ndjson(out, verdict),
+        CheckFormat::Sarif => verdict::sarif(out, verdict, sarif_style(args)),
+        CheckFormat::Junit => verdict::junit(out, verdict, junit_style(args), limit(args.fail_on)),
+        CheckFormat::Github => verdict::github(out, verdict),
+        CheckFormat::Gitlab => verdict::gitlab(out, verdict),
+        CheckFormat::Markdown => verdict::markdown(out, verdict),
     }
+}
+
+/// Whether a GitHub runner runs this.
+fn on_github() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true")
+}
+
+fn sarif_style(args: &CheckArgs) -> SarifStyle {
+    match args.sarif_style {
+        Some(SarifStyleName::Spec) => SarifStyle::Spec,
+        Some(SarifStyleName::Github) => SarifStyle::Github,
+        None if on_github() => SarifStyle::Github,
+        None => SarifStyle::Spec,
+    }
+}
+
+fn junit_style(args: &CheckArgs) -> JunitStyle {
+    match args.junit_style {
+        JunitStyleName::Common => JunitStyle::Common,
+        JunitStyleName::Jenkins => JunitStyle::Jenkins,
+    }
+}
+
+/// Appends the job summary on a GitHub runner, where workflow commands are asked for.
+fn step_summary(verdict: &Verdict) -> io::Result<()> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|p| !p.is_empty()) else { return Ok(()) };
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(verdict::step_summary(verdict).as_bytes())
 }
 
 /// A further report, written aside and renamed.
@@ -128,7 +168,8 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
         }
     }
     match format {
-        CheckFormat::Table => verdict::table(&mut target, verdict, false)?,
+        CheckFormat::Table => verdict::table(&mut target, verdict, false, false)?,
+        CheckFormat::Concise => verdict::concise(&mut target, verdict, false)?,
         other => write_report(&mut target, other, verdict, args)?,
     }
     target.flush()?;

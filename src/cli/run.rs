@@ -1,6 +1,6 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Command, Common, ProfileName, RuleArgs, TableFormat};
+use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
 use super::check;
 use super::output::Target;
 use super::say;
@@ -15,20 +15,22 @@ use qdissect::report::{Exchanges, Lister, Output, Records, Report, Totals, shown
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-const OK: u8 = 0;
-const FAILED: u8 = 2;
+/// Exit code: done.
+pub const OK: u8 = 0;
+/// Exit code: wrong usage, or something cannot be read or written.
+pub const FAILED: u8 = 2;
 /// Width of the screen when it is none.
 const WIDTH: u16 = 100;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
 /// Runs a subcommand; returns the exit code.
-pub fn run(command: &Command) -> u8 {
+pub fn run(command: &Reading) -> u8 {
     let (common, all) = match command {
-        Command::Summary(a) => (&a.common, false),
-        Command::Exchanges(a) => (&a.common, false),
-        Command::Dump(a) => (&a.common, a.all),
-        Command::Check(a) => (&a.common, false),
+        Reading::Summary(a) => (&a.common, false),
+        Reading::Exchanges(a) => (&a.common, false),
+        Reading::Dump(a) => (&a.common, a.all),
+        Reading::Check(a) => (&a.common, false),
     };
     if let Err(unknown) = policy(&common.rules) {
         say(&format_args!("qdissect: {unknown}\n"));
@@ -43,15 +45,15 @@ pub fn run(command: &Command) -> u8 {
     let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
-        Command::Check(a) => check::check(to, a, &inputs),
-        Command::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
-        Command::Dump(a) => match a.format.form() {
+        Reading::Check(a) => check::check(to, a, &inputs),
+        Reading::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
+        Reading::Dump(a) => match a.format.form() {
             Some(form) => {
                 report(common, &inputs, all, Records::new(Output::new(to, form, flush), true, quiet))
             }
             None => report(common, &inputs, all, Lister::new(to, flush, quiet, many)),
         },
-        Command::Exchanges(a) => match a.format.form() {
+        Reading::Exchanges(a) => match a.format.form() {
             Some(form) => {
                 report(common, &inputs, all, Records::new(Output::new(to, form, flush), false, quiet))
             }
@@ -104,10 +106,14 @@ fn summarise(
 /// The screen: its width, and whether it takes colours.
 fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
+    Screen { width: width(terminal), colour: coloured(colour, terminal) }
+}
+
+/// Columns to write for: those of the terminal, or what the user says of a file or pipe.
+pub fn width(terminal: bool) -> u16 {
     let width = terminal_size::terminal_size().filter(|_| terminal).map(|(w, _)| w.0);
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let width = width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST);
-    Screen { width, colour: coloured(colour, terminal) }
+    width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST)
 }
 
 /// Whether colours are welcome.

@@ -4,7 +4,7 @@ use super::ask::Orphan;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
+use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Issued, Slot};
@@ -57,6 +57,13 @@ impl Table {
         }
         if let Some(answer) = found.second {
             return Pairing::Answered(answer);
+        }
+        if !found.open
+            && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)
+            && let Pairing::Answered(answer) = self.answered(asked, seq, d, v, now, hash, false)
+        {
+            self.conversations.confirm(slot, g.paired);
+            return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
         self.orphan(slot, d, g, hash);
         Pairing::Unasked { open: found.open, asked: found.asked }
@@ -114,6 +121,18 @@ impl Table {
             self.closed.push(record(c, request, outcome, frame, answer.response_time, bytes));
         }
         Pairing::Answered(answer)
+    }
+
+    /// An open request of the client, with the key of the answer, to another endpoint. Order proves nothing
+    /// there.
+    #[cold]
+    fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
+        let key = v.glance.key.filter(|_| step.key_digits > 0)?;
+        let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
+        let mut same =
+            latest.filter(|(_, r)| r.state == State::Open && r.key == key && r.step == v.glance.step);
+        let by_client = |slot: Slot| self.conversations.get(slot).is_some_and(|c| c.client() == d.dst);
+        same.find(|(_, r)| by_client(r.conversation)).map(|(seq, r)| (seq, r.conversation))
     }
 
     /// What an answer may belong to.
@@ -205,5 +224,6 @@ pub(super) fn record(
         request_bytes: u64::from(r.bytes),
         response_bytes,
         retransmissions: r.retransmissions,
+        reason: None,
     }
 }

@@ -126,18 +126,21 @@ impl Table {
                 r.state = State::Gone;
                 let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = *r;
                 let (conversation, key, since) = (slot, None, last);
-                self.keep_orphan(Orphan {
-                    conversation,
-                    step,
-                    key,
-                    paired,
-                    memo,
-                    frame,
-                    time,
-                    since,
-                    hash,
-                    bytes,
-                });
+                // What can only ask was no answer either.
+                if hash != 0 {
+                    self.keep_orphan(Orphan {
+                        conversation,
+                        step,
+                        key,
+                        paired,
+                        memo,
+                        frame,
+                        time,
+                        since,
+                        hash,
+                        bytes,
+                    });
+                }
             }
         }
     }

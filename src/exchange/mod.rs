@@ -4,6 +4,7 @@
 //! request ──> open ──┬─ answer inside the window ─> answered ┐
 //!                    ├─ answer inside the late one ─> late   ├─ kept until the late window ends: that
 //!                    ├─ late window over ──> unanswered      ┘  is how copies are known
+//!                    ├─ ICMP error quotes it ──> refused
 //!                    └─ capture over before that ──> undecided, or unanswered if the window was over
 //! ```
 //!
@@ -32,6 +33,8 @@ const MS: i64 = 1_000_000;
 pub const MAX_PARTS: u8 = 16;
 /// The parts of a message come within this time of its first one, in nanoseconds.
 pub const PARTS_WINDOW: i64 = 2_000 * MS;
+/// How far back the requests of all clients are searched for one that was sent to another endpoint.
+const MAX_ELSEWHERE: u64 = 256;
 /// How far back the requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
 
@@ -98,6 +101,8 @@ pub struct Answer {
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
     pub part: bool,
+    /// It comes from another endpoint than the one that was asked.
+    pub elsewhere: bool,
 }
 
 impl Pairing {
@@ -141,6 +146,8 @@ pub enum Outcome {
     Unanswered,
     /// The capture ended, or its memory was needed, before the window passed.
     Undecided,
+    /// An ICMP error says that nobody took the request.
+    Refused,
 }
 
 impl Outcome {
@@ -151,6 +158,7 @@ impl Outcome {
             Outcome::Late => "late",
             Outcome::Unanswered => "unanswered",
             Outcome::Undecided => "undecided",
+            Outcome::Refused => "refused",
         }
     }
 }
@@ -192,6 +200,8 @@ pub struct Exchange {
     pub response_bytes: u64,
     /// How often the request was repeated.
     pub retransmissions: u16,
+    /// What the ICMP error said that refused it.
+    pub reason: Option<&'static str>,
 }
 
 impl Exchange {

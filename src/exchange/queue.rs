@@ -65,6 +65,7 @@ impl Request {
             second: false,
             foreign_key: false,
             part: false,
+            elsewhere: false,
         }
     }
 }
@@ -128,6 +129,11 @@ impl Queue {
     pub fn push(&mut self, request: Request) -> u64 {
         self.requests.push_back(request);
         self.first + self.requests.len() as u64 - 1
+    }
+    /// The latest requests, the last one first, with their sequence numbers.
+    pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, &Request)> {
+        let end = self.first + self.requests.len() as u64;
+        (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
     }
     pub fn len(&self) -> usize {
         self.requests.len()

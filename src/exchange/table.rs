@@ -87,6 +87,20 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open)
     }
 
+    /// An ICMP error has come back for a request: closes the open one with that key, or the oldest open one.
+    #[cold]
+    pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
+        let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
+        let Some((seq, request)) = same.or_else(|| open().last()).map(|(seq, r)| (seq, *r)) else { return };
+        let Some(c) = self.conversations.get(slot) else { return };
+        let refused = record(c, &request, Outcome::Refused, None, None, 0);
+        if let Some(r) = self.queues[c.id as usize].get_mut(seq) {
+            r.state = State::Gone;
+        }
+        self.closed.push(Exchange { reason: Some(reason), ..refused });
+    }
+
     /// The oldest open exchange of a conversation.
     pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
         let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
@@ -266,7 +280,16 @@ mod tests {
         let asks = matches!(role, Role::Request | Role::RequestPart);
         let (src, dst) = if asks { (client, server) } else { (server, client) };
         let (payload, time) = ([frame], Time::from_nanos(time));
-        let d = Datagram { frame: u64::from(frame), time, src, dst, at: 0, cut: 0, payload: &payload };
+        let d = Datagram {
+            frame: u64::from(frame),
+            time,
+            src,
+            dst,
+            at: 0,
+            cut: 0,
+            checksum: 0,
+            payload: &payload,
+        };
         let glance = Glance {
             message: 0,
             role,

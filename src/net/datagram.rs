@@ -46,6 +46,13 @@ impl Endpoint {
         (self.ip[1], (self.port as u64) << 1 | self.v4 as u64, self.ip[0])
     }
 
+    /// Sum of the address's 16-bit words, as checksums count them.
+    fn sum(self) -> u64 {
+        let words = |word: u64| [0, 16, 32, 48].iter().map(|shift| word >> shift & 0xffff).sum::<u64>();
+        let [high, low] = self.ip;
+        if self.v4 { words(low & 0xffff_ffff) } else { words(high).wrapping_add(words(low)) }
+    }
+
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {
@@ -82,6 +89,14 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+/// A sum in 16 bits, the carries added in.
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16).wrapping_add(sum & 0xffff);
+    }
+    sum as u16
+}
+
 /// One UDP datagram, borrowed from its frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -97,6 +112,8 @@ pub struct Datagram<'a> {
     pub at: u64,
     /// Payload bytes that the capture left out (snap length): not the sender's fault.
     pub cut: u32,
+    /// UDP checksum as sent; 0 where the sender made none.
+    pub checksum: u16,
     /// The UDP payload as captured, at most 65,535 bytes.
     pub payload: &'a [u8],
 }
@@ -106,5 +123,25 @@ impl Datagram<'_> {
     #[inline]
     pub fn wire_len(&self) -> usize {
         self.payload.len().saturating_add(self.cut as usize)
+    }
+
+    /// Whether the UDP checksum is right (RFC 768, RFC 8200 section 8.1); `None` where there is none, where it
+    /// cannot be told, and where it is the sum of the pseudo header alone: then the sender's network card
+    /// computes the rest after the capture.
+    pub fn checksum_holds(&self) -> Option<bool> {
+        if self.checksum == 0 || self.cut > 0 {
+            return None;
+        }
+        let length = self.payload.len().saturating_add(8) as u64;
+        let pseudo = fold(self.src.sum().wrapping_add(self.dst.sum()).wrapping_add(17).wrapping_add(length));
+        if pseudo == self.checksum {
+            return None;
+        }
+        let (words, tail) = self.payload.as_chunks::<2>();
+        let body: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
+        let last = tail.first().map_or(0, |b| u64::from(*b) << 8);
+        let ports = u64::from(self.src.port).wrapping_add(u64::from(self.dst.port)).wrapping_add(length);
+        let all = u64::from(pseudo).wrapping_add(body).wrapping_add(last).wrapping_add(ports);
+        Some(fold(all.wrapping_add(u64::from(self.checksum))) == 0xffff)
     }
 }

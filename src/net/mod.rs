@@ -8,7 +8,7 @@
 //!    │  ip.rs    version, protocol, lengths ──────────────> BadIp, OtherProtocol, Tcp
 //!    │           ┄ protocols 4, 41, 47 ┄┄┄┄┄┄┄┄┄┄┄┄┄┤ ────> Tunnel    (the packet inside: not read yet)
 //!    │           ┄ more fragments, offset ┄┄┄┄┄┄┄┄┄┄┘ ────> Fragment  (reassembly: not done yet)
-//!    │           ┄ ICMP, ICMPv6 ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Icmp      (the packet quoted: not read yet)
+//!    │           ┄ ICMP, ICMPv6 ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Icmp      (quote.rs: the datagram it quotes)
 //!    ▼
 //!  UDP segment
 //!    │  udp.rs   ports, length, snap length ──────────────> BadUdpLength, HeadersCut
@@ -20,7 +20,7 @@
 //! layer; how far it has come is the difference of the two lengths, so no layer carries offsets along. What
 //! query traffic looks like is read inline, by hand: Ethernet with at most one tag, IPv4 without options, IPv6
 //! without extension headers. All else is in `#[cold]` functions beside it. Dotted lines are the places where
-//! tunnels, fragments and ICMP quotes turn off: today each is a reason to turn the frame away.
+//! tunnels and fragments turn off: today each is a reason to turn the frame away.
 //!
 //! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
 //! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.
@@ -29,6 +29,7 @@
 mod datagram;
 mod ip;
 mod link;
+mod quote;
 mod turned;
 mod udp;
 
@@ -42,6 +43,7 @@ mod oracle;
 mod tests;
 
 pub use datagram::{Datagram, Endpoint};
+pub use quote::{Quote, quoted};
 pub use turned::{Turned, TurnedCounts};
 
 use crate::capture::Frame;
@@ -49,7 +51,7 @@ use crate::capture::Frame;
 /// Takes the UDP datagram out of a frame, or says why there is none. Pure, allocates nothing.
 ///
 /// The payload is a part of `frame.bytes`: Ethernet padding is left out and what the snap length cut is counted
-/// in [`Datagram::cut`]. Checksums are not verified: captures taken at the sender often hold none.
+/// in [`Datagram::cut`]. Checksums decide nothing here: captures taken at the sender often hold none.
 ///
 /// # Errors
 ///

@@ -48,6 +48,7 @@ pub(super) fn datagram<'a, A>(
         dst: endpoint(dst, u16::from_be_bytes([head[2], head[3]])),
         at: frame.at.wrapping_add(offset as u64),
         cut: announced.wrapping_sub(payload.len()) as u32,
+        checksum: u16::from_be_bytes([head[6], head[7]]),
         payload,
     })
 }

@@ -6,7 +6,7 @@
 
 use super::Told;
 use crate::bounded::Bounded;
-use crate::check::{Cause, Finding, GEN_005, Policy};
+use crate::check::{Cause, Finding, GEN_004, GEN_005, Policy};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint};
@@ -152,7 +152,18 @@ impl Blame {
             let causes = |relation| e.protocol.causes(c.rule, rule, relation);
             causes(Relation::Request) || causes(Relation::Instead)
         };
-        finding.caused_by = self.exchanges.get(&e.id).and_then(|all| all.iter().find(explains).copied());
+        let causes = self.exchanges.get(&e.id);
+        // The earliest: datagrams that waited are judged late.
+        finding.caused_by =
+            causes.and_then(|all| all.iter().filter(explains).min_by_key(|c| c.frame).copied());
         Some(finding)
     }
+}
+
+/// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.
+pub fn refusal(policy: &Policy) -> Option<Finding> {
+    let mut finding = Finding::of_exchange(&GEN_004);
+    finding.severity = policy.severity(finding.rule)?;
+    finding.sent(Direction::S2c);
+    Some(finding)
 }

@@ -25,7 +25,7 @@ impl<R: Report> Pipeline<R> {
     ) {
         let (asked, time) = (v.glance.memo, d.time);
         if let Some((claim, sent)) = self.room.orphan(slot, frame) {
-            let (late, second, foreign_key, part) = (false, false, false, false);
+            let (late, second, foreign_key, part, elsewhere) = (false, false, false, false, false);
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
                 request_frame: d.frame,
@@ -36,6 +36,7 @@ impl<R: Report> Pipeline<R> {
                 second,
                 foreign_key,
                 part,
+                elsewhere,
             });
             claim.raised = Raised::default();
             claim.verdict.glance.role = Role::Response;

@@ -8,12 +8,12 @@ mod late;
 mod room;
 
 use crate::capture::{self, Frame, Source, Time};
-use crate::check::{Finding, GEN_007, Policy, Raised};
+use crate::check::{Finding, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
-use crate::net::{self, Datagram};
+use crate::net::{self, Datagram, Turned};
 use crate::protocols::{Context, Glance, Id, Level, Memories, Role};
 use crate::report::{Packet, Report, Totals};
 use blame::Blame;
@@ -72,6 +72,23 @@ impl From<io::Error> for Stopped {
     }
 }
 
+/// UDP checksums of a file so far. Where most are wrong the network card computes them after the capture.
+#[derive(Debug, Default)]
+struct Sums {
+    checked: u64,
+    wrong: u64,
+}
+
+impl Sums {
+    /// Whether the checksum of a datagram is wrong, and that means something.
+    fn wrong(&mut self, d: &Datagram<'_>) -> bool {
+        let Some(holds) = d.checksum_holds() else { return false };
+        self.checked += 1;
+        self.wrong += u64::from(!holds);
+        !holds && self.wrong * 2 <= self.checked
+    }
+}
+
 /// Everything known of a datagram when it is reported.
 struct Told<'a> {
     verdict: &'a Verdict,
@@ -92,6 +109,7 @@ pub struct Pipeline<R: Report> {
     table: Table,
     memories: Memories,
     blame: Blame,
+    sums: Sums,
     room: Room,
     totals: Totals,
     report: R,
@@ -112,6 +130,7 @@ impl<R: Report> Pipeline<R> {
             table: Table::new(Windows::new(options.timeout)),
             memories: Memories::default(),
             blame: Blame::default(),
+            sums: Sums::default(),
             room: Room::default(),
             totals: Totals::default(),
             report,
@@ -137,6 +156,7 @@ impl<R: Report> Pipeline<R> {
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
         self.totals.files += 1;
         self.fresh = true;
+        self.sums = Sums::default();
         self.report.file(file, source.facts())?;
         let read = self.frames(source);
         self.totals.see(source.facts());
@@ -173,12 +193,32 @@ impl<R: Report> Pipeline<R> {
         self.table.advance(frame.time);
         match net::peel(frame) {
             Ok(d) => self.datagram(&d)?,
-            Err(reason) => self.totals.turned.add(reason),
+            Err(reason) => {
+                self.totals.turned.add(reason);
+                if reason == Turned::Icmp {
+                    self.refused(frame);
+                }
+            }
         }
         if self.table.has_closed() || !self.room.is_empty() {
             self.settle_room(self.table.clock())?;
         }
         Ok(())
+    }
+
+    /// An ICMP error closes the exchange whose request it quotes.
+    #[cold]
+    fn refused(&mut self, frame: &Frame<'_>) {
+        let Some(quote) = net::quoted(frame) else { return };
+        let ports = [quote.src.port(), quote.dst.port()];
+        for &id in Id::ALL {
+            let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
+            let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == quote.src);
+            let key = id.glance(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
+            if asked {
+                self.table.refuse(slot, key, quote.reason);
+            }
+        }
     }
 
     /// The end of the input: closes what is open and tells the report the totals.
@@ -264,6 +304,9 @@ impl<R: Report> Pipeline<R> {
         let (slot, pairing) = self.table.show(d, v);
         let (server_index, level) = self.learn(slot);
         let mut raised = Raised::default();
+        if d.checksum != 0 && self.sums.wrong(d) {
+            raised.add(&GEN_003);
+        }
         let edge = !asked_before && self.near_start(d);
         self.observe(d, slot, &v.glance, &pairing, (issued, edge), &mut raised);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
@@ -319,6 +362,11 @@ impl<R: Report> Pipeline<R> {
         let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued };
         conversation.id.observe(&mut self.memories, &seen, raised);
         if let Pairing::Answered(answer) = pairing
+            && answer.elsewhere
+        {
+            raised.add(&GEN_006);
+        }
+        if let Pairing::Answered(answer) = pairing
             && d.wire_len() > answer.request_bytes as usize
             && !conversation.id.info().steps[glance.step as usize].validated
         {
@@ -351,6 +399,8 @@ impl<R: Report> Pipeline<R> {
             Role::Stray => v.glance.level.max(told.level.min(Level::Medium)),
             _ => v.glance.level.max(told.level),
         };
+        let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
+        let level = if doubtful { level.min(Level::Medium) } else { level };
         if level == Level::Hint || level < self.options.min_confidence {
             return self.deliver_unclaimed(d);
         }
@@ -407,10 +457,11 @@ fn deliver_exchange<R: Report>(
         return Ok(());
     }
     totals.exchange(e);
-    if e.outcome != Outcome::Unanswered {
-        return report.exchange(e, &[]);
-    }
-    let silence = blame.silence(e, &options.policy);
+    let silence = match e.outcome {
+        Outcome::Unanswered => blame.silence(e, &options.policy),
+        Outcome::Refused => blame::refusal(&options.policy),
+        _ => return report.exchange(e, &[]),
+    };
     silence.iter().for_each(|f| totals.findings.see(f));
     report.exchange(e, silence.as_slice())
 }

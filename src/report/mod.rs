@@ -96,3 +96,9 @@ pub trait Report {
         Ok(())
     }
 }
+
+/// A number of things: `1 packet`, `2 packets`.
+pub fn count(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{s}")
+}

@@ -240,6 +240,9 @@ impl<W: Write> Report for Records<W> {
             line,
             format_args!(",\"request_bytes\":{},\"response_bytes\":{}", e.request_bytes, e.response_bytes),
         );
+        if let Some(reason) = e.reason {
+            push(line, format_args!(",\"reason\":\"{reason}\""));
+        }
         if e.retransmissions > 0 {
             push(line, format_args!(",\"retransmissions\":{}", e.retransmissions));
         }

@@ -3,7 +3,7 @@
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
 use super::text::short;
-use super::{Totals, duration, shown};
+use super::{Totals, count, duration, shown};
 use crate::capture::{Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
@@ -228,7 +228,12 @@ fn worst(c: Counts) -> Severity {
 }
 
 fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
-    let outcomes = [(t.late, "late"), (t.unanswered, "unanswered"), (t.undecided, "undecided at the end")];
+    let outcomes = [
+        (t.late, "late"),
+        (t.unanswered, "unanswered"),
+        (t.undecided, "undecided at the end"),
+        (t.refused, "refused"),
+    ];
     let mut line = format!("\n{}: {} answered", count(t.exchanges, "exchange"), t.answered);
     for (n, what) in outcomes.into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(line, ", {n} {what}");
@@ -253,11 +258,6 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
         ),
     ];
     limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
-}
-
-fn count(n: u64, what: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{s}")
 }
 
 /// The second of a time stamp, with a blank for the T.

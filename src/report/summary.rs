@@ -39,6 +39,8 @@ pub struct Server {
     pub unanswered: u64,
     /// … open when the capture ended.
     pub undecided: u64,
+    /// … refused by ICMP errors.
+    pub refused: u64,
     /// Response times in microseconds; `None` without an answer, or beyond [`MAX_TIMED`] servers.
     pub times: Option<Histogram<u32>>,
     /// Shortest and longest response time in nanoseconds.
@@ -175,6 +177,7 @@ impl Summary {
             late: 0,
             unanswered: 0,
             undecided: 0,
+            refused: 0,
             times: None,
             extremes: None,
             findings: Counts::default(),
@@ -236,6 +239,7 @@ impl Report for Summary {
             Outcome::Late => server.late += 1,
             Outcome::Unanswered => server.unanswered += 1,
             Outcome::Undecided => server.undecided += 1,
+            Outcome::Refused => server.refused += 1,
         }
         let Some(t) = e.response_time else { return Ok(()) };
         let (low, high) = server.extremes.unwrap_or((t, t));
@@ -294,7 +298,7 @@ fn server_record(s: &Server) -> Value {
         "server_name": text(&s.said.server_name), "game": text(&s.said.game), "version": version,
         "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
         "state": s.said.state, "requests": s.requests, "answered": s.answered, "late": s.late,
-        "unanswered": s.unanswered, "undecided": s.undecided, "response_time": times,
+        "unanswered": s.unanswered, "undecided": s.undecided, "refused": s.refused, "response_time": times,
         "finding_counts": s.findings.record(),
     });
     // Damaged text is shown with U+FFFD; its bytes stand beside it.

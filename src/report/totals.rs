@@ -34,6 +34,8 @@ pub struct Totals {
     pub unanswered: u64,
     /// … open when the capture ended.
     pub undecided: u64,
+    /// … refused by an ICMP error.
+    pub refused: u64,
     /// Repeated requests.
     pub retransmissions: u64,
     /// Findings by severity.
@@ -81,7 +83,7 @@ impl Totals {
             "not_datagrams": not_udp, "links": links,
             "first_time": self.span.map(|s| stamp(s.0)), "last_time": self.span.map(|s| stamp(s.1)),
             "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
-            "unanswered": self.unanswered, "undecided": self.undecided,
+            "unanswered": self.unanswered, "undecided": self.undecided, "refused": self.refused,
             "retransmissions": self.retransmissions,
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
@@ -98,6 +100,7 @@ impl Totals {
             Outcome::Late => self.late += 1,
             Outcome::Unanswered => self.unanswered += 1,
             Outcome::Undecided => self.undecided += 1,
+            Outcome::Refused => self.refused += 1,
         }
     }
 }

@@ -147,6 +147,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         let (client, server) = if by_client { (d.src, d.dst) } else { (d.dst, d.src) };
         for finding in p.findings {
             let span = finding.span.unwrap_or_default();
+            let marked = if p.sink.secret { &[][..] } else { span.of(d.payload) };
             self.add(Entry {
                 finding: *finding,
                 file: self.files.len().saturating_sub(1),
@@ -158,7 +159,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 level: p.level,
                 file_offset: Some(d.at + u64::from(span.start)),
                 exchange: p.pairing.exchange(),
-                marked: span.of(d.payload).iter().copied().take(super::MAX_MARKED).collect(),
+                marked: marked.iter().copied().take(super::MAX_MARKED).collect(),
                 count: 1,
                 fingerprint: Default::default(),
                 excused: None,

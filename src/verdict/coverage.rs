@@ -44,6 +44,8 @@ pub struct Coverage {
     notes: Notes,
     /// The rules checked so far.
     pub marks: Marks,
+    /// A value of the datagram is masked: its bytes must not be shown either.
+    pub secret: bool,
 }
 
 impl FieldSink for Coverage {
@@ -53,7 +55,9 @@ impl FieldSink for Coverage {
         self.marks.mark(rule);
     }
     #[inline(always)]
-    fn field(&mut self, _: &'static Field, _: Span, _: Value<'_>) {}
+    fn field(&mut self, _: &'static Field, _: Span, value: Value<'_>) {
+        self.secret |= matches!(value, Value::Secret(_));
+    }
     #[inline(always)]
     fn open(&mut self, _: &'static Field, _: u16, _: Shape) {}
     #[inline]
@@ -66,6 +70,7 @@ impl FieldSink for Coverage {
 impl Listener for Coverage {
     #[inline]
     fn begin(&mut self) {
+        self.secret = false;
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {

@@ -12,14 +12,25 @@
 mod collect;
 mod coverage;
 mod fingerprint;
+mod github;
+mod gitlab;
 mod json;
+mod junit;
+mod markdown;
+mod path;
+mod sarif;
 #[cfg(feature = "cli")]
 mod table;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks};
 pub use fingerprint::{Fingerprint, Fingerprints};
+pub use github::{github, step_summary};
+pub use gitlab::gitlab;
 pub use json::{finding_record, harmless, json, ndjson, rule_record};
+pub use junit::{JunitStyle, junit};
+pub use markdown::markdown;
+pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "cli")]
 pub use table::{concise, table};
 
@@ -61,7 +72,7 @@ pub struct Entry {
     pub file_offset: Option<u64>,
     /// Number of the exchange.
     pub exchange: Option<u64>,
-    /// The marked bytes, the first [`MAX_MARKED`] of them.
+    /// The marked bytes, the first [`MAX_MARKED`] of them; none where a password is among them.
     pub marked: ArrayVec<u8, MAX_MARKED>,
     /// How often it was found: more than once only for what is said once a server.
     pub count: u64,

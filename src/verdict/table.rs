@@ -2,7 +2,7 @@
 
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
-use crate::report::shown;
+use crate::report::{count, shown};
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
 use hashbrown::HashMap;
@@ -30,12 +30,15 @@ impl Paint {
     }
 }
 
-/// Writes the whole report.
+/// Writes the whole report, or only its end where that is all that is wanted.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool) -> io::Result<()> {
+pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool, quiet: bool) -> io::Result<()> {
     let paint = Paint(colour);
+    if quiet {
+        return foot(out, verdict, paint);
+    }
     let symptoms = symptoms(verdict);
     for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
         write_entry(out, verdict, entry, &symptoms, paint)?;
@@ -167,11 +170,12 @@ fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> 
         )?;
     }
     if verdict.more > 0 {
-        writeln!(out, "{} further findings were counted, but not listed.", verdict.more)?;
+        writeln!(out, "{} counted, but not listed.", count(verdict.more, "further finding"))?;
     }
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
-        writeln!(out, "{symptoms} further findings were caused by these, and are not counted.")?;
+        let further = count(symptoms as u64, "further finding");
+        writeln!(out, "{further} caused by these, not counted.")?;
     }
     let Counts { error, warning, note } = verdict.counts;
     let worst = match () {
@@ -181,23 +185,29 @@ fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> 
     };
     let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
     let line = format!(
-        "{} datagrams of query traffic in {} packets: {error} errors, {warning} warnings, {note} notes.{incomplete}",
-        verdict.totals.recognised, verdict.totals.packets
+        "{} of query traffic in {}: {}, {}, {}.{incomplete}",
+        count(verdict.totals.recognised, "datagram"),
+        count(verdict.totals.packets, "packet"),
+        count(error, "error"),
+        count(warning, "warning"),
+        count(note, "note"),
     );
     writeln!(out, "{}", paint.on(worst, &line))
 }
 
-/// Writes one finding a line: capture, frame, severity, rule, what, where.
+/// Writes one finding a line: capture, frame, severity, rule, what, where; or only the counts.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn concise(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    for e in verdict.findings.iter().filter(|e| e.counts()) {
+pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<()> {
+    for e in verdict.findings.iter().filter(|e| e.counts() && !quiet) {
         let f = &e.finding;
         let file = shown(verdict.file(e));
+        // A line that begins with two colons is a command to a GitHub runner.
+        let dot = if file.starts_with("::") { "./" } else { "" };
         writeln!(
             out,
-            "{file}:{}: {} {}: {}{} [{} {}]",
+            "{dot}{file}:{}: {} {}: {}{} [{} {}]",
             e.frame,
             f.severity.name(),
             f.rule.id,
@@ -208,5 +218,5 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         )?;
     }
     let Counts { error, warning, note } = verdict.counts;
-    writeln!(out, "{error} errors, {warning} warnings, {note} notes")
+    writeln!(out, "{}, {}, {}", count(error, "error"), count(warning, "warning"), count(note, "note"))
 }

@@ -42,7 +42,7 @@ fn counted(summary: &Value, packets: &[&Value], exchanges: &[&Value], text: &str
     assert_eq!(claimed, count("recognised"), "{text}");
     assert_eq!(count("recognised") + count("unclaimed"), count("udp"), "{text}");
     assert_eq!(exchanges.len() as u64, count("exchanges"), "{text}");
-    let outcomes = ["answered", "late", "unanswered", "undecided"];
+    let outcomes = ["answered", "late", "unanswered", "undecided", "refused"];
     for outcome in outcomes {
         let written = exchanges.iter().filter(|e| e["outcome"] == outcome).count() as u64;
         assert_eq!(written, count(outcome), "{outcome}: {text}");

@@ -1,0 +1,304 @@
+//! The findings that were there before: a file of fingerprints that stands beside the captures.
+//!
+//! It says nothing of frames, times or addresses, so that it stays the same when the conversation is recorded
+//! again, and is sorted, so that a change shows what came and what went.
+
+use super::suppress::is_fingerprint;
+use super::text::Text;
+use qdissect::report::shown;
+use qdissect::verdict::{Entry, Excuse, harmless};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The version of the format.
+const VERSION: u64 = 1;
+/// Longest baseline in bytes: five times as many findings as a verdict keeps.
+const LONGEST: u64 = 64 << 20;
+
+/// The findings that are known, and which of them were found again.
+#[derive(Debug, Default)]
+pub struct Baseline {
+    /// By fingerprint.
+    known: BTreeMap<String, KnownFinding>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "version", deserialize_with = "version")]
+    _version: (),
+    findings: Vec<KnownFinding>,
+}
+
+/// A known finding. Rule, severity and message are for the reader.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownFinding {
+    #[serde(deserialize_with = "fingerprint")]
+    fingerprint: String,
+    #[serde(rename = "rule")]
+    _rule: String,
+    #[serde(rename = "severity")]
+    _severity: String,
+    #[serde(rename = "message")]
+    _message: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(skip)]
+    found: bool,
+}
+
+fn version<'de, D: Deserializer<'de>>(input: D) -> Result<(), D::Error> {
+    match u64::deserialize(input)? {
+        VERSION => Ok(()),
+        other => {
+            Err(Error::custom(format_args!("version {other} of the format is not known, only {VERSION} is")))
+        }
+    }
+}
+
+fn fingerprint<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    let text = String::deserialize(input)?;
+    let wrong = || Error::custom(format_args!("\"{text}\" is no fingerprint such as 00a1b2c3d4e5f607:1"));
+    if is_fingerprint(&text) { Ok(text) } else { Err(wrong()) }
+}
+
+impl Baseline {
+    /// Reads a baseline.
+    ///
+    /// # Errors
+    /// A sentence that begins with the file, and, where something in it is wrong, with line and column.
+    pub fn load(path: &Path) -> Result<Baseline, String> {
+        Baseline::read(&Text::read(path, LONGEST)?)
+    }
+
+    /// The same, but a file that is not there yet is an empty one: it is about to be written.
+    ///
+    /// # Errors
+    /// As with [`Baseline::load`].
+    pub fn load_if_there(path: &Path) -> Result<Baseline, String> {
+        match path.try_exists() {
+            Ok(false) => Ok(Baseline::default()),
+            _ => Baseline::load(path),
+        }
+    }
+
+    fn read(text: &Text) -> Result<Baseline, String> {
+        let file: File = serde_json::from_str(text.as_str()).map_err(|e| {
+            let (at, what) = (text.offset(e.line(), e.column()), e.to_string());
+            let place = format!(" at line {} column {}", e.line(), e.column());
+            let what = what.strip_suffix(&place).unwrap_or(&what);
+            text.at(at, &format!("This is no baseline: {}.", shown(what)))
+        })?;
+        let mut known: BTreeMap<String, KnownFinding> = BTreeMap::new();
+        for finding in file.findings {
+            // A merge may leave the same finding twice: the first reason given counts.
+            let reason = known.get(&finding.fingerprint).map(|known| known.reason.is_empty());
+            if reason.is_none_or(|none| none) {
+                known.insert(finding.fingerprint.clone(), finding);
+            }
+        }
+        Ok(Baseline { known })
+    }
+
+    /// Why a finding does not fail the check, if it is known; remembers that it was found. A symptom fails
+    /// nothing and needs no excuse.
+    pub fn excuse(&mut self, entry: &Entry) -> Option<Excuse> {
+        if !entry.finding.counts() {
+            return None;
+        }
+        self.known.get_mut(&entry.fingerprint.to_string()).map(|known| {
+            known.found = true;
+            Excuse::Baseline
+        })
+    }
+
+    /// How many known findings were not found again.
+    pub fn stale(&self) -> usize {
+        self.known.values().filter(|known| !known.found).count()
+    }
+
+    /// The text of the baseline that knows these findings: those that fail the check, and those that this
+    /// baseline excused, with the reasons that it gives. Symptoms and what the user suppressed are left out.
+    pub fn update(&self, entries: &[Entry]) -> String {
+        let mut blocks = BTreeMap::new();
+        for e in entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)) {
+            let fingerprint = e.fingerprint.to_string();
+            let block = self.block(e, &fingerprint);
+            blocks.entry((e.rule().id, fingerprint)).or_insert(block);
+        }
+        let blocks: Vec<_> = blocks.into_values().collect();
+        let (open, close) = if blocks.is_empty() { ("", "") } else { ("\n", "\n  ") };
+        let findings = blocks.join(",\n");
+        format!("{{\n  \"version\": {VERSION},\n  \"findings\": [{open}{findings}{close}]\n}}\n")
+    }
+
+    fn block(&self, entry: &Entry, fingerprint: &str) -> String {
+        let reason = self.known.get(fingerprint).map_or("", |known| &known.reason);
+        let message = entry.text();
+        let lines = [
+            ("fingerprint", fingerprint),
+            ("rule", entry.rule().id),
+            ("severity", entry.finding.severity.name()),
+            ("message", &message),
+            ("reason", reason),
+        ];
+        let lines = lines.map(|(key, text)| format!("      \"{key}\": {}", harmless(&text.into())));
+        format!("    {{\n{}\n    }}", lines.join(",\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::played::{HERE, THERE, example};
+    use super::*;
+    use qdissect::rule::{self, Step};
+    use qdissect::verdict::Verdict;
+
+    fn text(baseline: &str) -> Text {
+        Text::new("base.json", baseline)
+    }
+
+    fn read(baseline: &str) -> Baseline {
+        Baseline::read(&text(baseline)).unwrap()
+    }
+
+    /// The findings of the example in a verdict that knows the baseline.
+    fn checked(baseline: &mut Baseline, id: &str) -> Verdict {
+        HERE.check(example(id), |entry| entry.excused = baseline.excuse(entry))
+    }
+
+    #[test]
+    fn the_same_conversation_has_the_same_fingerprints_wherever_it_is_recorded() {
+        let whole = |step: &Step| matches!(step, Step::Frame(..));
+        let mut compared = 0;
+        for rule in rule::all() {
+            for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
+                let here = HERE.fingerprints(example);
+                assert_eq!(here, THERE.fingerprints(example), "{}", rule.id);
+                assert!(!here.is_empty(), "{} is not found", rule.id);
+                let mut unique = here.clone();
+                unique.sort();
+                unique.dedup();
+                assert_eq!(unique.len(), here.len(), "{}: two findings share a fingerprint", rule.id);
+                compared += 1;
+            }
+        }
+        assert!(compared > 100, "only {compared} examples were compared");
+        assert_ne!(HERE.fingerprints(example("SQP-TXN-009")), HERE.fingerprints(example("SQP-TXN-004")));
+    }
+
+    #[test]
+    fn what_is_written_excuses_the_same_findings_in_another_recording() {
+        let mut failing = 0;
+        let first = HERE.check(example("SQP-STR-002"), |_| failing += 1);
+        assert!(failing > 0 && first.counts.total() > 0);
+        let written = Baseline::default().update(&first.findings);
+        let mut baseline = read(&written);
+        assert_eq!(baseline.stale(), baseline.known.len(), "nothing was found yet");
+        let again = THERE.check(example("SQP-STR-002"), |entry| entry.excused = baseline.excuse(entry));
+        assert_eq!((again.counts.total(), baseline.stale()), (0, 0));
+        assert_eq!(baseline.update(&again.findings), written, "an update changes nothing");
+    }
+
+    #[test]
+    fn an_update_keeps_reasons_adds_what_is_new_and_drops_what_is_gone() {
+        let verdict = checked(&mut Baseline::default(), "SQP-TXN-009");
+        let written = Baseline::default().update(&verdict.findings);
+        assert_eq!(written.matches("\"reason\": \"\"").count(), verdict.findings.len());
+        let with_reason =
+            written.replacen("\"reason\": \"\"", "\"reason\": \"old \\\"lab\\\" \u{202e} host\"", 1);
+        let mut baseline = read(&with_reason);
+        let other = checked(&mut baseline, "SQP-TXN-004");
+        assert!(other.counts.total() > 0, "this finding is not known");
+        assert_eq!(baseline.stale(), 1);
+        let both: Vec<_> = verdict.findings.iter().chain(&other.findings).cloned().collect();
+        let updated = baseline.update(&both);
+        assert!(updated.contains("\"reason\": \"old \\\"lab\\\" \\u202e host\""), "{updated}");
+        assert!(updated.find("SQP-TXN-004") < updated.find("SQP-TXN-009"), "{updated}");
+        assert!(!baseline.update(&other.findings).contains("SQP-TXN-009"));
+    }
+
+    #[test]
+    fn the_file_is_the_same_whatever_the_order_of_the_findings() {
+        let findings = checked(&mut Baseline::default(), "SQP-TXN-012").findings;
+        let mut backwards = findings.clone();
+        backwards.reverse();
+        backwards.extend(findings.clone());
+        let written = Baseline::default().update(&findings);
+        assert_eq!(Baseline::default().update(&backwards), written);
+        let json: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string_pretty(&json).unwrap() + "\n", written);
+        assert_eq!(Baseline::default().update(&[]), "{\n  \"version\": 1,\n  \"findings\": []\n}\n");
+        assert!(read("{\"version\":1,\"findings\":[]}").known.is_empty());
+    }
+
+    #[test]
+    fn symptoms_and_what_the_user_suppressed_are_left_out() {
+        let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
+        let mut symptom = findings[0].clone();
+        symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
+        let mut baseline = read(&Baseline::default().update(&findings));
+        assert_eq!((baseline.excuse(&symptom), baseline.stale()), (None, 1));
+        assert_eq!((baseline.excuse(&findings[0]), baseline.stale()), (Some(Excuse::Baseline), 0));
+        findings[0].excused = Some(Excuse::Suppressed("known".into()));
+        findings.push(symptom);
+        assert_eq!(Baseline::default().update(&findings), Baseline::default().update(&[]));
+    }
+
+    #[test]
+    fn what_is_no_baseline_is_said_with_its_place() {
+        let said = |baseline: &str| Baseline::read(&text(baseline)).unwrap_err();
+        let finding = |fingerprint: &str, more: &str| {
+            format!(
+                "{{\"version\": 1, \"findings\": [\n {{\"fingerprint\": \"{fingerprint}\", \"rule\": \"r\", \
+                 \"severity\": \"note\", \"message\": \"m\"{more}}}]}}"
+            )
+        };
+        assert!(Baseline::read(&text(&finding("00a1b2c3d4e5f607:1", ""))).is_ok());
+        assert_eq!(said(""), "base.json:1:1: This is no baseline: EOF while parsing a value.");
+        assert!(
+            said("{\"version\": 1,\n \"findings\": [}").starts_with("base.json:2:15: This is no baseline: ")
+        );
+        assert_eq!(
+            said("{\n  \"version\": 2, \"findings\": [{}]}"),
+            "base.json:2:14: This is no baseline: version 2 of the format is not known, only 1 is."
+        );
+        assert!(said("{\"findings\": []}").contains("missing field `version`"));
+        assert_eq!(
+            said(&finding("00a1b2c3d4e5\u{202e}", "")),
+            "base.json:2:32: This is no baseline: \"00a1b2c3d4e5\\u{202e}\" is no fingerprint such as \
+             00a1b2c3d4e5f607:1."
+        );
+        assert!(
+            said(&finding("00a1b2c3d4e5f607:1", ", \"\u{202e}\": 1")).contains("unknown field `\\u{202e}`")
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error_unless_it_is_about_to_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base.json");
+        assert!(Baseline::load(&path).unwrap_err().contains("The file cannot be read: "));
+        assert_eq!(Baseline::load_if_there(&path).unwrap().known.len(), 0);
+        std::fs::write(&path, "{}").unwrap();
+        assert!(Baseline::load_if_there(&path).unwrap_err().contains("base.json:1:2: This is no baseline: "));
+        assert!(Baseline::load_if_there(folder.path()).unwrap_err().contains("The file cannot be read: "));
+    }
+
+    #[test]
+    fn of_a_finding_that_stands_there_twice_the_first_reason_counts() {
+        let block = |reason: &str| {
+            format!(
+                "{{\"fingerprint\": \"00a1b2c3d4e5f607:1\", \"rule\": \"r\", \"severity\": \"note\", \
+                 \"message\": \"m\", \"reason\": \"{reason}\"}}"
+            )
+        };
+        let both =
+            format!("{{\"version\": 1, \"findings\": [{}, {}, {}]}}", block(""), block("a"), block("b"));
+        let reasons: Vec<_> = read(&both).known.into_values().map(|known| known.reason).collect();
+        assert_eq!(reasons, ["a"]);
+    }
+}

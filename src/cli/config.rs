@@ -1,0 +1,371 @@
+//! `qdissect.toml`: what the user always wants, so that it need not stand on the command line.
+
+use super::args::{Common, Confidence, FailOn, ProfileName};
+use super::suppress::Suppression;
+use super::text::{Text, absent};
+use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
+use jiff::SignedDuration;
+use qdissect::protocols::Id;
+use qdissect::report::{quoted, shown};
+use qdissect::rule::Severity;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// Name of the file that is looked for.
+const NAME: &str = "qdissect.toml";
+/// Longest configuration in bytes.
+const LONGEST: u64 = 1 << 20;
+const KEYS: &[&str] =
+    &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports", "suppress"];
+
+/// What stands in a configuration. `None` and an empty list are what it does not speak of.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// `profile`
+    pub profile: Option<ProfileName>,
+    /// `fail-on`
+    pub fail_on: Option<FailOn>,
+    /// `min-confidence`
+    pub min_confidence: Option<Confidence>,
+    /// `timeout` in nanoseconds.
+    pub timeout: Option<i64>,
+    /// `[rules]`: severities of rules; `None` is off. What names more rules stands before what names fewer.
+    pub levels: Vec<(String, Option<Severity>)>,
+    /// `select`
+    pub select: Vec<String>,
+    /// `ignore`
+    pub ignore: Vec<String>,
+    /// `[ports]`: server ports and the protocol they speak.
+    pub ports: Vec<(u16, Id)>,
+    /// `[[suppress]]`
+    pub suppress: Vec<Suppression>,
+}
+
+impl Config {
+    /// The nearest configuration from a folder upwards. `from` is an absolute path.
+    pub fn find(from: &Path) -> Option<PathBuf> {
+        from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+    }
+
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// A sentence that begins with file, line and column.
+    pub fn load(path: &Path) -> Result<Config, String> {
+        Config::read(&Text::read(path, LONGEST)?)
+    }
+
+    /// Reads a configuration whose text is at hand.
+    pub(super) fn read(text: &Text) -> Result<Config, String> {
+        let table = DeTable::parse(text.as_str()).map_err(|e| {
+            let at = e.span().map_or(text.as_str().len(), |span| span.start);
+            text.at(at, &format!("This is not TOML: {}.", e.message()))
+        })?;
+        Config::of(table.get_ref(), text).map_err(|wrong| text.at(wrong.at, &wrong.what))
+    }
+
+    fn of(table: &DeTable<'_>, text: &Text) -> Result<Config, Wrong> {
+        let mut config = Config::default();
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "profile" => config.profile = Some(choice(value, "profile")?),
+                "fail-on" => config.fail_on = Some(choice(value, "severity")?),
+                "min-confidence" => config.min_confidence = Some(choice(value, "confidence")?),
+                "timeout" => config.timeout = Some(timeout(value)?),
+                "rules" => config.levels = levels(value)?,
+                "select" => config.select = rules(value)?,
+                "ignore" => config.ignore = rules(value)?,
+                "ports" => config.ports = ports(value)?,
+                "suppress" => config.suppress = suppressions(value, text)?,
+                other => return Err(wrong(key, absent("key", other, KEYS))),
+            }
+        }
+        Ok(config)
+    }
+
+    /// Adds to the command line what it leaves open. `given` says whether an option stands on it, by clap's
+    /// name: `profile` and `min_confidence` are asked for.
+    pub fn fill(&self, common: &mut Common, given: &dyn Fn(&str) -> bool) {
+        if let Some(profile) = self.profile.filter(|_| !given("profile")) {
+            common.rules.profile = profile;
+        }
+        if let Some(confidence) = self.min_confidence.filter(|_| !given("min_confidence")) {
+            common.min_confidence = confidence;
+        }
+        common.timeout = common.timeout.or(self.timeout);
+        common.decode_as.extend(&self.ports); // the first pin of a port counts
+        let rules = &mut common.rules;
+        // A rule that the command line asks for by name, or by part of what the file leaves out, is wanted.
+        let overruled = |name: &String| rules.select.iter().any(|chosen| within(chosen, name));
+        let ignored: Vec<_> = self.ignore.iter().filter(|name| !overruled(name)).cloned().collect();
+        let kept = |level: &&(String, Option<Severity>)| level.1.is_some() || !overruled(&level.0);
+        let levels: Vec<_> = self.levels.iter().filter(kept).cloned().collect();
+        rules.ignore.extend(ignored);
+        rules.level.splice(0..0, levels); // the last level of a rule counts
+        if rules.select.is_empty() {
+            rules.select.clone_from(&self.select);
+        }
+    }
+}
+
+/// Whether the rules that `name` means are all among those that `whole` means.
+fn within(name: &str, whole: &str) -> bool {
+    let Some((head, tail)) = name.split_at_checked(whole.len()) else { return false };
+    head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
+}
+
+fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
+    let list = value.get_ref().as_array();
+    let list = list.ok_or_else(|| unfit(value, "a list of rules such as [\"SQP-TXN\", \"GEN-007\"]"))?;
+    list.iter().map(|name| rule(name, string(name, "SQP-TXN-010")?)).collect()
+}
+
+fn timeout(value: &Value<'_>) -> Result<i64, Wrong> {
+    let text = string(value, "2s")?;
+    let unfit = |e: &dyn std::fmt::Display| {
+        wrong(
+            value,
+            format!("{} is not a duration such as 500ms or 2s: {}.", quoted(text), shown(&e.to_string())),
+        )
+    };
+    let duration: SignedDuration = text.parse().map_err(|e: jiff::Error| unfit(&e))?;
+    let nanos = i64::try_from(duration.as_nanos()).ok().filter(|&nanos| nanos > 0);
+    nanos.ok_or_else(|| unfit(&"it must be more than nothing and less than 292 years"))
+}
+
+fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {
+    let mut levels: Vec<(String, Option<Severity>)> = vec![];
+    for (key, value) in table(value, "\"SQP-TXN-010\" = \"warning\"")? {
+        let name = rule(key, key.get_ref())?;
+        if levels.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            return Err(wrong(key, format!("{name} has a severity already; case does not matter.")));
+        }
+        let severity = match string(value, "warning")? {
+            "error" => Some(Severity::Error),
+            "warning" => Some(Severity::Warning),
+            "note" => Some(Severity::Note),
+            "off" => None,
+            other => {
+                return Err(wrong(value, absent("severity", other, &["error", "warning", "note", "off"])));
+            }
+        };
+        levels.push((name, severity));
+    }
+    // A table has no order: what is said of fewer rules counts more.
+    levels.sort_by_key(|(name, _)| name.len());
+    Ok(levels)
+}
+
+fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, Wrong> {
+    let mut ports: Vec<(u16, Id)> = vec![];
+    for (key, value) in table(value, "\"7779\" = \"sqp\"")? {
+        let digits = key.get_ref();
+        let port = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+        let port = port.ok_or_else(|| {
+            wrong(key, format!("{} is not a UDP port: a number from 0 to 65535.", quoted(digits)))
+        })?;
+        if ports.iter().any(|&(known, _)| known == port) {
+            return Err(wrong(key, format!("Port {port} has a protocol already.")));
+        }
+        let name = string(value, "sqp")?;
+        let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
+        let id = Id::by_name(name).ok_or_else(|| wrong(value, absent("protocol", name, &known)))?;
+        ports.push((port, id));
+    }
+    Ok(ports)
+}
+
+fn suppressions(value: &Value<'_>, text: &Text) -> Result<Vec<Suppression>, Wrong> {
+    let list = value.get_ref().as_array().ok_or_else(|| unfit(value, "written as [[suppress]]"))?;
+    list.iter().map(|value| Suppression::read(value, table(value, "rule and reason")?, text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::{Cli, Command, Reading};
+    use super::*;
+    use clap::{CommandFactory, FromArgMatches, parser::ValueSource};
+    use qdissect::check::Policy;
+
+    fn read(config: &str) -> Result<Config, String> {
+        Config::read(&Text::new("q.toml", config))
+    }
+
+    fn said(config: &str) -> String {
+        read(config).unwrap_err()
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            "profile = \"strict\"\nfail-on = \"warning\"\nmin-confidence = \"high\"\ntimeout = \"1s 500ms\"\n\
+             select = [\"SQP\", \"gen-007\"]\nignore = [\"SQP-TXN\"]\n[ports]\n7779 = \"sqp\"\n\"15777\" = \"satisfactory\"\n\
+             [rules]\nSQP-TXN-010 = \"off\"\nSQP = \"note\"\n\"SQP-TXN\" = \"error\"\n\
+             [[suppress]]\nrule = \"SQP\"\nreason = \"known\"\n",
+        );
+        let config = config.unwrap();
+        assert_eq!((config.profile, config.fail_on), (Some(ProfileName::Strict), Some(FailOn::Warning)));
+        assert_eq!((config.min_confidence, config.timeout), (Some(Confidence::High), Some(1_500_000_000)));
+        assert_eq!(
+            (config.select, config.ignore),
+            (vec!["SQP".into(), "gen-007".into()], vec!["SQP-TXN".into()])
+        );
+        assert_eq!(config.ports, [(7779, Id::Sqp), (15777, Id::Satisfactory)]);
+        let levels =
+            [("SQP", Some(Severity::Note)), ("SQP-TXN", Some(Severity::Error)), ("SQP-TXN-010", None)];
+        assert_eq!(config.levels, levels.map(|(name, severity)| (name.to_owned(), severity)));
+        assert_eq!(config.suppress.len(), 1);
+        let nothing = read("# nothing\n").unwrap();
+        assert!(nothing.profile.is_none() && nothing.levels.is_empty() && nothing.suppress.is_empty());
+    }
+
+    #[test]
+    fn every_key_is_known() {
+        for key in KEYS {
+            assert!(!said(&format!("{key} = 1")).contains("There is no key"), "{key}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_said_with_their_place() {
+        let cases = [
+            ("profile = ", "1:11: This is not TOML: string values must be quoted, expected literal string."),
+            ("a = 1\na = 2", "2:1: This is not TOML: duplicate key."),
+            ("[rules", "1:7: This is not TOML: unclosed table, expected `]`."),
+            ("\n profil = \"strict\"", "2:2: There is no key \"profil\"; did you mean profile?"),
+            ("fail_on = \"note\"", "1:1: There is no key \"fail_on\"; did you mean fail-on?"),
+            (
+                "\"\\u001b\" = 1",
+                "1:1: There is no key \"\\x1b\"; known are profile, fail-on, min-confidence, timeout, rules, select, ignore, ports, suppress.",
+            ),
+            ("profile = \"strikt\"", "1:11: There is no profile \"strikt\"; did you mean strict?"),
+            (
+                "fail-on = \"always\"",
+                "1:11: There is no severity \"always\"; known are error, warning, note, never.",
+            ),
+            ("min-confidence = 1", "1:18: This must be a string such as \"low\"; it is of type integer."),
+            ("timeout = 2", "1:11: This must be a string such as \"2s\"; it is of type integer."),
+            (
+                "timeout = \"0s\"",
+                "1:11: \"0s\" is not a duration such as 500ms or 2s: it must be more than nothing and less than 292 years.",
+            ),
+            (
+                "select = [\"SQP\",\n  \"SQP-TXN-04\"]",
+                "2:3: There is no rule \"SQP-TXN-04\"; did you mean SQP-TXN-004?",
+            ),
+            ("select = [\"SQP-TNX\"]", "1:11: There is no rule \"SQP-TNX\"; did you mean SQP-TXN?"),
+            (
+                "ignore = [\"HTTP\\u202e\"]",
+                "1:11: There is no rule \"HTTP\\u{202e}\"; `qdissect rule list` shows them all.",
+            ),
+            (
+                "ignore = \"SQP\"",
+                "1:10: This must be a list of rules such as [\"SQP-TXN\", \"GEN-007\"]; it is of type string.",
+            ),
+            ("ignore = [1]", "1:11: This must be a string such as \"SQP-TXN-010\"; it is of type integer."),
+            (
+                "[rules]\nSQP-TXN-10 = \"note\"",
+                "2:1: There is no rule \"SQP-TXN-10\"; did you mean SQP-TXN-010?",
+            ),
+            ("[rules]\nSQP = \"warn\"", "2:7: There is no severity \"warn\"; did you mean warning?"),
+            (
+                "[rules]\nSQP = \"note\"\nsqp = \"off\"",
+                "3:1: sqp has a severity already; case does not matter.",
+            ),
+            (
+                "rules = 1",
+                "1:9: This must be a table with keys such as \"SQP-TXN-010\" = \"warning\"; it is of type integer.",
+            ),
+            ("[ports]\n70000 = \"sqp\"", "2:1: \"70000\" is not a UDP port: a number from 0 to 65535."),
+            ("[ports]\n\"+7\" = \"sqp\"", "2:1: \"+7\" is not a UDP port: a number from 0 to 65535."),
+            ("[ports]\n7779 = \"sqp\"\n\"07779\" = \"gqp\"", "3:1: Port 7779 has a protocol already."),
+            ("[ports]\n7779 = \"sqq\"", "2:8: There is no protocol \"sqq\"; did you mean sqp?"),
+            ("[suppress]\nrule = \"SQP\"", "1:1: This must be written as [[suppress]]; it is of type table."),
+        ];
+        for (config, wanted) in cases {
+            assert_eq!(said(config), format!("q.toml:{wanted}"), "{config}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_file_upwards_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let deep = root.join("a/b/c");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::create_dir(root.join("a/b").join(NAME)).unwrap(); // a folder is none
+        std::fs::write(root.join(NAME), "timeout = \"1s\"").unwrap();
+        assert_eq!(Config::find(&deep), Some(root.join(NAME)));
+        std::fs::write(root.join("a").join(NAME), "timeout = \"3s\"").unwrap();
+        let found = Config::find(&deep).unwrap();
+        assert_eq!(found, root.join("a").join(NAME));
+        assert_eq!(Config::load(&found).unwrap().timeout, Some(3_000_000_000));
+        assert!(Config::load(&deep.join(NAME)).unwrap_err().contains("The file cannot be read: "));
+    }
+
+    /// The common options of a command line, filled from a configuration.
+    fn filled(config: &str, args: &[&str]) -> Common {
+        let args = ["qdissect", "dump"].iter().chain(args);
+        let matches = Cli::command().try_get_matches_from(args).unwrap();
+        let Command::Read(reading) = Cli::from_arg_matches(&matches).unwrap().command else {
+            unreachable!("dump reads")
+        };
+        let Reading::Dump(mut dump) = *reading else { unreachable!("dump was called") };
+        let (_, own) = matches.subcommand().unwrap();
+        let given = |option: &str| own.value_source(option) == Some(ValueSource::CommandLine);
+        read(config).unwrap().fill(&mut dump.common, &given);
+        dump.common
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let config = "profile = \"strict\"\nmin-confidence = \"high\"\ntimeout = \"1s\"\nports = {7 = \"sqp\", 8 = \"gqp\"}";
+        let open = filled(config, &[]);
+        assert_eq!((open.rules.profile, open.min_confidence), (ProfileName::Strict, Confidence::High));
+        assert_eq!((open.timeout, open.decode_as), (Some(1_000_000_000), vec![(7, Id::Sqp), (8, Id::Gqp)]));
+        let args = ["--profile=default", "--min-confidence=medium", "--timeout=2s", "-d", "udp.port==8,sqp"];
+        let given = filled(config, &args);
+        assert_eq!((given.rules.profile, given.min_confidence), (ProfileName::Default, Confidence::Medium));
+        assert_eq!(given.timeout, Some(2_000_000_000));
+        assert_eq!(
+            given.decode_as.iter().find(|(port, _)| *port == 8),
+            Some(&(8, Id::Sqp)),
+            "the first counts"
+        );
+        assert_eq!(given.decode_as.first_chunk(), Some(&[(8, Id::Sqp), (7, Id::Sqp)]));
+    }
+
+    /// The severity of a rule; `None` where it is switched off.
+    fn severity(config: &str, args: &[&str], id: &str) -> Option<Severity> {
+        let rules = filled(config, args).rules;
+        let mut policy = Policy::default();
+        rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity)).unwrap();
+        policy.select(&rules.select).unwrap();
+        rules.ignore.iter().try_for_each(|name| policy.level(name, None)).unwrap();
+        policy.severity(qdissect::rule::all().find(|rule| rule.id == id).unwrap())
+    }
+
+    #[test]
+    fn of_rules_what_says_more_wins_and_the_command_line_over_the_file() {
+        let file = "select = [\"SQP\", \"GEN\"]\nignore = [\"SQP-STR\", \"GEN\"]\n\
+                    [rules]\nSQP-TXN-009 = \"error\"\nSQP = \"note\"\nSQP-INF = \"off\"";
+        let of = |args: &[&str], id: &str| severity(file, args, id);
+        assert_eq!(of(&[], "SQP-TXN-009"), Some(Severity::Error), "more precise than SQP");
+        assert_eq!(of(&[], "SQP-TXN-004"), Some(Severity::Note));
+        assert_eq!(
+            (of(&[], "SQP-STR-002"), of(&[], "SQP-INF-003"), of(&[], "SFQ-ENV-005")),
+            (None, None, None)
+        );
+        assert_eq!(of(&["--level=SQP=warning"], "SQP-TXN-009"), Some(Severity::Warning));
+        assert_eq!(of(&["--level=SQP-TXN-009=note"], "SQP-TXN-009"), Some(Severity::Note));
+        assert_eq!(of(&["--select=SFQ"], "SFQ-ENV-005"), Some(Severity::Error), "instead of the file's");
+        assert_eq!(of(&["--select=SFQ"], "SQP-TXN-009"), None);
+        assert_eq!(of(&["--select=sqp"], "SQP-STR-002"), None, "the file knows better which of them");
+        assert_eq!(of(&["--select=sqp-str-002"], "SQP-STR-002"), Some(Severity::Note), "asked for by name");
+        assert_eq!(of(&["--select=SQP-INF"], "SQP-INF-003"), Some(Severity::Note));
+        assert_eq!(of(&["--select=SQP-STR-002", "--ignore=SQP-STR"], "SQP-STR-002"), None);
+        assert_eq!(of(&["--select=GEN-007"], "GEN-007"), Some(Severity::Note));
+        assert!(within("sqp-str-002", "SQP-STR") && within("SQP-STR", "SQP-STR"));
+        assert!(!within("SQP-STRX", "SQP-STR") && !within("SQP", "SQP-STR"));
+    }
+}

@@ -1,0 +1,186 @@
+//! What the user knows already: suppressions and baseline together, as `check` asks them.
+
+use super::baseline::Baseline;
+use super::config::Config;
+use super::output::Target;
+use super::run::why;
+use super::suppress::Suppressions;
+use jiff::civil::Date;
+use qdissect::report::shown;
+use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Suppressions and baseline of a run.
+#[derive(Debug)]
+pub struct Known {
+    suppressions: Suppressions,
+    baseline: Option<(PathBuf, Baseline)>,
+    update: bool,
+    /// Findings that are to be known from now on, and were not.
+    new: u64,
+}
+
+impl Known {
+    /// The suppressions of a configuration as they apply today, and a baseline. With `update` the baseline
+    /// need not be there, and gets to know everything that is found.
+    ///
+    /// # Errors
+    /// A sentence that begins with the baseline's name and place.
+    pub fn open(config: &Config, today: Date, path: Option<&Path>, update: bool) -> Result<Known, String> {
+        let load = |path: &Path| {
+            let baseline = if update { Baseline::load_if_there(path) } else { Baseline::load(path) };
+            baseline.map(|baseline| (path.to_owned(), baseline))
+        };
+        let baseline = path.map(load).transpose()?;
+        Ok(Known { suppressions: Suppressions::new(config, today), baseline, update, new: 0 })
+    }
+
+    /// Excuses a finding that is known. Both are asked, so that each knows what it is needed for; the reason
+    /// of a suppression says more than a baseline.
+    pub fn excuse(&mut self, entry: &mut Entry, file: &str) {
+        let suppressed = self.suppressions.excuse(entry, file);
+        let mut known = self.baseline.as_mut().and_then(|(_, baseline)| baseline.excuse(entry));
+        if self.update && suppressed.is_none() && known.is_none() && entry.finding.counts() {
+            known = Some(Excuse::Baseline);
+            self.new += 1;
+        }
+        entry.excused = suppressed.or(known);
+    }
+
+    /// Writes the baseline anew if it is to be, and returns what is to be said at the end. `whole` says
+    /// whether every input was read to its end; of the rest of one nothing is known.
+    ///
+    /// # Errors
+    /// A sentence that says why the baseline was not written.
+    pub fn finish(&self, verdict: &Verdict, whole: bool) -> Result<Vec<String>, String> {
+        let mut said = if verdict.totals.files > 0 { self.suppressions.complaints() } else { vec![] };
+        let Some((path, baseline)) = &self.baseline else { return Ok(said) };
+        let (name, stale) = (shown(&path.to_string_lossy()).into_owned(), baseline.stale());
+        if !self.update {
+            if stale > 0 && whole {
+                said.push(format!("{name}: Known findings that were not found: {stale}."));
+            }
+            return Ok(said);
+        }
+        let not = |why: &str| format!("{name}: The baseline was not written: {why}.");
+        if !whole {
+            return Err(not("not every input was read to its end"));
+        }
+        if verdict.more > 0 && verdict.findings.len() >= MAX_FINDINGS {
+            return Err(not(&format!("there are more findings than the {MAX_FINDINGS} that are kept")));
+        }
+        write(path, &baseline.update(&verdict.findings)).map_err(|e| not(&why(&e)))?;
+        said.push(format!("{name}: The baseline was written; new findings: {}, dropped: {stale}.", self.new));
+        Ok(said)
+    }
+}
+
+/// Writes a file aside and gives it its name.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut target = Target::open(Some(path))?;
+    target.write_all(text.as_bytes())?;
+    target.complete(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::played::{HERE, THERE, example};
+    use super::super::text::Text;
+    use super::*;
+
+    const DAY: Date = jiff::civil::date(2026, 6, 30);
+
+    fn config(text: &str) -> Config {
+        Config::read(&Text::new("q.toml", text)).unwrap()
+    }
+
+    /// A run over a rule's example: what is known at its end, and the verdict.
+    fn run(config: &Config, path: &Path, update: bool, id: &str) -> (Known, Verdict) {
+        let mut known = Known::open(config, DAY, Some(path), update).unwrap();
+        let mut verdict = THERE.check(example(id), |entry| known.excuse(entry, "a.pcap"));
+        verdict.totals.files = 1;
+        (known, verdict)
+    }
+
+    #[test]
+    fn a_baseline_is_written_used_and_found_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base.json");
+        let nothing = Config::default();
+        assert!(Known::open(&nothing, DAY, Some(&path), false).is_err(), "it is not there yet");
+        let (known, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
+        assert_eq!(verdict.counts.total(), 0, "what is known from now on does not fail this run either");
+        let said = known.finish(&verdict, true).unwrap();
+        assert!(
+            said[0].ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
+            "{said:?}"
+        );
+        let (known, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
+        assert_eq!((known.finish(&verdict, true), verdict.counts.total()), (Ok(vec![]), 0));
+        let (known, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
+        assert!(verdict.counts.total() > 0);
+        let said = known.finish(&verdict, true).unwrap();
+        assert!(said[0].ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
+        assert_eq!(known.finish(&verdict, false), Ok(vec![]), "the rest may hold it");
+        let (known, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
+        assert!(known.finish(&verdict, true).unwrap()[0].ends_with("dropped: 1."));
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"));
+    }
+
+    #[test]
+    fn a_baseline_is_not_written_from_half_of_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base.json");
+        let (known, mut verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
+        assert!(known.finish(&verdict, false).unwrap_err().contains("not every input was read"));
+        let one = verdict.findings.clone();
+        verdict.findings = vec![one[0].clone(); MAX_FINDINGS];
+        verdict.more = 3;
+        assert!(known.finish(&verdict, true).unwrap_err().contains("more findings than the 50000"));
+        assert!(!path.exists());
+        verdict.findings = one; // now only a datagram has more than is kept of one, which nobody counts
+        let elsewhere = folder.path().join("none/base.json");
+        let known = Known::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
+        assert!(
+            known
+                .finish(&verdict, true)
+                .unwrap_err()
+                .contains("none/base.json: The baseline was not written: ")
+        );
+    }
+
+    #[test]
+    fn a_suppression_goes_before_the_baseline_and_both_are_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base.json");
+        let (known, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
+        known.finish(&verdict, true).unwrap();
+        let config = config("[[suppress]]\nrule = \"SQP-TXN-009\"\nreason = \"lab\"");
+        let (known, verdict) = run(&config, &path, false, "SQP-TXN-009");
+        let excused: Vec<_> = verdict.findings.iter().map(|e| e.excused.clone()).collect();
+        assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
+        assert_eq!(known.finish(&verdict, true), Ok(vec![]));
+        std::fs::remove_file(&path).unwrap();
+        let (known, verdict) = run(&config, &path, true, "SQP-TXN-009");
+        assert!(known.finish(&verdict, true).unwrap()[0].contains("new findings: 0,"));
+        assert!(
+            !std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"),
+            "the suppression is enough"
+        );
+    }
+
+    #[test]
+    fn complaints_need_something_that_was_read() {
+        let config = config("[[suppress]]\nrule = \"SQP\"\nreason = \"lab\"");
+        let known = Known::open(&config, DAY, None, false).unwrap();
+        let mut verdict = HERE.check(example("SQP-TXN-009"), |_| {});
+        verdict.totals.files = 0;
+        assert_eq!(known.finish(&verdict, true), Ok(vec![]));
+        verdict.totals.files = 1;
+        assert_eq!(
+            known.finish(&verdict, true),
+            Ok(vec!["q.toml:1: The suppression of SQP matches no finding.".into()])
+        );
+    }
+}

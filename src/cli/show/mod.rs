@@ -1,0 +1,139 @@
+//! `qdissect rule` and `qdissect protocol`: what the declarations say, and the examples of rules played on
+//! the spot.
+
+mod args;
+mod page;
+mod protocol;
+mod records;
+mod rule;
+
+pub use args::{ProtocolCommand, RuleCommand};
+
+use super::run::{self, FAILED, OK};
+use super::say;
+use args::How;
+use page::Page;
+use qdissect::check::{Policy, Unknown, matches};
+use qdissect::protocols::Id;
+use qdissect::report::{Form, Output};
+use qdissect::rule::{self as rules, Rule};
+use serde_json::Value;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+/// Runs `qdissect rule`; returns the exit code.
+pub fn rule(command: &RuleCommand) -> u8 {
+    match command {
+        RuleCommand::List(a) => {
+            let chosen: Vec<_> = rules::all().filter(|r| belongs(r, &a.protocol)).collect();
+            write(
+                &a.how,
+                |page| rule::list(page, &chosen),
+                || chosen.iter().map(|r| records::rule(r)).collect(),
+            )
+        }
+        RuleCommand::Show(a) => match find(&a.ids) {
+            Ok(chosen) => {
+                let records = || chosen.iter().map(|r| records::rule_with_examples(r)).collect();
+                write(&a.how, |page| rule::show(page, &chosen), records)
+            }
+            Err(unknown) => {
+                say(&format_args!("qdissect: {unknown}\n"));
+                FAILED
+            }
+        },
+    }
+}
+
+/// Runs `qdissect protocol`; returns the exit code.
+pub fn protocol(command: &ProtocolCommand) -> u8 {
+    match command {
+        ProtocolCommand::List(a) => {
+            let records = || Id::ALL.iter().map(|id| records::protocol(*id)).collect();
+            write(&a.how, protocol::list, records)
+        }
+        ProtocolCommand::Show(a) => {
+            let records = || a.names.iter().map(|id| records::protocol_with_fields(*id)).collect();
+            write(&a.how, |page| protocol::show(page, &a.names), records)
+        }
+    }
+}
+
+/// Whether a rule is one of these protocols'; of any, and of none, where none is named.
+fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
+    protocols.is_empty() || owner(rule).is_some_and(|id| protocols.contains(&id))
+}
+
+/// The protocol of a rule; `None` for those that belong to none.
+fn owner(rule: &Rule) -> Option<Id> {
+    Id::ALL.iter().copied().find(|id| rules_of(*id).any(|own| own == rule))
+}
+
+/// The rules of a protocol in the order of declaration.
+fn rules_of(id: Id) -> impl Iterator<Item = &'static Rule> {
+    id.info().rules.iter().copied().flatten().copied()
+}
+
+/// The rules that the names mean, each once, in the order of declaration.
+fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
+    // The policy knows what a name may mean, and what is similar.
+    names.iter().try_for_each(|name| Policy::default().level(name, None))?;
+    Ok(rules::all().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
+}
+
+/// Writes the page, or the records, to standard output; returns the exit code.
+fn write(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<Value>) -> u8 {
+    let terminal = io::stdout().is_terminal();
+    let written = match how.format.form() {
+        None => {
+            let mut text = Page::new(run::width(terminal), run::coloured(how.color, terminal));
+            page(&mut text);
+            let mut out = io::stdout();
+            out.write_all(text.text().as_bytes()).and_then(|()| out.flush())
+        }
+        Some(form) => write_records(form, &records()),
+    };
+    match written {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            say(&format_args!(
+                "qdissect: The result cannot be written to standard output: {}.\n",
+                run::why(&e)
+            ));
+            FAILED
+        }
+        _ => OK,
+    }
+}
+
+fn write_records(form: Form, records: &[Value]) -> io::Result<()> {
+    let mut out = Output::new(io::stdout(), form, false);
+    records.iter().try_for_each(|record| out.value(record))?;
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &[&str]) -> Result<Vec<&'static str>, String> {
+        let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+        find(&names).map(|rules| rules.iter().map(|r| r.id).collect()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn rules_are_found_in_any_case_by_their_beginning_and_once() {
+        assert_eq!(ids(&["sqp-txn-004", "SQP-TXN-004", "Gen-001"]).unwrap(), ["GEN-001", "SQP-TXN-004"]);
+        let all = ids(&["SQP-TXN"]).unwrap();
+        assert!(all.len() > 5 && all.iter().all(|id| id.starts_with("SQP-TXN-")), "{all:?}");
+        assert!(ids(&["sqp-txn-004", "SQP-TXN-OO4"]).unwrap_err().contains("did you mean SQP-TXN-004"));
+    }
+
+    #[test]
+    fn every_rule_has_one_owner_or_none() {
+        let of_none = rules::all().filter(|r| owner(r).is_none()).count();
+        let owned: usize = Id::ALL.iter().map(|id| rules_of(*id).count()).sum();
+        assert!(of_none > 0);
+        assert_eq!(of_none + owned, rules::all().count());
+        assert_eq!(rules::all().filter(|r| belongs(r, &[])).count(), rules::all().count());
+        assert_eq!(rules::all().filter(|r| belongs(r, &[Id::Gqp])).count(), rules_of(Id::Gqp).count());
+    }
+}

@@ -1,0 +1,128 @@
+//! Text for people: wrapped to the screen, in colours where they are welcome.
+
+use anstyle::{AnsiColor, Style};
+use qdissect::rule::Severity;
+use std::fmt::Write;
+
+/// What is most important on a page.
+pub const BOLD: Style = Style::new().bold();
+/// What is less important.
+pub const DIM: Style = Style::new().dimmed();
+
+/// The colour of a severity.
+pub fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => AnsiColor::Red.on_default().bold(),
+        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
+        Severity::Note => AnsiColor::Cyan.on_default(),
+    }
+}
+
+/// Widest column of text that is pleasant to read.
+const WIDEST: usize = 100;
+
+/// A text that grows line by line.
+pub struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    /// An empty page, so many columns wide.
+    pub fn new(width: u16, colour: bool) -> Page {
+        Page { text: String::new(), width: usize::from(width).min(WIDEST), colour }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A piece of a line, painted where colours are welcome.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// A line.
+    pub fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    /// A line that ends with the screen.
+    pub fn cut_line(&mut self, line: &str) {
+        if line.chars().count() <= self.width {
+            return self.line(line);
+        }
+        let cut: String = line.chars().take(self.width.saturating_sub(1)).chain(['…']).collect();
+        self.line(&cut);
+    }
+
+    /// An empty line, unless nothing stands before it.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// Text of any length behind a head; further lines are indented as far as the head reaches. Without
+    /// styles, which would count.
+    pub fn wrapped(&mut self, head: &str, text: &str) {
+        let indent = head.chars().count();
+        let mut line = head.to_owned();
+        let mut at = indent;
+        for word in text.split_whitespace() {
+            let len = word.chars().count();
+            if at > indent && at + 1 + len > self.width {
+                self.line(&line);
+                line = " ".repeat(indent);
+                at = indent;
+            }
+            if at > indent {
+                line.push(' ');
+                at += 1;
+            }
+            let _ = write!(line, "{word}");
+            at += len;
+        }
+        self.line(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_behind_its_head_and_no_word_is_lost() {
+        let mut page = Page::new(20, false);
+        page.wrapped("  é: ", "one two  three\nfour anoverlongwordofmany five");
+        let expected = "  é: one two three\n     four\n     anoverlongwordofmany\n     five\n";
+        assert_eq!(page.text(), expected);
+    }
+
+    #[test]
+    fn colours_are_there_where_welcome() {
+        assert_eq!(Page::new(80, false).paint(BOLD, "x"), "x");
+        assert!(Page::new(80, true).paint(BOLD, "x").starts_with("\x1b["));
+    }
+
+    #[test]
+    fn a_gap_separates_and_lines_end_without_blanks() {
+        let mut page = Page::new(80, false);
+        page.gap();
+        page.line("a  ");
+        page.gap();
+        page.line("b");
+        assert_eq!(page.text(), "a\n\nb\n");
+    }
+
+    #[test]
+    fn a_line_can_end_with_the_screen() {
+        let mut page = Page::new(5, false);
+        page.cut_line("äbcde");
+        page.cut_line("äbcdef");
+        assert_eq!(page.text(), "äbcde\näbcd…\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! Protocols for people: a line each, or a page.
+
+use super::page::{BOLD, Page};
+use super::records::messages;
+use super::rules_of;
+use qdissect::check::Counts;
+use qdissect::decode::{Field, SHARED_FIELDS};
+use qdissect::docs;
+use qdissect::exchange::Windows;
+use qdissect::protocols::{Id, Info, StepInfo};
+use qdissect::report::count;
+
+/// One line for each protocol, with a head.
+pub fn list(page: &mut Page) {
+    let row = |name: &str, title: &str, ports: &str, rules: &str| {
+        format!("{name:<12}  {title:<34}  {ports:<11}  {rules:>5}")
+    };
+    page.line(&page.paint(BOLD, &row("name", "title", "ports", "rules")));
+    for &id in Id::ALL {
+        let info = id.info();
+        page.line(&row(info.name, info.title, &ports(info), &rules_of(id).count().to_string()));
+    }
+}
+
+/// Default ports of its servers.
+fn ports(info: &Info) -> String {
+    match info.ports {
+        [] => "any".to_owned(),
+        ports => ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// A page for each protocol.
+pub fn show(page: &mut Page, ids: &[Id]) {
+    for &id in ids {
+        page.gap();
+        head(page, id);
+        section(page, "Steps");
+        id.info().steps.iter().for_each(|step| write_step(page, id, step));
+        section(page, "Messages");
+        page.wrapped("    ", &messages(id).join(", "));
+        fields(page, id);
+    }
+}
+
+fn head(page: &mut Page, id: Id) {
+    let info = id.info();
+    page.line(&page.paint(BOLD, &format!("{}: {}", info.name, info.title)));
+    page.line(&format!("  specification  {}", info.spec));
+    page.line(&format!("  server ports   {}", ports(info)));
+    let first: Vec<_> = info.first.iter().map(|&b| byte(b)).collect();
+    page.wrapped(
+        "  recognised     ",
+        &format!(
+            "by content: the first byte is one of {}; what follows, and the conversation, decide how sure",
+            first.join(", ")
+        ),
+    );
+    let mut counts = Counts::default();
+    rules_of(id).for_each(|rule| counts.add(rule.severity));
+    let by_severity = [(counts.error, "error"), (counts.warning, "warning"), (counts.note, "note")];
+    let by_severity = by_severity.map(|(n, severity)| count(n, severity)).join(", ");
+    page.line(&format!("  rules          {}: {by_severity}", counts.total()));
+    page.line(&format!("                 `qdissect rule list --protocol {}` lists them", info.name));
+}
+
+/// A byte as its character, or else in hex.
+fn byte(b: u8) -> String {
+    if b.is_ascii_graphic() { format!("'{}'", b as char) } else { format!("{b:02x}") }
+}
+
+fn section(page: &mut Page, title: &str) {
+    page.gap();
+    page.line(&page.paint(BOLD, &format!("  {title}")));
+}
+
+fn write_step(page: &mut Page, id: Id, step: &StepInfo) {
+    let windows = Windows::new(None);
+    let [answer, late] = [windows.answer(id), windows.late(id)].map(|ns| ns as f64 / 1e9);
+    let paired = match step.key_digits {
+        0 => "paired by order".to_owned(),
+        digits => format!("paired by a key of {digits} hex digits"),
+    };
+    let open = if step.validated { "" } else { "; nothing proves that the client's address is its own" };
+    page.wrapped(
+        &format!("    {:<10} ", step.name),
+        &format!("{paired}; an answer is in time within {answer} s, late within {late} s{open}"),
+    );
+}
+
+/// Every field with type and meaning, in columns as wide as they need be.
+fn fields(page: &mut Page, id: Id) {
+    section(page, "Fields");
+    let all: Vec<&Field> = id.info().fields.iter().copied().flatten().chain(SHARED_FIELDS).copied().collect();
+    let width = all.iter().map(|f| f.name.len()).max().unwrap_or(0);
+    for field in all {
+        let (kind, _) = docs::words(field.kind);
+        page.wrapped(&format!("    {:<width$}  {kind:<7}  ", field.name), field.about);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Page)) -> String {
+        let mut page = Page::new(100, false);
+        write(&mut page);
+        page.text().to_owned()
+    }
+
+    #[test]
+    fn columns_hold_what_is_in_them() {
+        let text = text(list);
+        assert_eq!(text.lines().count(), Id::ALL.len() + 1);
+        let width = text.lines().map(|l| l.chars().count()).max();
+        assert!(text.lines().all(|l| Some(l.chars().count()) == width), "{text}");
+    }
+
+    #[test]
+    fn a_page_names_everything_that_is_declared() {
+        for &id in Id::ALL {
+            let text = text(|page| show(page, &[id]));
+            let info = id.info();
+            for f in info.fields.iter().copied().flatten() {
+                assert!(text.lines().any(|l| l.trim_start().starts_with(f.name)), "{}: {text}", f.name);
+            }
+            for what in info.messages.iter().chain(&[info.spec, info.title]) {
+                assert!(text.contains(what), "{what}: {text}");
+            }
+            assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_shown_as_their_character_where_they_have_one() {
+        assert_eq!([0, b'i', 0xfe].map(byte), ["00", "'i'", "fe"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Rules and protocols as records.
+
+use super::{owner, rules_of};
+use qdissect::check::Counts;
+use qdissect::decode::Field;
+use qdissect::docs;
+use qdissect::example;
+use qdissect::exchange::Windows;
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Id, Level};
+use qdissect::report::{Form, Output, Records};
+use qdissect::rule::{Example, Rule, Step, hex};
+use serde_json::{Value, json};
+
+/// Nanoseconds as seconds.
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// The lines of a doc comment as one paragraph.
+fn paragraph(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A rule.
+pub fn rule(rule: &Rule) -> Value {
+    let severity = rule.severity;
+    let cite = &rule.cite;
+    json!({
+        "type": "rule", "id": rule.id, "name": rule.slug(), "protocol": owner(rule).map(|id| id.info().name),
+        "severity": severity.name(), "strict": rule.strict.unwrap_or(severity).name(),
+        "lenient": rule.lenient.unwrap_or(severity).name(), "fault": rule.side.name(), "title": rule.title,
+        "why": paragraph(rule.why), "per_server": rule.per_server,
+        "source": { "document": cite.doc, "section": cite.section,
+                    "url": Some(cite.url).filter(|url| !url.is_empty()) },
+    })
+}
+
+/// A rule with its examples: what is sent, and the records of it.
+pub fn rule_with_examples(r: &Rule) -> Value {
+    let mut record = rule(r);
+    record["examples"] = r.examples.iter().map(example).collect();
+    record
+}
+
+fn example(example: &Example) -> Value {
+    json!({
+        "server_port": example.server_port, "at_start": example.at_start,
+        "steps": example.steps.iter().map(step).collect::<Vec<_>>(), "records": played(example),
+    })
+}
+
+fn step(step: &Step) -> Value {
+    let (from, to, text) = match *step {
+        Step::C(text) => ("client", "server", text),
+        Step::S(text) => ("server", "client", text),
+        Step::C2(text) => ("second client", "server", text),
+        Step::S2(text) => ("server", "second client", text),
+        Step::Wait(ms) => return json!({ "wait": seconds(i64::from(ms) * 1_000_000) }),
+        Step::Frame(link, wire_len, text) => {
+            return json!({ "link": link, "wire_length": wire_len, "frame": digits(text) });
+        }
+    };
+    json!({ "from": from, "to": to, "payload": digits(text) })
+}
+
+/// Spaced hex without blanks and repetitions.
+fn digits(text: &str) -> String {
+    hex(text).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The records of packets and exchanges, as `dump` writes them.
+fn played(example: &Example) -> Vec<Value> {
+    let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
+    let mut out = vec![];
+    let report = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    if example::play(example, options, report).is_err() {
+        return vec![]; // memory takes everything
+    }
+    let text = String::from_utf8_lossy(&out);
+    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    records.filter(|r| matches!(r["type"].as_str(), Some("packet" | "exchange"))).collect()
+}
+
+/// A protocol.
+pub fn protocol(id: Id) -> Value {
+    let info = id.info();
+    let mut counts = Counts::default();
+    rules_of(id).for_each(|rule| counts.add(rule.severity));
+    json!({
+        "type": "protocol", "name": info.name, "title": info.title, "ports": info.ports,
+        "specification": info.spec, "rules": counts.total(), "rule_counts": counts.record(),
+    })
+}
+
+/// A protocol with everything that is declared of it.
+pub fn protocol_with_fields(id: Id) -> Value {
+    let info = id.info();
+    let windows = Windows::new(None);
+    let mut record = protocol(id);
+    record["first_bytes"] = info.first.iter().map(|b| format!("{b:02x}")).collect();
+    record["steps"] = info
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "name": step.name, "key_digits": step.key_digits,
+                "answer_window": seconds(windows.answer(id)), "late_window": seconds(windows.late(id)),
+                "address_proven": step.validated,
+            })
+        })
+        .collect();
+    record["messages"] = messages(id).into();
+    record["fields"] = info.fields.iter().copied().flatten().map(|f| field(f)).collect();
+    record
+}
+
+/// Names of the messages, each once.
+pub fn messages(id: Id) -> Vec<&'static str> {
+    let mut names: Vec<_> = vec![];
+    for name in id.info().messages {
+        if !names.contains(name) {
+            names.push(*name);
+        }
+    }
+    names
+}
+
+fn field(field: &Field) -> Value {
+    let (kind, _) = docs::words(field.kind);
+    json!({ "name": field.name, "type": kind, "about": paragraph(field.about) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdissect::rule::all;
+
+    #[test]
+    fn the_records_of_every_example_name_its_rule() {
+        for rule in all() {
+            let record = rule_with_examples(rule);
+            let examples = record["examples"].as_array().expect("a list");
+            assert_eq!(examples.len(), rule.examples.len());
+            for example in examples {
+                let named = |r: &Value| {
+                    let findings = r["findings"].as_array().cloned().unwrap_or_default();
+                    findings.iter().any(|f| f["rule"] == rule.id)
+                };
+                assert!(example["records"].as_array().expect("a list").iter().any(named), "{record:#}");
+            }
+        }
+    }
+
+    #[test]
+    fn hex_is_written_out() {
+        assert_eq!(step(&Step::C("00 78*3"))["payload"], "00787878");
+        assert_eq!(step(&Step::Wait(1500))["wait"], 1.5);
+    }
+
+    #[test]
+    fn a_protocol_says_its_windows_and_each_message_once() {
+        let record = protocol_with_fields(Id::Skycoop);
+        assert_eq!(record["steps"][0]["answer_window"], 5.0);
+        assert_eq!(record["steps"][0]["late_window"], 25.0);
+        let messages = record["messages"].as_array().expect("a list");
+        assert_eq!(messages.iter().filter(|m| *m == "unknown").count(), 1);
+        let counts = &record["rule_counts"];
+        let sum: u64 = ["error", "warning", "note"].iter().filter_map(|s| counts[s].as_u64()).sum();
+        assert_eq!(record["rules"], sum);
+    }
+}

@@ -1,0 +1,259 @@
+//! Rules for people: a line each, or a page with the examples dissected.
+
+use super::page::{BOLD, DIM, Page, style};
+use qdissect::check::Finding;
+use qdissect::example::{self, Dissected, Other, Said, Seen};
+use qdissect::exchange::{Exchange, Pairing};
+use qdissect::protocols::{Id, Level};
+use qdissect::report::{count, duration};
+use qdissect::rule::{Example, Rule, Severity, Side};
+
+/// Marks what the example is about.
+const MARK: &str = ">>";
+/// Bytes shown of a datagram that nobody claims.
+const MAX_BYTES: usize = 16;
+/// Most datagrams or exchanges in a row that differ in nothing that matters.
+const MAX_ALIKE: usize = 4;
+
+/// One line for each rule.
+pub fn list(page: &mut Page, rules: &[&Rule]) {
+    for rule in rules {
+        let severity = page.paint(style(rule.severity), &format!("{:<7}", rule.severity.name()));
+        page.line(&format!("{:<11}  {severity}  {}", rule.id, rule.title));
+    }
+}
+
+/// A page for each rule.
+pub fn show(page: &mut Page, rules: &[&Rule]) {
+    rules.iter().for_each(|rule| write_rule(page, rule));
+}
+
+fn write_rule(page: &mut Page, rule: &Rule) {
+    page.gap();
+    let head = format!("{}: {}", rule.id, rule.title);
+    page.line(&page.paint(BOLD, &head));
+    let name = |level: Severity| page.paint(style(level), level.name());
+    let mut severity = format!("  severity  {}", name(rule.severity));
+    for (profile, level) in [("strict", rule.strict), ("lenient", rule.lenient)] {
+        if let Some(level) = level {
+            severity.push_str(&format!("; {} in the {profile} profile", name(level)));
+        }
+    }
+    page.line(&severity);
+    page.line(&format!("  at fault  {}", fault(rule)));
+    page.line(&format!("  name      {}", rule.slug()));
+    if rule.per_server {
+        page.line("  reported  once for each server");
+    }
+    page.wrapped("  source    ", &format!("{}, {}", rule.cite.doc, rule.cite.section));
+    if !rule.cite.url.is_empty() {
+        page.line(&format!("            {}", rule.cite.url));
+    }
+    page.gap();
+    page.wrapped("  ", rule.why);
+    let many = rule.examples.len();
+    for (i, example) in rule.examples.iter().enumerate() {
+        let number = if many == 1 { String::new() } else { format!(" {} of {many}", i + 1) };
+        write_example(page, rule, example, &number);
+    }
+}
+
+/// Who breaks a rule.
+fn fault(rule: &Rule) -> &'static str {
+    let silence = Id::ALL.iter().any(|id| id.info().unanswered == rule);
+    match rule.side {
+        Side::Sender if silence => "the server, which does not answer",
+        Side::Sender => "whoever sent the datagram",
+        Side::Client => "the client",
+        Side::Server => "the server",
+        Side::Path => "the path between them: loss, copies, delay",
+        Side::Capture => "whoever made the capture",
+    }
+}
+
+fn write_example(page: &mut Page, rule: &Rule, example: &Example, number: &str) {
+    let mut head = format!("  Example{number}");
+    if let Some(port) = example.server_port {
+        head.push_str(&format!(", server on UDP port {port}"));
+    }
+    if example.at_start {
+        head.push_str(", at the start of a capture");
+    }
+    page.gap();
+    page.line(&page.paint(BOLD, &head));
+    let Dissected { datagrams, exchanges, others } = example::dissect(example);
+    let mut others = others.iter().peekable();
+    for alike in datagrams.chunk_by(is_alike) {
+        while let Some(other) = others.next_if(|o| alike.first().is_some_and(|d| o.frame < d.frame)) {
+            write_other(page, other);
+        }
+        let shown = if alike.len() > MAX_ALIKE { 1 } else { alike.len() };
+        alike.iter().take(shown).for_each(|d| write_datagram(page, rule, d));
+        if let ([next, ..], Some(last)) = (&alike[shown..], alike.last()) {
+            page.line(&format!("    frames {} to {}: the same message again", next.frame, last.frame));
+        }
+    }
+    others.for_each(|other| write_other(page, other));
+    write_exchanges(page, rule, &exchanges);
+}
+
+/// A frame without a UDP datagram.
+fn write_other(page: &mut Page, other: &Other) {
+    let what = other.what.name().replace('_', " ");
+    page.line(&format!(
+        "    frame {}, {} ms: no UDP datagram: {what}",
+        other.frame,
+        milliseconds(other.time)
+    ));
+}
+
+/// Nanoseconds in milliseconds.
+fn milliseconds(nanos: i64) -> i64 {
+    nanos / 1_000_000
+}
+
+/// Whether two datagrams are the same message, and have nothing wrong with them.
+fn is_alike(a: &Seen, b: &Seen) -> bool {
+    let sound = |d: &Seen| d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message));
+    sound(a).is_some() && sound(a) == sound(b) && (a.from, a.to) == (b.from, b.to)
+}
+
+/// The exchanges that break a rule as a whole.
+fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Finding>)]) {
+    let broken: Vec<_> = exchanges.iter().filter(|(_, findings)| !findings.is_empty()).collect();
+    for (e, findings) in broken.iter().take(MAX_ALIKE) {
+        let info = e.protocol.info();
+        let step = info.steps.get(e.step as usize).map_or("-", |step| step.name);
+        let (frame, outcome) = (e.request_frame, e.outcome.name());
+        page.line(&format!("    exchange: {} {step}, asked in frame {frame}: {outcome}", info.name));
+        findings.iter().for_each(|f| write_finding(page, rule, f));
+    }
+    if broken.len() > MAX_ALIKE {
+        let more = (broken.len() - MAX_ALIKE) as u64;
+        page.line(&format!("    {} alike", count(more, "further exchange")));
+    }
+}
+
+fn write_datagram(page: &mut Page, rule: &Rule, d: &Seen) {
+    let (from, to) = (d.from, d.to);
+    let at = milliseconds(d.time);
+    let what = d.said.as_ref().map_or("not recognised".to_owned(), message);
+    let cut = if d.cut > 0 { format!(", {} more not captured", d.cut) } else { String::new() };
+    let size = count(d.payload.len() as u64, "byte") + &cut;
+    let head = page.paint(BOLD, &what);
+    page.line(&format!("    frame {}, {at} ms: {from} → {to}: {head} ({size})", d.frame));
+    let Some(said) = &d.said else {
+        let hex: String = d.payload.iter().take(MAX_BYTES).map(|b| format!("{b:02x}")).collect();
+        let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
+        return page.line(&format!("      {hex}{more}"));
+    };
+    // The tree ends with the broken rules, which stand below as findings.
+    let tree = said.tree.render(&d.payload);
+    tree.lines().take(said.tree.nodes().len()).for_each(|line| page.cut_line(&format!("      {line}")));
+    said.findings.iter().for_each(|f| write_finding(page, rule, f));
+}
+
+/// Name of a message, and what it is to its exchange.
+fn message(said: &Said) -> String {
+    let mut text = format!("{} {}", said.protocol.info().name, said.message);
+    match said.pairing {
+        Pairing::Answered(a) => {
+            let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
+            text.push_str(&format!(", answer to {}{time}", a.request_frame));
+        }
+        Pairing::Copy { of, .. } => text.push_str(&format!(", copy of {of}")),
+        Pairing::Again { part: false, .. } => text.push_str(", retransmission"),
+        Pairing::Unasked { .. } => text.push_str(", not asked for"),
+        _ => {}
+    }
+    if said.level < Level::High {
+        text.push_str(&format!(", {} confidence", said.level.name()));
+    }
+    text
+}
+
+/// A line in the columns of the tree: the bytes, then what is wrong with them.
+fn write_finding(page: &mut Page, rule: &Rule, f: &Finding) {
+    let bytes = f.span.map(|s| format!("{:4}..{:<4}", s.start, s.end)).unwrap_or_default();
+    // Where bytes are missing, the finding names the field itself.
+    let path = f.path().filter(|_| f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
+    let mark = if f.rule == rule { MARK } else { "" };
+    let id = page.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
+    let why = match f.caused_by {
+        Some(cause) => format!("caused by {} in frame {}", cause.rule.id, cause.frame),
+        None => format!("at fault: {}", f.fault.name()),
+    };
+    let why = page.paint(DIM, &format!("({why})"));
+    page.line(&format!("   {mark:<2} {bytes:<10} ^ {id}{path} {f} {why}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdissect::report::is_hostile;
+    use qdissect::rule;
+
+    fn text(write: impl FnOnce(&mut Page)) -> String {
+        let mut page = Page::new(100, false);
+        write(&mut page);
+        page.text().to_owned()
+    }
+
+    #[test]
+    fn every_rule_has_one_line_with_number_severity_and_title() {
+        let all: Vec<_> = rule::all().collect();
+        let text = text(|page| list(page, &all));
+        assert_eq!(text.lines().count(), all.len());
+        for (line, rule) in text.lines().zip(all) {
+            let mut words = line.split_whitespace();
+            assert_eq!(words.next(), Some(rule.id));
+            assert_eq!(words.next(), Some(rule.severity.name()));
+            assert!(line.ends_with(rule.title), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_example_of_every_rule_shows_it_break() {
+        for rule in rule::all() {
+            for (i, example) in rule.examples.iter().enumerate() {
+                let text = text(|page| write_example(page, rule, example, ""));
+                let broken = format!("[{}]", rule.id);
+                let marked = |line: &str| line.trim_start().starts_with(MARK) && line.contains(&broken);
+                assert!(text.lines().any(marked), "{} {}:\n{text}", rule.id, i + 1);
+                assert!(
+                    !text.lines().any(|line| line.contains('^') && line.contains(&broken) && !marked(line))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_page_holds_anything_that_could_harm_a_terminal() {
+        let all: Vec<_> = rule::all().collect();
+        let text = text(|page| show(page, &all));
+        assert_eq!(text.chars().find(|&c| c != '\n' && is_hostile(c)), None);
+        assert!(text.lines().all(|line| !line.trim_start().starts_with("::")));
+    }
+
+    #[test]
+    fn what_is_alike_is_not_said_again_and_again() {
+        let rule = rule::all().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
+        let text = text(|page| write_rule(page, rule));
+        assert!(text.contains("frames 2 to 20: the same message again\n    frame 21,"), "{text}");
+        assert!(text.contains("17 further exchanges alike"), "{text}");
+    }
+
+    #[test]
+    fn fields_have_their_bytes_and_passwords_are_masked() {
+        let page = |id: &str| {
+            let rule = rule::all().find(|r| r.id == id).expect("there is such a rule");
+            text(|page| write_rule(page, rule))
+        };
+        let silence = page("SQP-TXN-009");
+        assert!(silence.contains("0..1    00                 type: 0\n"), "{silence}");
+        assert!(silence.contains("exchange: sqp challenge, asked in frame 1: unanswered"), "{silence}");
+        assert!(silence.contains("the server, which does not answer"), "{silence}");
+        assert!(!silence.contains("\n\n\n") && !silence.ends_with("\n\n"), "{silence:?}");
+        assert!(page("SKY-SEC-002").contains("8..13                      password: ********\n"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Text files that the user writes: where in them something is wrong, and what was perhaps meant.
+
+use qdissect::report::{quoted, shown};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Longest name that a similar one is looked for, in bytes.
+const LONGEST_NAME: usize = 64;
+/// Most names listed where none is similar.
+const LISTED: usize = 12;
+
+/// A text file, with the name that complaints give it.
+#[derive(Debug)]
+pub struct Text {
+    name: String,
+    text: String,
+}
+
+impl Text {
+    /// Reads a file of at most `limit` bytes of UTF-8. A byte order mark is left out.
+    ///
+    /// # Errors
+    /// A sentence that begins with the file's name.
+    pub fn read(path: &Path, limit: u64) -> Result<Text, String> {
+        let name = shown(&path.to_string_lossy()).into_owned();
+        let mut bytes = vec![];
+        let read: io::Result<_> = File::open(path).and_then(|f| f.take(limit + 1).read_to_end(&mut bytes));
+        if let Err(e) = read {
+            return Err(format!("{name}: The file cannot be read: {e}."));
+        }
+        if bytes.len() as u64 > limit {
+            return Err(format!("{name}: The file is longer than {limit} bytes."));
+        }
+        if bytes.starts_with("\u{feff}".as_bytes()) {
+            bytes.drain(..3);
+        }
+        Text::of(name, bytes)
+    }
+
+    fn of(name: String, bytes: Vec<u8>) -> Result<Text, String> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Text { name, text }),
+            Err(e) => {
+                let sound = e.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(e.as_bytes().get(..sound).unwrap_or_default());
+                let before = Text { name, text: text.into_owned() };
+                Err(before.at(sound, "The text is not UTF-8 from here on."))
+            }
+        }
+    }
+
+    /// A text that stands in no file.
+    #[cfg(test)]
+    pub fn new(name: &str, text: &str) -> Text {
+        Text { name: name.to_owned(), text: text.to_owned() }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column of a byte, both counted from 1, columns in characters.
+    fn place(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before.get(line_start..).map_or(0, |line| line.chars().count());
+        (before.matches('\n').count() + 1, column + 1)
+    }
+
+    /// `FILE:LINE` of a byte.
+    pub fn line(&self, offset: usize) -> String {
+        format!("{}:{}", self.name, self.place(offset).0)
+    }
+
+    /// `FILE:LINE:COLUMN: ` and what is wrong there.
+    pub fn at(&self, offset: usize, what: &str) -> String {
+        let (line, column) = self.place(offset);
+        format!("{}:{line}:{column}: {what}", self.name)
+    }
+
+    /// Offset of a byte that is known by line and column, both counted from 1, the column in bytes.
+    pub fn offset(&self, line: usize, column: usize) -> usize {
+        let lines = self.text.split_inclusive('\n').take(line.saturating_sub(1));
+        let offset = lines.map(str::len).sum::<usize>() + column.saturating_sub(1);
+        (0..=offset.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
+    }
+}
+
+/// The name among `known` that `name` may have been meant to be. Case does not matter.
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let nearest = known.into_iter().map(|known| (distance(&name, &known.to_ascii_lowercase()), known)).min();
+    nearest.filter(|&(slips, known)| slips <= (known.len() / 3).min(2)).map(|(_, known)| known)
+}
+
+/// Slips of the finger between two names; one for a name that stops short.
+fn distance(name: &str, known: &str) -> usize {
+    let short = name.len() >= 3 && known.starts_with(name);
+    let slips = strsim::osa_distance(name, known);
+    if short { slips.min(1) } else { slips }
+}
+
+/// Says that there is no such thing as `name`, and what there is.
+pub fn absent(thing: &str, name: &str, known: &[&str]) -> String {
+    let said = format!("There is no {thing} {}", quoted(name));
+    match similar(name, known.iter().copied()) {
+        Some(similar) => format!("{said}; did you mean {similar}?"),
+        None if known.len() <= LISTED => format!("{said}; known are {}.", known.join(", ")),
+        None => format!("{said}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let text = Text::new("a.toml", "x = 1\r\n\u{e9}\u{e9} = 2\n");
+        assert_eq!(text.place(0), (1, 1));
+        assert_eq!(text.place(4), (1, 5));
+        assert_eq!(text.place(7), (2, 1));
+        assert_eq!(text.place(11), (2, 3), "two characters of two bytes each");
+        assert_eq!(text.place(1_000), (3, 1), "behind the end");
+        assert_eq!((text.line(11), text.at(11, "Bad.")), ("a.toml:2".into(), "a.toml:2:3: Bad.".into()));
+        assert_eq!((text.offset(1, 5), text.offset(2, 5), text.offset(2, 2)), (4, 11, 7));
+        assert_eq!(text.offset(99, 99), text.as_str().len());
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_is_said_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a\u{1b}.toml");
+        let said = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            Text::read(&path, 20).map(|text| text.text).map_err(|e| e.split_once("/a").unwrap().1.to_owned())
+        };
+        assert_eq!(said(b"\xef\xbb\xbfa = 1"), Ok("a = 1".into()));
+        assert_eq!(said(b"a = 1\nb\xff"), Err("\\x1b.toml:2:2: The text is not UTF-8 from here on.".into()));
+        assert_eq!(said(&[b' '; 20]), Ok(" ".repeat(20)));
+        assert_eq!(said(&[b' '; 21]), Err("\\x1b.toml: The file is longer than 20 bytes.".into()));
+        std::fs::remove_file(&path).unwrap();
+        assert!(Text::read(&path, 20).unwrap_err().contains("The file cannot be read: "));
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised_and_nothing_else() {
+        let known = ["error", "warning", "note", "off"];
+        assert_eq!(similar("Warnign", known), Some("warning"));
+        assert_eq!(similar("warn", known), Some("warning"), "it stops short");
+        assert_eq!(similar("of", known), Some("off"));
+        assert_eq!(similar("fatal", known), None);
+        assert_eq!(similar(&"x".repeat(100_000), known), None);
+        assert_eq!(absent("severity", "eror", &known), "There is no severity \"eror\"; did you mean error?");
+        assert_eq!(
+            absent("severity", "\u{1b}", &known),
+            "There is no severity \"\\x1b\"; known are error, warning, note, off."
+        );
+    }
+}

@@ -1,0 +1,390 @@
+//! Plays the example of a rule as a capture through the real pipeline, so that whoever asks about a rule
+//! sees it break.
+
+use crate::capture::{Frame, Time};
+use crate::check::Finding;
+use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Tree, Value, Violation};
+use crate::exchange::{Exchange, Pairing};
+use crate::net::{Datagram, Endpoint, Turned, peel};
+use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::protocols::{Direction, Id, Level};
+use crate::report::{Packet, Report};
+use crate::rule::{Example, Step, hex};
+use etherparse::PacketBuilder;
+use std::fmt;
+use std::io;
+
+/// Where the server of every example is (TEST-NET-1).
+const SERVER: [u8; 4] = [192, 0, 2, 10];
+/// Its UDP port where the example names none.
+const PORT: u16 = 27_100;
+/// The clients (TEST-NET-2 and TEST-NET-3) and their UDP ports.
+const CLIENTS: [([u8; 4], u16); 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
+
+const MS: i64 = 1_000_000;
+/// Time of the first step in nanoseconds since 1970: 2026-01-01.
+const START: i64 = 1_767_225_600_000 * MS;
+/// Between two steps.
+const STEP: i64 = 10 * MS;
+/// The capture begins this long before the first step, and ends this long behind the last one: more than
+/// what counts as the edge of a capture, and more than every answer window.
+const BEFORE: i64 = 30_000 * MS;
+const AFTER: i64 = 120_000 * MS;
+/// LINKTYPE_RAW: the packet begins with its IP header.
+const RAW: u16 = 101;
+const TTL: u8 = 64;
+
+/// One of those who talk in an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The client.
+    Client,
+    /// Another client.
+    SecondClient,
+    /// The server.
+    Server,
+    /// None of these; only whole frames name others.
+    Other(Endpoint),
+}
+
+impl Who {
+    fn of(end: Endpoint, example: &Example) -> Who {
+        let [first, second] = CLIENTS.map(|(ip, port)| Endpoint::v4(ip, port));
+        match end {
+            _ if end == first => Who::Client,
+            _ if end == second => Who::SecondClient,
+            _ if end == Endpoint::v4(SERVER, port(example)) => Who::Server,
+            other => Who::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Client => f.write_str("client"),
+            Who::SecondClient => f.write_str("second client"),
+            Who::Server => f.write_str("server"),
+            Who::Other(end) => write!(f, "{end}"),
+        }
+    }
+}
+
+fn port(example: &Example) -> u16 {
+    example.server_port.unwrap_or(PORT)
+}
+
+/// An IPv4 packet with that datagram, checksums and all.
+fn packet((from, source): ([u8; 4], u16), (to, target): ([u8; 4], u16), payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![];
+    let written = PacketBuilder::ipv4(from, to, TTL).udp(source, target).write(&mut bytes, payload);
+    debug_assert!(written.is_ok(), "the payloads of examples fit into a datagram");
+    bytes
+}
+
+/// A frame of an example.
+struct Shot {
+    number: u64,
+    /// Nanoseconds since 1970.
+    time: i64,
+    link: u16,
+    wire_len: u32,
+    bytes: Vec<u8>,
+}
+
+impl Shot {
+    /// An empty frame: nothing but its time.
+    fn empty(number: u64, time: i64) -> Shot {
+        Shot { number, time, link: RAW, wire_len: 0, bytes: vec![] }
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        let Shot { number, time, link, wire_len, ref bytes } = *self;
+        Frame { number, time: Time::from_nanos(time), link, at: 0, wire_len, bytes }
+    }
+}
+
+/// The frames of an example, from 1, with one in front that has number 0, and one behind.
+fn shots(example: &Example) -> Vec<Shot> {
+    let server = (SERVER, port(example));
+    let mut shots = if example.at_start { vec![] } else { vec![Shot::empty(0, START - BEFORE)] };
+    let (mut time, mut number) = (START, 1);
+    for step in example.steps {
+        let (link, wire_len, bytes) = match *step {
+            Step::C(text) => (RAW, None, packet(CLIENTS[0], server, &hex(text))),
+            Step::S(text) => (RAW, None, packet(server, CLIENTS[0], &hex(text))),
+            Step::C2(text) => (RAW, None, packet(CLIENTS[1], server, &hex(text))),
+            Step::S2(text) => (RAW, None, packet(server, CLIENTS[1], &hex(text))),
+            Step::Frame(link, wire_len, text) => (link, Some(wire_len), hex(text)),
+            Step::Wait(ms) => {
+                time += i64::from(ms) * MS;
+                continue;
+            }
+        };
+        let wire_len = wire_len.unwrap_or(bytes.len() as u32);
+        shots.push(Shot { number, time, link, wire_len, bytes });
+        number += 1;
+        time += STEP;
+    }
+    shots.push(Shot::empty(number, time + AFTER));
+    shots
+}
+
+/// Plays an example through the pipeline. Its frames count from 1, its steps are 10 ms apart, and the capture
+/// is long enough for every answer window to pass.
+///
+/// # Errors
+/// When the report cannot be written.
+pub fn play<R: Report>(example: &Example, options: Options, report: R) -> io::Result<R> {
+    let mut pipeline = Pipeline::new(options, report);
+    for shot in shots(example) {
+        pipeline.frame(&shot.frame()).map_err(|e| match e {
+            Stopped::Report(e) => e,
+            Stopped::Capture(e) => io::Error::other(e.to_string()),
+        })?;
+    }
+    pipeline.finish(true).map(|(report, _)| report)
+}
+
+/// An example as the pipeline sees it.
+#[derive(Debug, Default)]
+pub struct Dissected {
+    /// Its datagrams in order.
+    pub datagrams: Vec<Seen>,
+    /// Its exchanges in the order they closed, with what they break as a whole.
+    pub exchanges: Vec<(Exchange, Vec<Finding>)>,
+    /// Its frames that hold no UDP datagram.
+    pub others: Vec<Other>,
+}
+
+/// A frame of an example that holds no UDP datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Other {
+    /// Number of the frame, from 1.
+    pub frame: u64,
+    /// Nanoseconds since the first step.
+    pub time: i64,
+    /// What it is.
+    pub what: Turned,
+}
+
+/// A datagram of an example.
+#[derive(Debug)]
+pub struct Seen {
+    /// Number of its frame, from 1.
+    pub frame: u64,
+    /// Nanoseconds since the first step.
+    pub time: i64,
+    /// Who sent it.
+    pub from: Who,
+    /// Who gets it.
+    pub to: Who,
+    /// The payload as captured.
+    pub payload: Vec<u8>,
+    /// Bytes of the payload that the capture left out.
+    pub cut: u32,
+    /// What was made of it; `None` where no protocol claims it.
+    pub said: Option<Said>,
+}
+
+/// What was said of a datagram.
+#[derive(Debug)]
+pub struct Said {
+    /// Protocol.
+    pub protocol: Id,
+    /// Name of the message.
+    pub message: &'static str,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// How sure the recognition is.
+    pub level: Level,
+    /// What it is to its exchange.
+    pub pairing: Pairing,
+    /// Its fields.
+    pub tree: Tree,
+    /// The rules that it breaks.
+    pub findings: Vec<Finding>,
+}
+
+/// Plays an example and keeps everything that is said of it; passwords are masked.
+pub fn dissect(example: &Example) -> Dissected {
+    let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
+    let stage = Stage { example: *example, heard: Dissected::default() };
+    // Keeping things in memory cannot fail.
+    let mut dissected = play(example, options, stage).map(|stage| stage.heard).unwrap_or_default();
+    dissected.others = others(example);
+    dissected
+}
+
+fn others(example: &Example) -> Vec<Other> {
+    let shots = shots(example);
+    let own = shots.iter().filter(|shot| !shot.bytes.is_empty());
+    let other = |shot: &Shot| {
+        let what = peel(&shot.frame()).err()?;
+        Some(Other { frame: shot.number, time: shot.time - START, what })
+    };
+    own.filter_map(other).collect()
+}
+
+/// Keeps what it hears.
+struct Stage {
+    example: Example,
+    heard: Dissected,
+}
+
+impl Stage {
+    fn keep(&mut self, d: &Datagram<'_>, said: Option<Said>) {
+        self.heard.datagrams.push(Seen {
+            frame: d.frame,
+            time: d.time.since(Time::from_nanos(START)).unwrap_or_default(),
+            from: Who::of(d.src, &self.example),
+            to: Who::of(d.dst, &self.example),
+            payload: d.payload.to_vec(),
+            cut: d.cut,
+            said,
+        });
+    }
+}
+
+impl Report for Stage {
+    type Sink = Heard;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+        let mut tree = Tree::default();
+        p.sink.tree.replay(p.datagram.payload, &mut tree);
+        let said = Said {
+            protocol: p.id,
+            message: p.message_name(),
+            direction: p.direction,
+            level: p.level,
+            pairing: *p.pairing,
+            tree,
+            findings: p.findings.to_vec(),
+        };
+        self.keep(p.datagram, Some(said));
+        Ok(())
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.keep(d, None);
+        Ok(())
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.heard.exchanges.push((e.clone(), findings.to_vec()));
+        Ok(())
+    }
+}
+
+/// Listens to fields and broken rules.
+#[derive(Debug, Default)]
+struct Heard {
+    tree: Tree,
+    notes: Notes,
+}
+
+impl FieldSink for Heard {
+    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.field(field, at, value);
+    }
+    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.derived(field, at, value);
+    }
+    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
+        self.tree.open(field, at, shape);
+    }
+    fn close(&mut self, at: u16) {
+        self.tree.close(at);
+    }
+    fn violation(&mut self, v: Violation) {
+        self.tree.violation(v);
+        self.notes.violation(v);
+    }
+}
+
+impl Listener for Heard {
+    fn begin(&mut self) {
+        self.tree.clear();
+        self.notes.begin();
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{self, Rule, Severity};
+
+    fn findings(example: &Example) -> Vec<Finding> {
+        let Dissected { datagrams, exchanges, .. } = dissect(example);
+        let said = datagrams.into_iter().filter_map(|d| d.said).flat_map(|said| said.findings);
+        said.chain(exchanges.into_iter().flat_map(|(_, findings)| findings)).collect()
+    }
+
+    fn sent(example: &Example) -> impl Iterator<Item = &Step> {
+        example.steps.iter().filter(|s| !matches!(s, Step::Wait(_)))
+    }
+
+    #[test]
+    fn every_example_shows_its_rule_with_the_severity_it_has() {
+        let broken = |rule: &Rule, example| {
+            findings(example).iter().any(|f| f.rule == rule && f.severity == rule.severity)
+        };
+        for rule in rule::all() {
+            for (i, example) in rule.examples.iter().enumerate() {
+                assert!(broken(rule, example), "{} {}: {:?}", rule.id, i + 1, dissect(example));
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_is_there_with_its_own_ends_and_bytes() {
+        for example in rule::all().flat_map(|rule| rule.examples) {
+            let Dissected { datagrams, others, .. } = dissect(example);
+            for (i, step) in sent(example).enumerate() {
+                let seen = datagrams.iter().find(|d| d.frame == i as u64 + 1);
+                let (from, to, text) = match *step {
+                    Step::C(text) => (Who::Client, Who::Server, text),
+                    Step::S(text) => (Who::Server, Who::Client, text),
+                    Step::C2(text) => (Who::SecondClient, Who::Server, text),
+                    Step::S2(text) => (Who::Server, Who::SecondClient, text),
+                    _ => {
+                        let is_other = others.iter().any(|o| o.frame == i as u64 + 1);
+                        assert!(seen.is_some() != is_other, "{example:?}");
+                        continue;
+                    }
+                };
+                let seen = seen.expect("every datagram is seen");
+                assert_eq!((seen.from, seen.to), (from, to), "{example:?}");
+                assert_eq!(seen.payload, hex(text), "{example:?}");
+            }
+            assert_eq!(datagrams.len() + others.len(), sent(example).count(), "{example:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_without_a_datagram_says_what_it_is() {
+        let steps =
+            &[Step::C("00 00000000"), Step::Frame(101, 20, "4500001400000000 40060000 c000020a c6336407")];
+        let others = dissect(&Example::of(steps)).others;
+        assert_eq!(
+            others.iter().map(|o| (o.frame, o.time, o.what.name())).collect::<Vec<_>>(),
+            [(2, 10 * MS, "tcp")]
+        );
+    }
+
+    #[test]
+    fn time_runs_in_steps_and_pauses_and_an_example_at_the_start_has_nothing_before() {
+        let steps = &[Step::C("00 00000000"), Step::Wait(1500), Step::S("00 80902348")];
+        let seen = dissect(&Example::of(steps)).datagrams;
+        assert_eq!(seen.iter().map(|d| d.time).collect::<Vec<_>>(), [0, 1510 * MS]);
+        let answer = &[Step::S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301641e61")];
+        let unasked =
+            |example| findings(&example).into_iter().find(|f| f.rule.needs_past).map(|f| f.severity);
+        assert_eq!(unasked(Example::of(answer)), Some(Severity::Error));
+        assert_eq!(unasked(Example::at_start(answer)), Some(Severity::Note));
+    }
+}

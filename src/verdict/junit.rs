@@ -1,0 +1,387 @@
+//! The verdict as JUnit XML: a suite for each capture and protocol, a test for each rule.
+//!
+//! ```text
+//! testsuites ─┬─ qdissect.<capture>.<protocol> ── SQP-STR-002 string-is-not-valid-utf-8
+//!             └─ qdissect.run                  ── capture: everything was read
+//! ```
+//!
+//! A test has one name and one result whatever else the capture holds, for readers compare runs by name
+//! and keep the first of two tests that share one.
+
+use super::github::{address, told};
+use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
+use crate::check;
+use crate::protocols::Id;
+use crate::report::shown;
+use crate::rule::{Rule, Severity};
+use hashbrown::{HashMap, HashSet};
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use quick_xml::writer::Writer;
+use std::io::{self, Write};
+
+/// Findings that a test lists.
+const LISTED: usize = 20;
+/// Tests here have no length of their own.
+const TIME: (&str, &str) = ("time", "0.000");
+
+/// Which reader the file is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JunitStyle {
+    /// What most readers understand. GitLab links a test's `file`.
+    #[default]
+    Common,
+    /// What the schema of Jenkins allows: no `file`, and fewer attributes of the whole.
+    Jenkins,
+}
+
+/// Writes one test for each rule of every protocol in every capture. A rule fails where it has findings
+/// that count and are at least as bad as `limit`; with `None` none fails.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn junit(
+    out: &mut dyn Write,
+    verdict: &Verdict,
+    style: JunitStyle,
+    limit: Option<Severity>,
+) -> io::Result<()> {
+    let run = Run::new(verdict, limit);
+    let suites = || run.suites().map(|(file, id)| run.suite(file, id)).chain([run.itself()]);
+    let mut all = Tally::default();
+    suites().for_each(|suite| all.add(&suite.tally()));
+    let start = verdict.totals.span.and_then(|(first, _)| first.nanos());
+    let second = start.and_then(|n| jiff::Timestamp::from_second(n.div_euclid(1_000_000_000)).ok());
+    let sheet = Sheet { style, start: second.map(|s| s.to_string()) };
+    let mut xml = Writer::new_with_indent(&mut *out, b' ', 1);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let mut root = xml.create_element("testsuites").with_attribute(("name", "qdissect"));
+    for (name, value) in all.attributes() {
+        if name != "skipped" || style == JunitStyle::Common {
+            root = root.with_attribute((name, value.as_str()));
+        }
+    }
+    if let Some(start) = sheet.start.as_ref().filter(|_| style == JunitStyle::Common) {
+        root = root.with_attribute(("timestamp", start.as_str()));
+    }
+    root.with_attribute(TIME)
+        .write_inner_content(|xml| suites().try_for_each(|suite| sheet.suite(xml, &suite)))?;
+    writeln!(out)
+}
+
+/// How a test ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ending {
+    Passed,
+    Skipped { why: String },
+    Failed { message: String, kind: Severity, text: String },
+    Error { message: String },
+}
+
+/// A test.
+struct Case {
+    name: String,
+    ending: Ending,
+    /// What else is to be said; may be empty.
+    heard: String,
+}
+
+/// The tests of one class.
+struct Suite<'a> {
+    name: String,
+    file: Option<&'a str>,
+    cases: Vec<Case>,
+}
+
+impl Suite<'_> {
+    fn tally(&self) -> Tally {
+        let mut tally = Tally { tests: self.cases.len(), ..Tally::default() };
+        for case in &self.cases {
+            match case.ending {
+                Ending::Passed => {}
+                Ending::Skipped { .. } => tally.skipped += 1,
+                Ending::Failed { .. } => tally.failures += 1,
+                Ending::Error { .. } => tally.errors += 1,
+            }
+        }
+        tally
+    }
+}
+
+/// Tests by how they ended.
+#[derive(Default)]
+struct Tally {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.tests += other.tests;
+        self.failures += other.failures;
+        self.errors += other.errors;
+        self.skipped += other.skipped;
+    }
+
+    fn attributes(&self) -> [(&'static str, String); 4] {
+        let Tally { tests, failures, errors, skipped } = self;
+        [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)]
+            .map(|(name, n)| (name, n.to_string()))
+    }
+}
+
+/// The verdict by capture, protocol and rule.
+struct Run<'a> {
+    verdict: &'a Verdict,
+    limit: Option<Severity>,
+    /// Names of the captures, no two the same.
+    names: Vec<String>,
+    results: HashMap<&'static str, &'a RuleResult>,
+    found: HashMap<(usize, Id, &'static str), Vec<&'a Entry>>,
+    /// Captures and the protocols that they have findings of.
+    heard: HashSet<(usize, Id)>,
+    /// Rules with a finding that stands for several, which may lie in other captures.
+    remarked: HashSet<(Id, &'static str)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(verdict: &'a Verdict, limit: Option<Severity>) -> Run<'a> {
+        let mut found: HashMap<_, Vec<&Entry>> = HashMap::new();
+        for e in &verdict.findings {
+            found.entry((e.file, e.protocol, e.rule().id)).or_default().push(e);
+        }
+        let heard = found.keys().map(|&(file, id, _)| (file, id)).collect();
+        let results = verdict.rules.iter().map(|r| (r.rule.id, r)).collect();
+        let several = verdict.findings.iter().filter(|e| e.count > 1);
+        let remarked = several.map(|e| (e.protocol, e.rule().id)).collect();
+        Run { verdict, limit, names: names(verdict), results, found, heard, remarked }
+    }
+
+    fn suites(&self) -> impl Iterator<Item = (usize, Id)> {
+        let files = 0..self.names.len();
+        files.flat_map(|file| self.verdict.protocols.iter().map(move |id| (file, *id)))
+    }
+
+    /// The tests of a capture: the shared rules, and those of the protocol.
+    fn suite(&self, file: usize, id: Id) -> Suite<'a> {
+        let rules = check::RULES.iter().copied().chain(id.info().rules.iter().copied().flatten().copied());
+        let results = rules.filter_map(|rule| self.results.get(rule.id));
+        let cases = results.map(|result| self.case(file, id, result)).collect();
+        let name = format!("qdissect.{}.{}", self.names[file], id.info().name);
+        Suite { name, file: self.verdict.files.get(file).map(|(name, _)| name.as_str()), cases }
+    }
+
+    fn case(&self, file: usize, id: Id, result: &RuleResult) -> Case {
+        let rule = result.rule;
+        let found = self.found.get(&(file, id, rule.id)).map_or(&[][..], Vec::as_slice);
+        let fails = |e: &Entry| e.counts() && self.limit.is_some_and(|limit| e.finding.severity >= limit);
+        let (failing, others): (Vec<&Entry>, Vec<&Entry>) = found.iter().copied().partition(|e| fails(e));
+        let ending = match failing.iter().map(|e| e.finding.severity).max() {
+            Some(kind) => {
+                let message = format!("{}: {}", findings(failing.len()), rule.title);
+                Ending::Failed { message, kind, text: listed(&failing) + &source(rule) }
+            }
+            None if others.iter().any(|e| e.counts()) => Ending::Passed,
+            None => match excused(&others) {
+                Some(why) => Ending::Skipped { why },
+                None => self.unbroken(file, id, result),
+            },
+        };
+        Case { name: format!("{} {}", rule.id, rule.slug()), ending, heard: listed(&others) }
+    }
+
+    /// How a rule ends that this capture has no finding of.
+    fn unbroken(&self, file: usize, id: Id, result: &RuleResult) -> Ending {
+        let several = self.names.len() > 1;
+        let why = match result.outcome {
+            Outcome::NotApplicable => "the rule is switched off",
+            Outcome::NotExercised => "not exercised: there was nothing that the rule speaks of",
+            Outcome::Fail if self.verdict.more > 0 => {
+                "broken in this run, and not every finding is listed: perhaps here"
+            }
+            // Which of several captures exercised a rule is not recorded.
+            _ if several && !self.heard.contains(&(file, id)) => {
+                "no finding here; the capture may hold no traffic of this protocol"
+            }
+            _ if several && self.remarked.contains(&(id, result.rule.id)) => {
+                "said once for each server, with the capture where it was found first"
+            }
+            Outcome::Pass | Outcome::Fail => return Ending::Passed,
+        };
+        Ending::Skipped { why: why.to_owned() }
+    }
+
+    /// The tests of the run as a whole: whether everything was read, and whether everything is listed.
+    fn itself(&self) -> Suite<'a> {
+        let ending = match self.verdict.totals.complete {
+            true => Ending::Passed,
+            false => Ending::Error { message: "Not everything could be read.".to_owned() },
+        };
+        let mut cases = vec![Case { name: "capture".to_owned(), ending, heard: String::new() }];
+        if let Some((kind, count)) = self.unlisted() {
+            let message = format!("{} that were counted, but not listed", findings(count));
+            let ending = Ending::Failed { message: message.clone(), kind, text: message };
+            cases.push(Case { name: "unlisted findings".to_owned(), ending, heard: String::new() });
+        }
+        Suite { name: "qdissect.run".to_owned(), file: None, cases }
+    }
+
+    /// The worst severity and the number of findings that fail the check without being listed.
+    fn unlisted(&self) -> Option<(Severity, usize)> {
+        let counts = &self.verdict.counts;
+        let all = [
+            (Severity::Error, counts.error),
+            (Severity::Warning, counts.warning),
+            (Severity::Note, counts.note),
+        ];
+        let listed = |severity| {
+            self.verdict.findings.iter().filter(|e| e.counts() && e.finding.severity == severity).count()
+        };
+        let left = all
+            .into_iter()
+            .filter(|(severity, _)| self.limit.is_some_and(|limit| *severity >= limit))
+            .map(|(severity, n)| (severity, usize::try_from(n).unwrap_or(usize::MAX)))
+            .map(|(severity, n)| (severity, n.saturating_sub(listed(severity))))
+            .filter(|(_, n)| *n > 0);
+        left.reduce(|worst, other| (worst.0, worst.1 + other.1))
+    }
+}
+
+/// Names of the captures as they are shown; the second of the same name is `name (2)`.
+fn names(verdict: &Verdict) -> Vec<String> {
+    let given = verdict.files.iter().map(|(name, _)| name.as_str());
+    // Frames that came from no file have their findings in the first one.
+    let given: Vec<&str> = if verdict.files.is_empty() { vec!["-"] } else { given.collect() };
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    let mut names = vec![];
+    for name in given {
+        let number = last.entry(name).or_default();
+        let name = loop {
+            *number += 1;
+            let name = if *number == 1 { legal(name) } else { legal(&format!("{name} ({number})")) };
+            if taken.insert(name.clone()) {
+                break name;
+            }
+        };
+        names.push(name);
+    }
+    names
+}
+
+fn findings(n: usize) -> String {
+    if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") }
+}
+
+/// Why none of the findings counts, where that is for an excuse.
+fn excused(found: &[&Entry]) -> Option<String> {
+    let mut whys: Vec<String> = vec![];
+    for excuse in found.iter().filter_map(|e| e.excused.as_ref()) {
+        let why = reason(excuse);
+        if whys.len() < LISTED && !whys.contains(&why) {
+            whys.push(why);
+        }
+    }
+    Some(whys.join("; ")).filter(|whys| !whys.is_empty())
+}
+
+fn reason(excuse: &Excuse) -> String {
+    match excuse {
+        Excuse::Baseline => "known: it stands in the baseline".to_owned(),
+        Excuse::Suppressed(why) => format!("suppressed: {}", legal(why)),
+    }
+}
+
+/// A line for each of the first findings, and how many more there are.
+fn listed(found: &[&Entry]) -> String {
+    let mut text = String::new();
+    for e in found.iter().take(LISTED) {
+        let excuse = e.excused.as_ref().map(|e| format!("; {}", reason(e))).unwrap_or_default();
+        text.push_str(&format!("{} {}{excuse}\n", e.finding.severity.name(), told(e)));
+    }
+    if found.len() > LISTED {
+        text.push_str(&format!("and {} more\n", found.len() - LISTED));
+    }
+    text
+}
+
+/// Where it is written what the rule asks for.
+fn source(rule: &Rule) -> String {
+    let cite = &rule.cite;
+    format!("source: {}, {} {}", cite.doc, cite.section, cite.url).trim_end().to_owned()
+}
+
+/// Text from outside: without what XML 1.0 forbids, what turns or hides text, and the mark by which GitLab
+/// and Jenkins attach a file.
+fn legal(text: &str) -> String {
+    characters(&shown(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
+}
+
+/// Shows the characters that XML 1.0 forbids and that are not shown already.
+fn characters(text: &str) -> String {
+    text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
+}
+
+/// How the file is laid out.
+struct Sheet {
+    style: JunitStyle,
+    /// When the first capture begins, to the second.
+    start: Option<String>,
+}
+
+impl Sheet {
+    fn suite<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite<'_>) -> io::Result<()> {
+        let mut element = xml.create_element("testsuite").with_attribute(("name", suite.name.as_str()));
+        for (name, value) in suite.tally().attributes() {
+            element = element.with_attribute((name, value.as_str()));
+        }
+        element = element.with_attribute(TIME);
+        if let Some(start) = &self.start {
+            element = element.with_attribute(("timestamp", start.as_str()));
+        }
+        element.write_inner_content(|xml| suite.cases.iter().try_for_each(|c| self.case(xml, suite, c)))?;
+        Ok(())
+    }
+
+    fn case<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite<'_>, case: &Case) -> io::Result<()> {
+        let mut element = xml
+            .create_element("testcase")
+            .with_attribute(("name", case.name.as_str()))
+            .with_attribute(("classname", suite.name.as_str()))
+            .with_attribute(TIME);
+        let file = suite.file.filter(|_| self.style == JunitStyle::Common);
+        let file = file.filter(|name| !name.is_empty() && *name != "-");
+        if let Some(name) = file.map(|name| characters(&address(name))) {
+            element = element.with_attribute(("file", name.as_str()));
+        }
+        if case.ending == Ending::Passed && case.heard.is_empty() {
+            element.write_empty()?;
+            return Ok(());
+        }
+        element.write_inner_content(|xml| result(xml, case))?;
+        Ok(())
+    }
+}
+
+/// What stands in a test.
+fn result<W: Write>(xml: &mut Writer<W>, case: &Case) -> io::Result<()> {
+    match &case.ending {
+        Ending::Passed => {}
+        Ending::Skipped { why } => {
+            xml.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
+        }
+        Ending::Failed { message, kind, text } => {
+            let element = xml.create_element("failure").with_attribute(("message", message.as_str()));
+            element.with_attribute(("type", kind.name())).write_text_content(BytesText::new(text))?;
+        }
+        Ending::Error { message } => {
+            let element = xml.create_element("error").with_attribute(("message", message.as_str()));
+            element.with_attribute(("type", "incomplete")).write_text_content(BytesText::new(message))?;
+        }
+    }
+    if !case.heard.is_empty() {
+        xml.create_element("system-out").write_text_content(BytesText::new(&case.heard))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! The verdict as Markdown: for the summary of a CI job, or a comment on a merge request.
+//!
+//! Text from outside stands in code spans, where neither mentions nor links nor HTML are made of it.
+
+use super::{Entry, Excuse, Outcome, Verdict};
+use crate::check::Counts;
+use crate::protocols::Id;
+use crate::report::shown;
+use crate::rule::Rule;
+use hashbrown::HashMap;
+use std::io::{self, Write};
+
+/// A row of a table.
+type Row = Vec<String>;
+
+/// Writes the whole report, the worst findings first.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    head(out, verdict)?;
+    findings(out, verdict)?;
+    servers(out, verdict)?;
+    protocols(out, verdict)?;
+    excused(out, verdict)?;
+    symptoms(out, verdict)?;
+    incomplete(out, verdict)
+}
+
+/// Heading and counts; what was not read stands here too, where no cut takes it away.
+fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let Counts { error, warning, note } = verdict.counts;
+    let (seen, packets, files) = (verdict.totals.recognised, verdict.totals.packets, verdict.totals.files);
+    writeln!(out, "# Game-server query conformance\n")?;
+    write!(out, "**{error} errors, {warning} warnings, {note} notes** in {seen} datagrams of query traffic")?;
+    writeln!(out, "; {packets} packets, {files} captures.")?;
+    if !verdict.totals.complete {
+        writeln!(out, "\n**Incomplete:** not everything could be read.")?;
+    }
+    Ok(())
+}
+
+fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let mut listed: Vec<&Entry> = verdict.findings.iter().filter(|e| e.counts()).collect();
+    listed.sort_by_key(|e| std::cmp::Reverse(e.finding.severity)); // stable: the order found within each
+    let head = ["severity", "rule", "what", "capture", "frame", "bytes", "field", "server", "fault", "times"];
+    let rows = listed.into_iter().map(|e| {
+        let f = &e.finding;
+        vec![
+            f.severity.name().to_owned(),
+            linked(e.rule()),
+            plain(&e.text()),
+            code(verdict.file(e)),
+            e.frame.to_string(),
+            f.span.map_or("exchange".to_owned(), |s| format!("{}..{}", s.start, s.end)),
+            f.path().map_or(String::new(), |path| code(&path)),
+            format!("{} {}", e.protocol.info().name, code(&e.server.to_string())),
+            f.fault.name().to_owned(),
+            e.count.to_string(),
+        ]
+    });
+    table(out, "Findings", &head, rows)?;
+    if verdict.more > 0 {
+        writeln!(out, "\n{} further findings were counted, but not listed.", verdict.more)?;
+    }
+    Ok(())
+}
+
+/// A row for each server with findings that count.
+fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let mut known: HashMap<_, usize> = HashMap::new();
+    let mut all: Vec<(&Entry, Counts)> = vec![];
+    for e in verdict.findings.iter().filter(|e| e.counts()) {
+        let at = *known.entry((e.server, e.protocol)).or_insert(all.len());
+        if at == all.len() {
+            all.push((e, Counts::default()));
+        }
+        if let Some((_, counts)) = all.get_mut(at) {
+            counts.add(e.finding.severity);
+        }
+    }
+    let rows = all.into_iter().map(|(e, Counts { error, warning, note })| {
+        let protocol = e.protocol.info().name.to_owned();
+        vec![code(&e.server.to_string()), protocol, error.to_string(), warning.to_string(), note.to_string()]
+    });
+    table(out, "Servers", &["server", "protocol", "errors", "warnings", "notes"], rows)
+}
+
+fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let row = |id: &Id| {
+        let own = || id.info().rules.iter().copied().flatten();
+        let results = || verdict.rules.iter().filter(|r| own().any(|o| *o == r.rule));
+        let of = |outcome| results().filter(|r| r.outcome == outcome).count().to_string();
+        let share = verdict.coverage(*id).unwrap_or(0.0);
+        let (kept, broken) = (of(Outcome::Pass), of(Outcome::Fail));
+        vec![id.info().name.into(), kept, broken, of(Outcome::NotExercised), format!("{share:.0} %")]
+    };
+    let head = ["protocol", "rules kept", "broken", "not exercised", "checked"];
+    table(out, "Protocols", &head, verdict.protocols.iter().map(row))
+}
+
+fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let rows = verdict.findings.iter().filter_map(|e| {
+        let why = match e.excused.as_ref()? {
+            Excuse::Baseline => "it stands in the baseline".to_owned(),
+            Excuse::Suppressed(reason) => format!("suppressed: {}", code(reason)),
+        };
+        let mut row = brief(verdict, e);
+        row.push(why);
+        Some(row)
+    });
+    table(out, "Excused", &["severity", "rule", "what", "capture", "frame", "why"], rows)
+}
+
+fn symptoms(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let rows = verdict.findings.iter().filter(|e| e.excused.is_none()).filter_map(|e| {
+        let cause = e.finding.caused_by?;
+        let mut row = brief(verdict, e);
+        row.push(format!("{} in frame {}", linked(cause.rule), cause.frame));
+        Some(row)
+    });
+    let head = ["severity", "rule", "what", "capture", "frame", "caused by"];
+    table(out, "Caused by findings above, and not counted", &head, rows)
+}
+
+/// Severity, rule, text, capture and frame.
+fn brief(verdict: &Verdict, e: &Entry) -> Row {
+    let severity = e.finding.severity.name().to_owned();
+    vec![severity, linked(e.rule()), plain(&e.text()), code(verdict.file(e)), e.frame.to_string()]
+}
+
+/// What could not be read, kept or listed.
+fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let t = &verdict.totals;
+    let mut said = vec![];
+    if !t.complete {
+        said.push("Not everything could be read: the verdict is about the readable part.".to_owned());
+    }
+    let counted = [
+        (verdict.more, "findings were counted, but not listed."),
+        (t.undecided, "exchanges were open when their capture ended."),
+        (t.evicted, "open requests and conversations were forgotten for want of room."),
+        (t.waiting_overflow, "datagrams were judged before their conversation had spoken, for want of room."),
+        (t.servers_refused, "conversations have a server that found no place in the table."),
+        (t.memory_forgotten, "entries that rules about several packets need were forgotten."),
+    ];
+    said.extend(counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    if said.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Incomplete\n")?;
+    said.iter().try_for_each(|what| writeln!(out, "- {what}"))
+}
+
+/// A heading and a table, or nothing where there is no row.
+fn table(
+    out: &mut dyn Write,
+    heading: &str,
+    head: &[&str],
+    rows: impl Iterator<Item = Row>,
+) -> io::Result<()> {
+    for (i, row) in rows.enumerate() {
+        if i == 0 {
+            writeln!(out, "\n## {heading}\n\n| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()))?;
+        }
+        writeln!(out, "| {} |", row.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// The rule's id, which leads to its source where that has an address.
+fn linked(rule: &Rule) -> String {
+    if !rule.cite.url.starts_with("https://") {
+        return rule.id.to_owned();
+    }
+    let mut url = String::new();
+    for c in rule.cite.url.chars() {
+        match c {
+            // What would end the link or the cell.
+            '(' | ')' | '|' | '<' | '>' | '\\' | ' ' => url.push_str(&format!("%{:02X}", c as u32)),
+            c => url.push(c),
+        }
+    }
+    format!("[{}]({url})", rule.id)
+}
+
+/// Our own text: punctuation that Markdown knows is punctuation.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\`*_[]<>|~&$@#!".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Text from outside as a code span: what could end the span or the cell, or calls somebody where code
+/// spans mean nothing, is shown as `\x7c`.
+fn code(text: &str) -> String {
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let text = shown(text);
+    let (first, last) = (0, text.chars().count() - 1);
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('`');
+    for (i, c) in text.chars().enumerate() {
+        match c {
+            '`' | '|' | '<' | '>' | '@' => out.push_str(&format!("\\x{:02x}", c as u32)),
+            ' ' if i == first || i == last => out.push_str("\\x20"), // Markdown would drop it
+            c => out.push(c),
+        }
+    }
+    out.push('`');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule;
+
+    #[test]
+    fn nothing_leaves_a_code_span_or_its_cell() {
+        assert_eq!(code("a|b`c"), "`a\\x7cb\\x60c`");
+        assert_eq!(code("<img>@all"), "`\\x3cimg\\x3e\\x40all`");
+        assert_eq!(code("\x1b[2J\n"), "`\\x1b[2J\\n`");
+        assert_eq!(code(" a b "), "`\\x20a b\\x20`");
+        assert_eq!(code("a\\"), "`a\\\\`");
+        assert_eq!(code(""), "(empty)");
+    }
+
+    #[test]
+    fn our_own_punctuation_is_only_that() {
+        assert_eq!(plain("a_b is <1 | *"), "a\\_b is \\<1 \\| \\*");
+    }
+
+    #[test]
+    fn every_rule_leads_to_its_source_and_no_link_ends_early() {
+        for rule in rule::all() {
+            let link = linked(rule);
+            let inside = link.strip_prefix(&format!("[{}](https://", rule.id));
+            assert_eq!(inside.is_some(), rule.cite.url.starts_with("https://"), "{link}");
+            if let Some(url) = inside.and_then(|rest| rest.strip_suffix(')')) {
+                assert!(!url.contains(['(', ')', '|', ' ', '<']), "{link}");
+            }
+        }
+    }
+}

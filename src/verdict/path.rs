@@ -1,0 +1,93 @@
+//! Names of captures as CI systems look them up: from the root of the repository, with forward slashes.
+
+use std::path::{Component, Path};
+
+/// A capture's name from `base` on, where a job's repository is. A name outside of it stays absolute.
+pub fn relative(name: &str, base: Option<&Path>) -> String {
+    let path = Path::new(name);
+    let path = base.and_then(|base| path.strip_prefix(base).ok()).unwrap_or(path);
+    let mut out = String::with_capacity(name.len());
+    for part in path.components() {
+        match part {
+            Component::CurDir => continue,
+            Component::RootDir => {
+                out.push('/');
+                continue;
+            }
+            Component::Prefix(_) | Component::ParentDir | Component::Normal(_) => {}
+        }
+        if !out.is_empty() && !out.ends_with('/') {
+            out.push('/');
+        }
+        out.push_str(&part.as_os_str().to_string_lossy());
+    }
+    if out.is_empty() { ".".to_owned() } else { out }
+}
+
+/// A path of [`relative`] as a URI reference (RFC 3986): a relative one, or `file:` where it is absolute.
+/// All but letters, digits, `-._~` and slashes is percent-encoded, so that nothing is left that could be
+/// taken for a scheme, a query or a fragment, or turns text on a terminal.
+pub fn uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    if Path::new(path).is_absolute() {
+        out.push_str(if path.starts_with('/') { "file://" } else { "file:///" });
+    }
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(byte as char)
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_counts_from_the_base() {
+        let base = Some(Path::new("/home/ci/repo"));
+        for (name, expected) in [
+            ("captures/a.pcap", "captures/a.pcap"),
+            ("./captures//a.pcap", "captures/a.pcap"),
+            ("captures/./a.pcap", "captures/a.pcap"),
+            ("../a.pcap", "../a.pcap"),
+            ("/home/ci/repo/captures/a.pcap", "captures/a.pcap"),
+            ("/home/ci/repository/a.pcap", "/home/ci/repository/a.pcap"),
+            ("/a.pcap", "/a.pcap"),
+            ("-", "-"),
+            ("", "."),
+            ("./", "."),
+        ] {
+            assert_eq!(relative(name, base), expected, "{name:?}");
+        }
+        assert_eq!(relative("/home/a.pcap", None), "/home/a.pcap");
+    }
+
+    #[test]
+    #[cfg(windows)]
+    fn slashes_lean_forward() {
+        let base = Some(Path::new("C:\\ci"));
+        assert_eq!(relative("captures\\a.pcap", base), "captures/a.pcap");
+        assert_eq!(relative("C:\\ci\\captures\\a.pcap", base), "captures/a.pcap");
+        assert_eq!(uri(&relative("D:\\a b.pcap", base)), "file:///D%3A/a%20b.pcap");
+    }
+
+    #[test]
+    fn nothing_in_a_name_has_a_meaning_in_a_uri() {
+        assert_eq!(uri("captures/a-b_c.~1.pcap"), "captures/a-b_c.~1.pcap");
+        assert_eq!(uri("http://x?y#z"), "http%3A//x%3Fy%23z");
+        assert_eq!(uri("100%/ü.pcap"), "100%25/%C3%BC.pcap");
+        assert_eq!(uri("a\n\u{202e}\\\"<b"), "a%0A%E2%80%AE%5C%22%3Cb");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_absolute_path_is_a_file_uri() {
+        assert_eq!(uri("/tmp/a b.pcap"), "file:///tmp/a%20b.pcap");
+        assert_eq!(uri(&relative("//host/a.pcap", None)), "file:///host/a.pcap");
+    }
+}

@@ -1,0 +1,321 @@
+//! The verdict as SARIF 2.1.0 (OASIS Standard with Errata 01), for code scanning.
+//!
+//! Two readers want what excludes each other. The standard (3.30.1) says that a region of a binary file
+//! counts bytes and has no lines; GitHub reads nothing but lines. So there are two styles, and never both
+//! in one file.
+
+mod descriptor;
+
+use super::{Entry, Excuse, Outcome, Verdict, harmless, path};
+use crate::rule::Rule;
+use hashbrown::HashMap;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Address of the schema that readers look up.
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// Where people read about this program.
+const HOME: &str = "https://docs.rs/qdissect";
+/// Registered at IANA for captures of tcpdump and Wireshark.
+const MIME: &str = "application/vnd.tcpdump.pcap";
+/// Most results that GitHub takes of a run.
+const MAX_RESULTS: usize = 25_000;
+/// Most symptoms listed with their cause; GitHub keeps as many.
+const MAX_RELATED: usize = 100;
+/// Most of them linked in its message.
+const MAX_LINKS: usize = 5;
+/// The name of standard input.
+const STDIN: &str = "-";
+
+/// Whose reading of SARIF is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SarifStyle {
+    /// The standard's: a finding is a range of bytes of the capture.
+    #[default]
+    Spec,
+    /// GitHub's: a finding is on line 1 of the capture; its frame and bytes stand in the message.
+    Github,
+}
+
+/// Writes a log with one run. Symptoms stand with their causes. Of more than 25,000 findings the worst are
+/// written.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::Result<()> {
+    let (results, left_out) = chosen(verdict);
+    let mut run = Run::new(verdict, style, &results);
+    let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor::descriptor(rule)).collect();
+    let tool = json!({ "driver": {
+        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOME,
+        "rules": rules,
+    } });
+    write!(out, "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{}", harmless(&tool))?;
+    let details = json!({ "id": concat!(env!("CARGO_PKG_NAME"), "/") });
+    write!(out, ",\n\"automationDetails\":{details},\n\"invocations\":[{}]", invocation(verdict, left_out))?;
+    write!(out, ",\n\"artifacts\":{},\n\"results\":[", harmless(&run.artifacts()))?;
+    for (i, e) in results.into_iter().enumerate() {
+        write!(out, "{}\n{}", if i == 0 { "" } else { "," }, harmless(&run.result(e)))?;
+    }
+    writeln!(out, "]}}]}}")
+}
+
+/// The findings that become results, in the order found, and how many do not.
+fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
+    let mut all: Vec<(usize, &Entry)> =
+        verdict.findings.iter().filter(|e| e.finding.counts()).enumerate().collect();
+    let too_many = all.len().saturating_sub(MAX_RESULTS);
+    if too_many > 0 {
+        // Both sorts are stable: the worst first, what is excused behind all others, then the order found.
+        all.sort_by_key(|(_, e)| (e.excused.is_some(), std::cmp::Reverse(e.finding.severity)));
+        all.truncate(MAX_RESULTS);
+        all.sort_by_key(|(found, _)| *found);
+    }
+    (all.into_iter().map(|(_, e)| e).collect(), verdict.more.saturating_add(too_many as u64))
+}
+
+/// How the run went: successful is one that read all it wanted to, whatever it found.
+fn invocation(verdict: &Verdict, left_out: u64) -> Value {
+    let mut notes = vec![];
+    if !verdict.totals.complete {
+        let text = "Not everything could be read: the verdict is about the readable part.";
+        notes.push(json!({ "level": "error", "message": { "text": text } }));
+    }
+    if left_out > 0 {
+        let text = format!("{left_out} further findings were counted, but are not among the results.");
+        notes.push(json!({ "level": "warning", "message": { "text": text } }));
+    }
+    let mut record = json!({ "executionSuccessful": verdict.totals.complete });
+    if !notes.is_empty() {
+        record["toolExecutionNotifications"] = notes.into();
+    }
+    record
+}
+
+/// Where a finding stands, as symptoms name the frame and the rule of their cause.
+type Place = (usize, u64, &'static str);
+
+/// A capture as it is called.
+struct Capture {
+    uri: String,
+    /// Standard input: bytes of it stand in no file that anybody could open.
+    stream: bool,
+}
+
+/// What all results share.
+struct Run<'a> {
+    style: SarifStyle,
+    /// Those that were applied, or have a result.
+    rules: Vec<&'static Rule>,
+    /// Index into `rules` by id.
+    at: HashMap<&'static str, usize>,
+    captures: Vec<Capture>,
+    /// Symptoms by the place of their cause, in the order found.
+    symptoms: HashMap<Place, Vec<&'a Entry>>,
+    /// Something stands in a baseline: then every result says whether it does.
+    baseline: bool,
+    /// Something is suppressed: then every result says whether it is.
+    suppressed: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(verdict: &'a Verdict, style: SarifStyle, results: &[&'a Entry]) -> Self {
+        let base = std::env::current_dir().ok();
+        let applied = verdict.rules.iter().filter(|r| r.outcome != Outcome::NotApplicable).map(|r| r.rule);
+        let (mut rules, mut at) = (vec![], HashMap::new());
+        for rule in applied.chain(results.iter().map(|e| e.rule())) {
+            at.entry(rule.id).or_insert_with(|| {
+                rules.push(rule);
+                rules.len() - 1
+            });
+        }
+        let mut symptoms: HashMap<Place, Vec<&Entry>> = HashMap::new();
+        for e in &verdict.findings {
+            if let Some(cause) = e.finding.caused_by {
+                symptoms.entry((e.file, cause.frame, cause.rule.id)).or_default().push(e);
+            }
+        }
+        let capture = |name: &str| Capture {
+            uri: path::uri(&path::relative(name, base.as_deref())),
+            stream: name == STDIN,
+        };
+        let captures = verdict.files.iter().map(|(name, _)| capture(name)).collect();
+        let baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
+        let suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
+        Run { style, rules, at, captures, symptoms, baseline, suppressed }
+    }
+
+    /// Every capture of the run, also one without a finding.
+    fn artifacts(&self) -> Value {
+        let artifact = |capture: &Capture| {
+            let roles: &[&str] =
+                if capture.stream { &["analysisTarget", "standardStream"] } else { &["analysisTarget"] };
+            json!({ "location": { "uri": capture.uri }, "roles": roles, "mimeType": MIME })
+        };
+        self.captures.iter().map(artifact).collect()
+    }
+
+    fn result(&mut self, e: &Entry) -> Value {
+        // Of several findings with the same frame and rule the first one has the symptoms.
+        let symptoms = self.symptoms.remove(&(e.file, e.frame, e.rule().id)).unwrap_or_default();
+        let mut record = json!({
+            "ruleId": e.rule().id, "ruleIndex": self.at.get(e.rule().id),
+            "level": e.finding.severity.name(), "kind": "fail",
+            "message": { "text": self.message(e, &symptoms) },
+            "locations": [self.location(e)],
+            "partialFingerprints": { "primaryLocationLineHash": e.fingerprint.to_string() },
+            "properties": properties(e),
+        });
+        if !symptoms.is_empty() {
+            let related = symptoms.into_iter().take(MAX_RELATED).enumerate().map(|(i, s)| {
+                let mut location = self.location(s);
+                location["id"] = (i + 1).into();
+                location["message"] = json!({ "text": format!("{} {}", s.rule().id, self.message(s, &[])) });
+                location
+            });
+            record["relatedLocations"] = related.collect();
+        }
+        if self.suppressed {
+            record["suppressions"] = match &e.excused {
+                Some(Excuse::Suppressed(why)) => json!([{ "kind": "external", "justification": why }]),
+                _ => json!([]),
+            };
+        }
+        if self.baseline {
+            let known = e.excused == Some(Excuse::Baseline);
+            record["baselineState"] = if known { "unchanged" } else { "new" }.into();
+        }
+        record
+    }
+
+    /// The message of a result or of a symptom. Readers show related locations that it links by their number.
+    fn message(&self, e: &Entry, symptoms: &[&Entry]) -> String {
+        let mut text = match self.style {
+            SarifStyle::Spec => sentence(e, None),
+            SarifStyle::Github => sentence(e, bytes(e)),
+        };
+        for (i, s) in symptoms.iter().take(MAX_LINKS).enumerate() {
+            let before = if i == 0 { "; it caused" } else { "," };
+            let _ = write!(text, "{before} [{}]({})", s.rule().id, i + 1);
+        }
+        if symptoms.len() > MAX_LINKS {
+            let _ = write!(text, " and {} more", symptoms.len() - MAX_LINKS);
+        }
+        text + "."
+    }
+
+    fn location(&self, e: &Entry) -> Value {
+        let capture = self.captures.get(e.file);
+        let mut physical = match capture {
+            Some(capture) => json!({ "artifactLocation": { "uri": capture.uri, "index": e.file } }),
+            None => json!({ "artifactLocation": { "uri": STDIN } }),
+        };
+        let region = match self.style {
+            SarifStyle::Github => {
+                Some(json!({ "startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1 }))
+            }
+            SarifStyle::Spec if capture.is_none_or(|c| c.stream) => None,
+            SarifStyle::Spec => region(e),
+        };
+        if let Some(region) = region {
+            physical["region"] = region;
+        }
+        json!({ "physicalLocation": physical, "logicalLocations": [logical(e)] })
+    }
+}
+
+/// The bytes of the capture that a finding marks. A snippet is the whole region or none (3.30.13).
+fn region(e: &Entry) -> Option<Value> {
+    let (offset, span) = (e.file_offset?, e.finding.span?);
+    let length = usize::from(span.end.saturating_sub(span.start));
+    let mut region = json!({ "byteOffset": offset, "byteLength": length });
+    if length > 0 && length == e.marked.len() {
+        region["snippet"] = json!({ "binary": base64(&e.marked) });
+    }
+    Some(region)
+}
+
+/// Where a finding stands in the conversation: `frame 12/sqp/server_info.port`.
+fn logical(e: &Entry) -> Value {
+    let (frame, protocol) = (e.frame, e.protocol.info().name);
+    match (e.finding.path(), e.finding.span) {
+        (Some(field), _) => {
+            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}/{field}"), "kind": "member" })
+        }
+        (None, Some(_)) => {
+            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}"), "kind": "datagram" })
+        }
+        (None, None) => {
+            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}"), "kind": "exchange" })
+        }
+    }
+}
+
+/// What is known of a finding besides.
+fn properties(e: &Entry) -> Value {
+    json!({
+        "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
+        "fault": e.finding.fault.name(), "confidence": e.level.name(), "exchange": e.exchange,
+        "count": e.count,
+    })
+}
+
+/// A finding in one sentence without its full stop. Text of our own: nothing of it comes from outside.
+pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
+    let f = &e.finding;
+    let mut text = format!("frame {}: {}", e.frame, e.text());
+    if let Some(field) = f.path().filter(|_| f.needs == 0) {
+        let _ = write!(text, " ({field})"); // what is too short is named in the text itself
+    }
+    text.push_str(&bytes.unwrap_or_default());
+    let _ = write!(text, "; {} server {}, client {}", e.protocol.info().name, e.server, e.client);
+    let _ = write!(text, "; at fault: {}", f.fault.name());
+    if e.count > 1 {
+        let _ = write!(text, "; said once for this server, {} times in all", e.count);
+    }
+    text
+}
+
+/// The marked bytes as hex, with their place in the payload.
+fn bytes(e: &Entry) -> Option<String> {
+    let span = e.finding.span?;
+    let mut text = format!(", payload bytes {}..{}", span.start, span.end);
+    for (i, byte) in e.marked.iter().enumerate() {
+        let _ = write!(text, "{}{byte:02x}", if i == 0 { ": " } else { " " });
+    }
+    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len());
+    if more > 0 && !e.marked.is_empty() {
+        let _ = write!(text, " and {more} more");
+    }
+    Some(text)
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * i) & 63) as usize];
+            out.push(if i > three.len() { '=' } else { digit as char });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        let vectors = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        for (length, expected) in vectors.into_iter().enumerate() {
+            assert_eq!(base64(&b"foobar"[..length]), expected);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
+    }
+}
