@@ -96,6 +96,12 @@ pub struct CheckArgs {
     /// An input without query traffic is fine
     #[arg(long)]
     pub allow_empty: bool,
+    /// Known findings, by fingerprint: they are shown as such and do not fail the check
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Make everything that is found now known to the baseline; the reasons in it are kept
+    #[arg(long, requires = "baseline")]
+    pub update_baseline: bool,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -231,6 +237,12 @@ pub struct Common {
     pub min_confidence: Confidence,
     #[command(flatten)]
     pub rules: RuleArgs,
+    /// Configuration; else the nearest qdissect.toml from the working directory upwards
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// No configuration
+    #[arg(long, conflicts_with = "config")]
+    pub no_config: bool,
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -378,8 +390,8 @@ fn decode_as(text: &str) -> Result<(u16, Id), String> {
     Ok((port, protocol(name.trim())?))
 }
 
-/// Nanoseconds.
-fn timeout(text: &str) -> Result<i64, String> {
+/// An answer window in nanoseconds.
+pub fn timeout(text: &str) -> Result<i64, String> {
     let wrong = |e: &dyn std::fmt::Display| format!("\"{text}\" is not a duration such as 500ms or 2s: {e}.");
     let duration: SignedDuration = text.parse().map_err(|e: jiff::Error| wrong(&e))?;
     match i64::try_from(duration.as_nanos()) {

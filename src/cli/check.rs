@@ -1,9 +1,13 @@
 //! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
 
 use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName};
+use super::config::Config;
+use super::known::Known;
 use super::output::Target;
 use super::run::{self, Done};
 use super::say;
+use super::suppress::today;
+use qdissect::check::Policy;
 use qdissect::report::shown;
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
@@ -16,18 +20,19 @@ const FAILED: u8 = 2;
 const NOTHING: u8 = 3;
 
 /// Runs the check: writes the result to `to` and further reports to their files.
-pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Result<Done> {
+pub fn check(to: &mut Target, args: &CheckArgs, config: &Config, inputs: &[PathBuf]) -> io::Result<Done> {
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let policy = match run::policy(&args.common.rules) {
-        Ok(policy) => policy,
-        Err(unknown) => {
-            say(&format_args!("qdissect: {unknown}\n"));
+    let (policy, mut known) = match prepare(args, config) {
+        Ok(ready) => ready,
+        Err(e) => {
+            say(&format_args!("qdissect: {e}\n"));
             return Ok((FAILED, 0));
         }
     };
     let (verdict, code) = {
         let mut out = Closing::buffered(to);
         let judge = |entry: &mut Entry, file: &str| {
+            known.excuse(entry, file);
             if stream {
                 let line = verdict::harmless(&verdict::finding_record(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
@@ -42,7 +47,7 @@ pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Resul
         out.flush()?;
         (verdict, code)
     };
-    let mut code = code;
+    let (mut code, whole) = (code, code == run::OK);
     let mut out = Closing::buffered(to);
     write_report(&mut out, args.format, &verdict, args)?;
     out.flush()?;
@@ -60,6 +65,13 @@ pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Resul
             code = FAILED;
         }
     }
+    match known.finish(&verdict, whole) {
+        Ok(said) => said.iter().for_each(|what| say(&format_args!("qdissect: {what}\n"))),
+        Err(e) => {
+            say(&format_args!("qdissect: {e}\n"));
+            code = FAILED;
+        }
+    }
     let evidence = evidence(args, &verdict);
     code = match () {
         () if code == FAILED => FAILED,
@@ -68,6 +80,13 @@ pub fn check(to: &mut Target, args: &CheckArgs, inputs: &[PathBuf]) -> io::Resul
         () => code,
     };
     Ok((code, verdict.totals.files))
+}
+
+/// What to judge by: severities, suppressions and baseline.
+fn prepare(args: &CheckArgs, config: &Config) -> Result<(Policy, Known), String> {
+    let policy = run::policy(&args.common.rules).map_err(|unknown| unknown.to_string())?;
+    let known = Known::open(config, today(), args.baseline.as_deref(), args.update_baseline)?;
+    Ok((policy, known))
 }
 
 /// Whether there was as much to judge as the user demands; says what is missing.

@@ -1,10 +1,9 @@
 //! `qdissect.toml`: what the user always wants, so that it need not stand on the command line.
 
-use super::args::{Common, Confidence, FailOn, ProfileName};
+use super::args::{self, Common, Confidence, FailOn, ProfileName};
 use super::suppress::Suppression;
 use super::text::{Text, absent};
 use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
-use jiff::SignedDuration;
 use qdissect::protocols::Id;
 use qdissect::report::{quoted, shown};
 use qdissect::rule::Severity;
@@ -121,16 +120,7 @@ fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
 }
 
 fn timeout(value: &Value<'_>) -> Result<i64, Wrong> {
-    let text = string(value, "2s")?;
-    let unfit = |e: &dyn std::fmt::Display| {
-        wrong(
-            value,
-            format!("{} is not a duration such as 500ms or 2s: {}.", quoted(text), shown(&e.to_string())),
-        )
-    };
-    let duration: SignedDuration = text.parse().map_err(|e: jiff::Error| unfit(&e))?;
-    let nanos = i64::try_from(duration.as_nanos()).ok().filter(|&nanos| nanos > 0);
-    nanos.ok_or_else(|| unfit(&"it must be more than nothing and less than 292 years"))
+    args::timeout(string(value, "2s")?).map_err(|e| wrong(value, shown(&e).into_owned()))
 }
 
 fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {

@@ -1,29 +1,23 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
 mod args;
-#[allow(dead_code)]
 mod baseline;
 mod check;
-#[allow(dead_code)]
 mod config;
-#[allow(dead_code)]
 mod known;
 mod output;
-#[allow(dead_code)]
 mod pattern;
 #[cfg(test)]
 mod played;
 mod run;
 mod show;
-#[allow(dead_code)]
 mod suppress;
-#[allow(dead_code)]
 mod text;
-#[allow(dead_code)]
 mod values;
 
 use args::Command;
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -31,15 +25,14 @@ use std::path::Path;
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
     if args.len() <= 1 {
-        let mut command = <args::Cli as clap::CommandFactory>::command();
-        say(&command.render_help());
+        say(&args::Cli::command().render_help());
         return 2;
     }
-    match args::Cli::try_parse_from(with_subcommand(args)) {
-        Ok(cli) => match &cli.command {
-            Command::Read(command) => run::run(command),
-            Command::Rule(command) => show::rule(command),
-            Command::Protocol(command) => show::protocol(command),
+    match parse(with_subcommand(args)) {
+        Ok((cli, matches)) => match cli.command {
+            Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
+            Command::Rule(command) => show::rule(&command),
+            Command::Protocol(command) => show::protocol(&command),
         },
         Err(e) => {
             // Help and version go to standard output and are no error; a closed pipe is none either.
@@ -47,6 +40,19 @@ pub fn main(args: Vec<OsString>) -> u8 {
             if e.use_stderr() { 2 } else { 0 }
         }
     }
+}
+
+/// The arguments, and where each came from.
+fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
+    let matches = args::Cli::command().try_get_matches_from(args)?;
+    let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut args::Cli::command()))?;
+    Ok((cli, matches))
+}
+
+/// Whether an option of the subcommand stands on the command line; a configuration does not change those.
+fn given(matches: &ArgMatches, option: &str) -> bool {
+    let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
+    own == Some(ValueSource::CommandLine)
 }
 
 /// Writes to standard error; nobody need be reading it.
@@ -58,7 +64,7 @@ fn say(what: &dyn std::fmt::Display) {
 ///
 /// A word that could be a mistyped subcommand is left for clap, which knows what it resembles.
 fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
-    let command = <args::Cli as clap::CommandFactory>::command();
+    let command = args::Cli::command();
     let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
         args.insert(1, "summary".into());
         return args;

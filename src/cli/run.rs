@@ -2,6 +2,7 @@
 
 use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
 use super::check;
+use super::config::Config;
 use super::output::Target;
 use super::say;
 use qdissect::capture::{ErrorKind, Source, link_name};
@@ -24,8 +25,16 @@ const WIDTH: u16 = 100;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
-/// Runs a subcommand; returns the exit code.
-pub fn run(command: &Reading) -> u8 {
+/// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
+pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
+    let config = match configure(command, given) {
+        Ok(config) => config,
+        Err(e) => {
+            say(&format_args!("qdissect: {e}\n"));
+            return FAILED;
+        }
+    };
+    let command = &*command;
     let (common, all) = match command {
         Reading::Summary(a) => (&a.common, false),
         Reading::Exchanges(a) => (&a.common, false),
@@ -45,7 +54,7 @@ pub fn run(command: &Reading) -> u8 {
     let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
-        Reading::Check(a) => check::check(to, a, &inputs),
+        Reading::Check(a) => check::check(to, a, &config, &inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
@@ -65,6 +74,34 @@ pub fn run(command: &Reading) -> u8 {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),
     }
+}
+
+/// Reads the configuration and fills in what the command line leaves open.
+fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    let common = match command {
+        Reading::Summary(a) => &mut a.common,
+        Reading::Exchanges(a) => &mut a.common,
+        Reading::Dump(a) => &mut a.common,
+        Reading::Check(a) => &mut a.common,
+    };
+    let nearest = || Config::find(&std::env::current_dir().ok()?);
+    let path = match &common.config {
+        None if common.no_config => None,
+        None => nearest(),
+        named => named.clone(),
+    };
+    let Some(path) = path else { return Ok(Config::default()) };
+    let config = Config::load(&path)?;
+    if !common.quiet {
+        say(&format_args!("qdissect: The configuration is {}.\n", name(&path)));
+    }
+    config.fill(common, given);
+    if let Reading::Check(check) = command
+        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
+    {
+        check.fail_on = fail_on;
+    }
+    Ok(config)
 }
 
 fn not_writable(common: &Common, e: &io::Error) -> u8 {

@@ -67,7 +67,7 @@ impl<W: Write> Output<W> {
         let text = value.to_string();
         self.begin();
         for c in text.chars() {
-            if c.is_ascii() || !super::is_hostile(c) {
+            if !super::is_hostile(c) {
                 self.line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             } else {
                 c.encode_utf16(&mut [0; 2])

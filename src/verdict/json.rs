@@ -70,7 +70,7 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 pub fn harmless(record: &Value) -> String {
     let mut out = String::new();
     for c in record.to_string().chars() {
-        if c.is_ascii() || !crate::report::is_hostile(c) {
+        if !crate::report::is_hostile(c) {
             out.push(c);
         } else {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
