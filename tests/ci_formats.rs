@@ -281,3 +281,30 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         assert_eq!(step_summary(&verdict), page);
     }
 }
+
+#[test]
+fn a_capture_has_tests_of_what_it_holds_and_passes_what_it_keeps() {
+    let (broken, clean) = (bytes("captures/sqp/fake_badutf8.pcap"), bytes(CLEAN));
+    let other = bytes("captures/satisfactory/idle.pcap");
+    let captures = [(&broken[..], "broken"), (&clean[..], "clean"), (&other[..], "other")];
+    let text = xml(&judge(&captures, true, |_| None), JunitStyle::Common, Some(Severity::Error));
+    hold_junit(&text);
+    let document = Document::parse(&text).expect("XML");
+    let suites = elements(document.root_element(), "testsuite");
+    let names: Vec<_> = suites.iter().map(|s| attribute(s, "name")).collect();
+    assert_eq!(
+        names,
+        ["broken.sqp", "clean.sqp", "other.satisfactory", "run"].map(|n| format!("qdissect.{n}"))
+    );
+    let ends = suites.iter().filter_map(|suite| {
+        let cases = elements(*suite, "testcase");
+        let case = cases.into_iter().find(|c| attribute(c, "name").starts_with("SQP-STR-002 "))?;
+        Some(case.first_element_child().map(|result| result.tag_name().name()))
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [Some("failure"), None]);
+    let alone = called(CLEAN, "clean");
+    let count = |text: &str| text.matches("<skipped").count();
+    let alone = count(&xml(&alone, JunitStyle::Common, None));
+    let beside = suites.iter().find(|s| attribute(s, "name").contains("clean")).expect("it is there");
+    assert_eq!(attribute(beside, "skipped"), alone.to_string(), "what another capture exercised counts here");
+}

@@ -42,7 +42,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Check(a) => (&a.common, false),
     };
     if let Err(unknown) = policy(&common.rules) {
-        say(&format_args!("qdissect: {unknown}\n"));
+        say(&format_args!("qdissect: {}\n", shown(&unknown.to_string())));
         return FAILED;
     }
     let mut target = match Target::open(common.output.as_deref()) {

@@ -161,6 +161,7 @@ impl<R: Report> Pipeline<R> {
         let read = self.frames(source);
         self.totals.see(source.facts());
         self.close_file()?;
+        self.report.listened(&mut self.sink);
         read
     }
 
@@ -232,7 +233,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.memory_forgotten = self.memories.forgotten();
-        self.report.listened(&self.sink);
+        self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
         Ok((self.report, self.totals))
     }

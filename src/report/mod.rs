@@ -89,8 +89,8 @@ pub trait Report {
     }
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
-    /// The listener, once everything has been decoded.
-    fn listened(&mut self, _sink: &Self::Sink) {}
+    /// The listener, at the end of every file: everything in it has been decoded.
+    fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
         Ok(())

@@ -1,14 +1,14 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::{Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, Outcome, RuleResult, Verdict};
+use super::{Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, Outcome, RuleResult, Seen, Verdict};
 use crate::capture::Facts;
-use crate::check::{self, Counts, Finding, Policy};
+use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::report::{Packet, Report, Totals};
 use crate::rule::{self, Rule};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use std::io;
 
 /// Most remarks that are made once for each server.
@@ -23,12 +23,11 @@ pub struct Check<F> {
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
-    seen: Vec<Id>,
-    exchanges: Vec<Id>,
+    /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
+    seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
     counts: Counts,
     fingerprints: Fingerprints,
-    marks: HashSet<&'static str>,
     /// Says of an entry why it does not fail the check, before it is kept; and sees every one of them.
     judge: F,
 }
@@ -45,11 +44,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             known: HashMap::new(),
             remarks: vec![],
             seen: vec![],
-            exchanges: vec![],
             broken: HashMap::new(),
             counts: Counts::default(),
             fingerprints: Fingerprints::default(),
-            marks: HashSet::new(),
             judge,
         }
     }
@@ -80,7 +77,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
-        entry.fingerprint = self.fingerprints.of(&entry);
+        // Symptoms come and go with their causes: they must not take numbers from those that count.
+        if entry.finding.counts() {
+            entry.fingerprint = self.fingerprints.of(&entry);
+        }
         let name = self.files.get(entry.file).map_or("-", |(name, _)| name.as_str());
         (self.judge)(&mut entry, name)?;
         if entry.counts() {
@@ -103,29 +103,36 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        let protocols: Vec<Id> = Id::ALL.iter().copied().filter(|id| self.seen.contains(id)).collect();
+        let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
+        let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = rule::all().map(|rule| self.result(rule)).collect();
-        let Check { files, findings, more, counts, .. } = self;
-        Ok(Verdict { files, findings, more, rules, counts, protocols, totals })
+        let Check { files, findings, more, counts, seen, .. } = self;
+        Ok(Verdict { files, seen, findings, more, rules, counts, protocols, totals })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
         let severity = self.policy.severity(rule);
         let count = self.broken.get(rule.id).copied().unwrap_or(0);
-        let owner =
-            Id::ALL.iter().copied().find(|id| id.info().rules.iter().copied().flatten().any(|r| *r == rule));
-        let seen = owner.map_or(!self.seen.is_empty(), |id| self.seen.contains(&id));
-        // Rules that take more than one datagram are declared in the last file of a protocol.
-        let across = |id: Id| id.info().rules.last().is_some_and(|last| last.iter().any(|r| **r == *rule));
-        let exchanged = owner.is_some_and(|id| across(id) && self.exchanges.contains(&id));
-        let general = check::RULES.iter().any(|r| **r == *rule);
         let outcome = match () {
-            () if severity.is_none() || !seen => Outcome::NotApplicable,
+            () if severity.is_none() || !self.seen.iter().any(|seen| seen.concerns(rule)) => {
+                Outcome::NotApplicable
+            }
             () if count > 0 => Outcome::Fail,
-            () if self.marks.contains(rule.id) || exchanged || general => Outcome::Pass,
+            () if self.seen.iter().any(|seen| seen.exercised(rule)) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }
+    }
+}
+
+impl<F> Check<F> {
+    /// What the capture being read gave so far.
+    fn now(&mut self) -> &mut Seen {
+        let at = self.files.len().saturating_sub(1);
+        if self.seen.len() <= at {
+            self.seen.resize_with(at + 1, Seen::default);
+        }
+        &mut self.seen[at]
     }
 }
 
@@ -141,7 +148,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     const EVERY: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
-        see(&mut self.seen, p.id);
+        see(&mut self.now().protocols, p.id);
         let d = p.datagram;
         let by_client = p.direction == Direction::C2s;
         let (client, server) = if by_client { (d.src, d.dst) } else { (d.dst, d.src) };
@@ -170,8 +177,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        see(&mut self.seen, e.protocol);
-        see(&mut self.exchanges, e.protocol);
+        let now = self.now();
+        see(&mut now.protocols, e.protocol);
+        see(&mut now.exchanges, e.protocol);
         for finding in findings {
             self.add(Entry {
                 finding: *finding,
@@ -193,13 +201,15 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         Ok(())
     }
 
-    fn listened(&mut self, sink: &Coverage) {
-        self.marks = sink.marks.rules().clone();
+    fn listened(&mut self, sink: &mut Coverage) {
+        let marks = sink.marks.take();
+        self.now().marks.extend(marks);
     }
 
     fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
         if self.files.len() < MAX_FILES {
             self.files.push((name.to_owned(), facts.clone()));
+            self.now();
         }
         Ok(())
     }

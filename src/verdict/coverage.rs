@@ -1,6 +1,7 @@
 //! Which rules were checked, broken or not.
 
 use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::HashSet;
 
@@ -32,10 +33,42 @@ impl Marks {
         }
     }
 
-    /// Ids of the rules remembered.
-    pub fn rules(&self) -> &HashSet<&'static str> {
-        &self.all
+    /// Ids of the rules remembered; they are forgotten.
+    pub fn take(&mut self) -> HashSet<&'static str> {
+        self.recent.fill(0);
+        std::mem::take(&mut self.all)
     }
+}
+
+/// What a capture gave to judge.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Protocols of its datagrams.
+    pub protocols: Vec<Id>,
+    /// Protocols of its exchanges.
+    pub(super) exchanges: Vec<Id>,
+    /// Rules of datagrams that were checked.
+    pub(super) marks: HashSet<&'static str>,
+}
+
+impl Seen {
+    /// Whether it held traffic that the rule is for: of its protocol, or of any for a shared rule.
+    pub fn concerns(&self, rule: &Rule) -> bool {
+        owner(rule).map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
+    }
+
+    /// Whether it held something that the rule speaks of.
+    pub fn exercised(&self, rule: &Rule) -> bool {
+        let Some(id) = owner(rule) else { return !self.protocols.is_empty() };
+        // Rules that take more than one datagram are declared in the last file of a protocol.
+        let across = || id.info().rules.last().is_some_and(|last| last.iter().any(|r| **r == *rule));
+        self.marks.contains(rule.id) || (self.exchanges.contains(&id) && across())
+    }
+}
+
+/// The protocol that declares a rule; `None` for a shared one.
+fn owner(rule: &Rule) -> Option<Id> {
+    Id::ALL.iter().copied().find(|id| id.info().rules.iter().copied().flatten().any(|r| **r == *rule))
 }
 
 /// Listens to broken rules, and to which were checked.

@@ -139,8 +139,6 @@ struct Run<'a> {
     names: Vec<String>,
     results: HashMap<&'static str, &'a RuleResult>,
     found: HashMap<(usize, Id, &'static str), Vec<&'a Entry>>,
-    /// Captures and the protocols that they have findings of.
-    heard: HashSet<(usize, Id)>,
     /// Rules with a finding that stands for several, which may lie in other captures.
     remarked: HashSet<(Id, &'static str)>,
 }
@@ -151,16 +149,18 @@ impl<'a> Run<'a> {
         for e in &verdict.findings {
             found.entry((e.file, e.protocol, e.rule().id)).or_default().push(e);
         }
-        let heard = found.keys().map(|&(file, id, _)| (file, id)).collect();
         let results = verdict.rules.iter().map(|r| (r.rule.id, r)).collect();
         let several = verdict.findings.iter().filter(|e| e.count > 1);
         let remarked = several.map(|e| (e.protocol, e.rule().id)).collect();
-        Run { verdict, limit, names: names(verdict), results, found, heard, remarked }
+        Run { verdict, limit, names: names(verdict), results, found, remarked }
     }
 
     fn suites(&self) -> impl Iterator<Item = (usize, Id)> {
-        let files = 0..self.names.len();
-        files.flat_map(|file| self.verdict.protocols.iter().map(move |id| (file, *id)))
+        let seen = self.verdict.seen.iter().enumerate();
+        let all = |id: &&Id, protocols: &[Id]| protocols.contains(*id);
+        seen.flat_map(move |(file, seen)| {
+            Id::ALL.iter().filter(move |id| all(id, &seen.protocols)).map(move |id| (file, *id))
+        })
     }
 
     /// The tests of a capture: the shared rules, and those of the protocol.
@@ -194,20 +194,17 @@ impl<'a> Run<'a> {
     /// How a rule ends that this capture has no finding of.
     fn unbroken(&self, file: usize, id: Id, result: &RuleResult) -> Ending {
         let several = self.names.len() > 1;
+        let exercised = self.verdict.seen.get(file).is_some_and(|seen| seen.exercised(result.rule));
         let why = match result.outcome {
             Outcome::NotApplicable => "the rule is switched off",
-            Outcome::NotExercised => "not exercised: there was nothing that the rule speaks of",
+            _ if !exercised => "not exercised: there was nothing that the rule speaks of",
             Outcome::Fail if self.verdict.more > 0 => {
                 "broken in this run, and not every finding is listed: perhaps here"
-            }
-            // Which of several captures exercised a rule is not recorded.
-            _ if several && !self.heard.contains(&(file, id)) => {
-                "no finding here; the capture may hold no traffic of this protocol"
             }
             _ if several && self.remarked.contains(&(id, result.rule.id)) => {
                 "said once for each server, with the capture where it was found first"
             }
-            Outcome::Pass | Outcome::Fail => return Ending::Passed,
+            _ => return Ending::Passed,
         };
         Ending::Skipped { why: why.to_owned() }
     }

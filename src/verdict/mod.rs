@@ -23,7 +23,7 @@ mod sarif;
 mod table;
 
 pub use collect::Check;
-pub use coverage::{Coverage, Marks};
+pub use coverage::{Coverage, Marks, Seen};
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
@@ -152,6 +152,8 @@ pub struct RuleResult {
 pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
     pub files: Vec<(String, Facts)>,
+    /// What each of them gave to judge; one where frames came from no file.
+    pub seen: Vec<Seen>,
     /// Findings in the order found; those said once a server come last.
     pub findings: Vec<Entry>,
     /// Findings beyond [`MAX_FINDINGS`], counted only.
