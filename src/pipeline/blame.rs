@@ -4,7 +4,7 @@
 //! What is known of earlier datagrams is kept here, bounded; which rule makes which happen is the
 //! protocol's to say.
 
-use super::Told;
+use super::deliver::Told;
 use crate::bounded::Bounded;
 use crate::check::{Cause, Finding, GEN_004, GEN_005, Policy};
 use crate::decode::Listener;

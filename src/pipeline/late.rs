@@ -1,7 +1,8 @@
 //! What waits in the room, and how it gets out.
 
+use super::Pipeline;
+use super::deliver::{Told, deliver_exchange};
 use super::room::{Claim, Item};
-use super::{Pipeline, Told, deliver_exchange};
 use crate::capture::Time;
 use crate::check::Raised;
 use crate::classify::Verdict;

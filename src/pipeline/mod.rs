@@ -4,21 +4,24 @@
 //! peel, glance) holds no state and could run elsewhere.
 
 mod blame;
+mod deliver;
 mod late;
 mod room;
+mod sums;
 
 use crate::capture::{self, Frame, Source, Time};
 use crate::check::{Finding, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
-use crate::decode::Listener;
-use crate::exchange::{Exchange, Outcome, Pairing, Seen, Table, Windows};
+use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Turned};
-use crate::protocols::{Context, Glance, Id, Level, Memories, Role};
-use crate::report::{Packet, Report, Totals};
+use crate::protocols::{Glance, Id, Level, Memories};
+use crate::report::{Report, Totals};
 use blame::Blame;
+use deliver::Told;
 use room::{Claim, Room, is_part};
 use std::io;
+use sums::Sums;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
@@ -70,36 +73,6 @@ impl From<io::Error> for Stopped {
     fn from(e: io::Error) -> Self {
         Stopped::Report(e)
     }
-}
-
-/// UDP checksums of a file so far. Where most are wrong the network card computes them after the capture.
-#[derive(Debug, Default)]
-struct Sums {
-    checked: u64,
-    wrong: u64,
-}
-
-impl Sums {
-    /// Whether the checksum of a datagram is wrong, and that means something.
-    fn wrong(&mut self, d: &Datagram<'_>) -> bool {
-        let Some(holds) = d.checksum_holds() else { return false };
-        self.checked += 1;
-        self.wrong += u64::from(!holds);
-        !holds && self.wrong * 2 <= self.checked
-    }
-}
-
-/// Everything known of a datagram when it is reported.
-struct Told<'a> {
-    verdict: &'a Verdict,
-    pairing: &'a Pairing,
-    raised: &'a Raised,
-    /// Its request may stand before the capture.
-    edge: bool,
-    /// How sure its conversation is.
-    level: Level,
-    server_index: u32,
-    slot: Slot,
 }
 
 /// Captures in, reports out.
@@ -374,95 +347,4 @@ impl<R: Report> Pipeline<R> {
             raised.add(&GEN_007);
         }
     }
-
-    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if R::ORDERED && self.options.all && !self.room.is_empty() {
-            return self.wait(d, None);
-        }
-        self.deliver_unclaimed(d)
-    }
-
-    fn deliver_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.totals.unclaimed += 1;
-        if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
-    }
-
-    /// Whether a conversation has shown what it is.
-    #[inline]
-    fn confirmed(&self, slot: Slot) -> bool {
-        self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
-    }
-
-    /// Reports a datagram of one of the protocols.
-    fn deliver(&mut self, d: &Datagram<'_>, told: Told<'_>) -> io::Result<()> {
-        let v = told.verdict;
-        let level = match v.glance.role {
-            Role::Stray => v.glance.level.max(told.level.min(Level::Medium)),
-            _ => v.glance.level.max(told.level),
-        };
-        let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
-        let level = if doubtful { level.min(Level::Medium) } else { level };
-        if level == Level::Hint || level < self.options.min_confidence {
-            return self.deliver_unclaimed(d);
-        }
-        self.totals.recognised += 1;
-        let (message, direction) = (v.glance.message, v.direction);
-        let asked = told.pairing.asked();
-        self.sink.begin();
-        let (missing, secrets) = (d.cut as usize, self.options.secrets);
-        let continues = told.pairing.continues();
-        let cx = Context { message, direction, asked, missing, continues, secrets };
-        let decoded = v.id.tell(d.payload, cx, &mut self.sink);
-        self.sink.end();
-        self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
-            let open = self.table.oldest_open(told.slot);
-            let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
-            self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
-            self.findings.iter().for_each(|f| self.totals.findings.see(f));
-        }
-        self.report.packet(&Packet {
-            datagram: d,
-            id: v.id,
-            message,
-            direction,
-            level,
-            server_index: told.server_index,
-            pairing: told.pairing,
-            decoded: &decoded,
-            sink: &self.sink,
-            findings: &self.findings,
-            more_findings: self.sink.notes().more(),
-        })
-    }
-
-    #[inline(always)]
-    fn deliver_closed(&mut self) -> io::Result<()> {
-        while let Some(e) = self.table.front_closed() {
-            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)?;
-            self.table.drop_closed();
-        }
-        Ok(())
-    }
-}
-
-#[inline]
-fn deliver_exchange<R: Report>(
-    e: &Exchange,
-    options: &Options,
-    blame: &Blame,
-    totals: &mut Totals,
-    report: &mut R,
-) -> io::Result<()> {
-    if e.level == Level::Hint || e.level < options.min_confidence {
-        return Ok(());
-    }
-    totals.exchange(e);
-    let silence = match e.outcome {
-        Outcome::Unanswered => blame.silence(e, &options.policy),
-        Outcome::Refused => blame::refusal(&options.policy),
-        _ => return report.exchange(e, &[]),
-    };
-    silence.iter().for_each(|f| totals.findings.see(f));
-    report.exchange(e, silence.as_slice())
 }

@@ -1,0 +1,119 @@
+//! The end of the way: what is known of a datagram or an exchange is decoded, judged and reported.
+
+use super::blame::{self, Blame};
+use super::{Options, Pipeline};
+use crate::check::{GEN_003, Raised};
+use crate::classify::Verdict;
+use crate::conversation::Slot;
+use crate::decode::Listener;
+use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::net::Datagram;
+use crate::protocols::{Context, Level, Role};
+use crate::report::{Packet, Report, Totals};
+use std::io;
+
+/// Everything known of a datagram when it is reported.
+pub(super) struct Told<'a> {
+    pub verdict: &'a Verdict,
+    pub pairing: &'a Pairing,
+    pub raised: &'a Raised,
+    /// Its request may stand before the capture.
+    pub edge: bool,
+    /// How sure its conversation is.
+    pub level: Level,
+    pub server_index: u32,
+    pub slot: Slot,
+}
+
+impl<R: Report> Pipeline<R> {
+    pub(super) fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if R::ORDERED && self.options.all && !self.room.is_empty() {
+            return self.wait(d, None);
+        }
+        self.deliver_unclaimed(d)
+    }
+
+    pub(super) fn deliver_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.totals.unclaimed += 1;
+        if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
+    }
+
+    /// Whether a conversation has shown what it is.
+    #[inline]
+    pub(super) fn confirmed(&self, slot: Slot) -> bool {
+        self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
+    }
+
+    /// Reports a datagram of one of the protocols.
+    pub(super) fn deliver(&mut self, d: &Datagram<'_>, told: Told<'_>) -> io::Result<()> {
+        let v = told.verdict;
+        let level = match v.glance.role {
+            Role::Stray => v.glance.level.max(told.level.min(Level::Medium)),
+            _ => v.glance.level.max(told.level),
+        };
+        let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
+        let level = if doubtful { level.min(Level::Medium) } else { level };
+        if level == Level::Hint || level < self.options.min_confidence {
+            return self.deliver_unclaimed(d);
+        }
+        self.totals.recognised += 1;
+        let (message, direction) = (v.glance.message, v.direction);
+        let asked = told.pairing.asked();
+        self.sink.begin();
+        let (missing, secrets) = (d.cut as usize, self.options.secrets);
+        let continues = told.pairing.continues();
+        let cx = Context { message, direction, asked, missing, continues, secrets };
+        let decoded = v.id.tell(d.payload, cx, &mut self.sink);
+        self.sink.end();
+        self.findings.clear();
+        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+            let open = self.table.oldest_open(told.slot);
+            let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
+            self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
+            self.findings.iter().for_each(|f| self.totals.findings.see(f));
+        }
+        self.report.packet(&Packet {
+            datagram: d,
+            id: v.id,
+            message,
+            direction,
+            level,
+            server_index: told.server_index,
+            pairing: told.pairing,
+            decoded: &decoded,
+            sink: &self.sink,
+            findings: &self.findings,
+            more_findings: self.sink.notes().more(),
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
+        while let Some(e) = self.table.front_closed() {
+            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)?;
+            self.table.drop_closed();
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+pub(super) fn deliver_exchange<R: Report>(
+    e: &Exchange,
+    options: &Options,
+    blame: &Blame,
+    totals: &mut Totals,
+    report: &mut R,
+) -> io::Result<()> {
+    if e.level == Level::Hint || e.level < options.min_confidence {
+        return Ok(());
+    }
+    totals.exchange(e);
+    let silence = match e.outcome {
+        Outcome::Unanswered => blame.silence(e, &options.policy),
+        Outcome::Refused => blame::refusal(&options.policy),
+        _ => return report.exchange(e, &[]),
+    };
+    silence.iter().for_each(|f| totals.findings.see(f));
+    report.exchange(e, silence.as_slice())
+}
