@@ -110,9 +110,16 @@ impl Policy {
 }
 
 fn unknown(name: &str) -> Unknown {
+    // A number is often given without its zeros: `sqp-str-2`.
+    let full = match name.rsplit_once('-') {
+        Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{group}-{number:0>3}")
+        }
+        _ => name.to_owned(),
+    };
     // Distance of one character or two, as a slip of the finger makes it.
     let distance = |id: &str| {
-        let (a, b) = (name.to_ascii_uppercase(), id.as_bytes());
+        let (a, b) = (full.to_ascii_uppercase(), id.as_bytes());
         let same = a.bytes().zip(b).filter(|(x, y)| x == *y).count();
         a.len().max(b.len()) - same
     };
@@ -158,6 +165,7 @@ mod tests {
     fn an_unknown_rule_is_said_with_what_is_similar() {
         let said = |name| Policy::default().level(name, None).unwrap_err().to_string();
         assert_eq!(said("SQP-TXN-OO4"), "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?");
+        assert_eq!(said("sqp-str-2"), "There is no rule \"sqp-str-2\"; did you mean SQP-STR-002?");
         assert!(said("HTTP").contains("rule list"));
         assert!(Policy::default().select(&["nope".into()]).is_err());
     }
