@@ -104,11 +104,13 @@ pub struct Verdict {
 impl Verdict {
     /// Who asks.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
-        if self.direction == Direction::C2s { d.src } else { d.dst }
+        let [client, _] = self.direction.order([d.src, d.dst]);
+        client
     }
     /// Who answers.
     pub fn server(&self, d: &Datagram<'_>) -> Endpoint {
-        if self.direction == Direction::C2s { d.dst } else { d.src }
+        let [_, server] = self.direction.order([d.src, d.dst]);
+        server
     }
 }
 

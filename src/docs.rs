@@ -139,12 +139,12 @@ pub fn words(kind: FieldKind) -> (&'static str, &'static str) {
 }
 
 /// The lines of a doc comment as one paragraph.
-fn paragraph(text: &str) -> String {
+pub fn paragraph(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Plain text as Markdown, also inside a table.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~') {

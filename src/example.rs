@@ -3,13 +3,13 @@
 
 use crate::capture::{Frame, Time};
 use crate::check::Finding;
-use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Tree, Value, Violation};
+use crate::decode::{Heard, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Turned, peel};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Packet, Report};
-use crate::rule::{Example, Step, hex};
+use crate::rule::{Act, Example, hex};
 use etherparse::PacketBuilder;
 use std::fmt;
 use std::io;
@@ -110,18 +110,18 @@ fn shots(example: &Example) -> Vec<Shot> {
     let mut shots = if example.at_start { vec![] } else { vec![Shot::empty(0, START - BEFORE)] };
     let (mut time, mut number) = (START, 1);
     for step in example.steps {
-        let (link, wire_len, bytes) = match *step {
-            Step::C(text) => (RAW, None, packet(CLIENTS[0], server, &hex(text))),
-            Step::S(text) => (RAW, None, packet(server, CLIENTS[0], &hex(text))),
-            Step::C2(text) => (RAW, None, packet(CLIENTS[1], server, &hex(text))),
-            Step::S2(text) => (RAW, None, packet(server, CLIENTS[1], &hex(text))),
-            Step::Frame(link, wire_len, text) => (link, Some(wire_len), hex(text)),
-            Step::Wait(ms) => {
+        let (link, wire_len, bytes) = match step.act() {
+            Act::Send { direction, client, payload } => {
+                let [from, to] = direction.order([CLIENTS[client], server]);
+                let bytes = packet(from, to, &hex(payload));
+                (RAW, bytes.len() as u32, bytes)
+            }
+            Act::Frame(link, wire_len, text) => (link, wire_len, hex(text)),
+            Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
                 continue;
             }
         };
-        let wire_len = wire_len.unwrap_or(bytes.len() as u32);
         shots.push(Shot { number, time, link, wire_len, bytes });
         number += 1;
         time += STEP;
@@ -277,46 +277,10 @@ impl Report for Stage {
     }
 }
 
-/// Listens to fields and broken rules.
-#[derive(Debug, Default)]
-struct Heard {
-    tree: Tree,
-    notes: Notes,
-}
-
-impl FieldSink for Heard {
-    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.field(field, at, value);
-    }
-    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.derived(field, at, value);
-    }
-    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
-        self.tree.open(field, at, shape);
-    }
-    fn close(&mut self, at: u16) {
-        self.tree.close(at);
-    }
-    fn violation(&mut self, v: Violation) {
-        self.tree.violation(v);
-        self.notes.violation(v);
-    }
-}
-
-impl Listener for Heard {
-    fn begin(&mut self) {
-        self.tree.clear();
-        self.notes.begin();
-    }
-    fn notes(&self) -> &Notes {
-        &self.notes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{self, Rule, Severity};
+    use crate::rule::{self, Rule, Severity, Step};
 
     fn findings(example: &Example) -> Vec<Finding> {
         let Dissected { datagrams, exchanges, .. } = dissect(example);

@@ -1,6 +1,6 @@
 //! Conformance rules: each one is a document, a check and its own proof.
 
-use crate::protocols::Id;
+use crate::protocols::{Direction, Id};
 
 /// How bad a broken rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,6 +155,39 @@ pub enum Step {
     Frame(u16, u32, &'static str),
 }
 
+/// What a [`Step`] does, whoever does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A datagram is sent.
+    Send {
+        /// Which way it travels.
+        direction: Direction,
+        /// The client at one end of it: 0 is the first, 1 the second.
+        client: usize,
+        /// Its payload in spaced hex.
+        payload: &'static str,
+    },
+    /// See [`Step::Frame`].
+    Frame(u16, u32, &'static str),
+    /// See [`Step::Wait`].
+    Wait(u32),
+}
+
+impl Step {
+    /// What it does.
+    pub fn act(&self) -> Act {
+        let (direction, client, payload) = match *self {
+            Step::C(payload) => (Direction::C2s, 0, payload),
+            Step::S(payload) => (Direction::S2c, 0, payload),
+            Step::C2(payload) => (Direction::C2s, 1, payload),
+            Step::S2(payload) => (Direction::S2c, 1, payload),
+            Step::Wait(ms) => return Act::Wait(ms),
+            Step::Frame(link, wire_len, text) => return Act::Frame(link, wire_len, text),
+        };
+        Act::Send { direction, client, payload }
+    }
+}
+
 /// The bytes of spaced hex. `78*3` stands for `78 78 78`.
 ///
 /// # Panics
@@ -227,6 +260,5 @@ pub(crate) use rules;
 
 /// Every rule: the shared ones first, then each protocol's in registry order.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    let own = Id::ALL.iter().flat_map(|id| id.info().rules.iter().copied().flatten());
-    crate::check::RULES.iter().chain(own).copied()
+    crate::check::RULES.iter().copied().chain(Id::ALL.iter().flat_map(|id| id.rules()))
 }

@@ -5,7 +5,7 @@ mod policy;
 mod raised;
 
 pub use general::{GEN_001, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, RULES};
-pub use policy::{Policy, Profile, Unknown, matches};
+pub use policy::{Policy, Profile, Unknown, matches, within};
 pub use raised::Raised;
 
 use crate::decode::{Field, Index, Span, Violation, path};

@@ -49,8 +49,13 @@ impl std::fmt::Display for Unknown {
 /// Whether a rule is meant by its id, or by the beginning of it: `SQP`, `SQP-TXN`, `SQP-TXN-004`. Case does
 /// not matter.
 pub fn matches(name: &str, rule: &Rule) -> bool {
-    let Some((head, tail)) = rule.id.split_at_checked(name.len()) else { return false };
-    head.eq_ignore_ascii_case(name) && (tail.is_empty() || tail.starts_with('-'))
+    within(rule.id, name)
+}
+
+/// Whether all rules that `name` means are among those that `whole` means.
+pub fn within(name: &str, whole: &str) -> bool {
+    let Some((head, tail)) = name.split_at_checked(whole.len()) else { return false };
+    head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
 }
 
 /// Severities that differ from the rules' own; `None` switches a rule off.

@@ -5,8 +5,8 @@
 
 use super::suppress::is_fingerprint;
 use super::text::Text;
-use qdissect::report::shown;
-use qdissect::verdict::{Entry, Excuse, harmless};
+use qdissect::report::{harmless, shown};
+use qdissect::verdict::{Entry, Excuse};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeMap;

@@ -4,11 +4,11 @@ use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName
 use super::config::Config;
 use super::known::Known;
 use super::output::Target;
-use super::run::{self, Done};
+use super::run::{self, Done, FAILED};
 use super::say;
 use super::suppress::today;
 use qdissect::check::Policy;
-use qdissect::report::shown;
+use qdissect::report::{harmless, shown};
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use std::fs::OpenOptions;
@@ -16,7 +16,6 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const FINDINGS: u8 = 1;
-const FAILED: u8 = 2;
 const NOTHING: u8 = 3;
 
 /// Runs the check: writes the result to `to` and further reports to their files.
@@ -34,7 +33,7 @@ pub fn check(to: &mut Target, args: &CheckArgs, config: &Config, inputs: &[PathB
         let judge = |entry: &mut Entry, file: &str| {
             known.excuse(entry, file);
             if stream {
-                let line = verdict::harmless(&verdict::finding_record(file, entry)) + "\n";
+                let line = harmless(&verdict::finding_record(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
                 if args.common.line_buffered {
                     out.flush()?;
@@ -183,7 +182,7 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
     let mut target = BufWriter::new(&mut file);
     if format == CheckFormat::Ndjson {
         for entry in &verdict.findings {
-            writeln!(target, "{}", verdict::harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
+            writeln!(target, "{}", harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
         }
     }
     match format {

@@ -4,6 +4,7 @@ use super::args::{self, Common, Confidence, FailOn, ProfileName};
 use super::suppress::Suppression;
 use super::text::{Text, absent};
 use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
+use qdissect::check::within;
 use qdissect::protocols::Id;
 use qdissect::report::{quoted, shown};
 use qdissect::rule::Severity;
@@ -105,12 +106,6 @@ impl Config {
             rules.select.clone_from(&self.select);
         }
     }
-}
-
-/// Whether the rules that `name` means are all among those that `whole` means.
-fn within(name: &str, whole: &str) -> bool {
-    let Some((head, tail)) = name.split_at_checked(whole.len()) else { return false };
-    head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
 }
 
 fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {

@@ -5,7 +5,7 @@ use qdissect::capture::{Frame, Time};
 use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
-use qdissect::rule::{Example, Step, hex};
+use qdissect::rule::{Act, Example, hex};
 use qdissect::verdict::{Check, Entry, Verdict};
 
 /// LINKTYPE_RAW: the packet begins with its IP header.
@@ -84,24 +84,21 @@ impl Recording {
     /// Time and bytes of each frame; long before and long after the conversation there are empty ones.
     fn frames(&self, example: &Example) -> Vec<(i64, Vec<u8>)> {
         let server = (self.server.0, example.server_port.unwrap_or(self.server.1));
-        let [first, second] = self.clients;
         let early = if example.at_start { 0 } else { self.before };
         let mut frames = vec![(self.start - 30_000 * MS, vec![]); early as usize];
         let mut time = self.start;
         for step in example.steps {
-            let (from, to, text) = match *step {
-                Step::C(text) => (first, server, text),
-                Step::S(text) => (server, first, text),
-                Step::C2(text) => (second, server, text),
-                Step::S2(text) => (server, second, text),
-                Step::Wait(ms) => {
+            let (direction, client, payload) = match step.act() {
+                Act::Send { direction, client, payload } => (direction, client, payload),
+                Act::Wait(ms) => {
                     time += i64::from(ms) * MS;
                     continue;
                 }
-                Step::Frame(..) => unreachable!("whole frames have addresses of their own"),
+                Act::Frame(..) => unreachable!("whole frames have addresses of their own"),
             };
+            let [from, to] = direction.order([self.clients[client], server]);
             let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
-            let payload = hex(&self.tokens.iter().fold(text.to_owned(), replace));
+            let payload = hex(&self.tokens.iter().fold(payload.to_owned(), replace));
             let mut bytes = vec![];
             let packet = PacketBuilder::ipv4(from.0, to.0, 64).udp(from.1, to.1);
             packet.write(&mut bytes, &payload).expect("it fits into a packet");

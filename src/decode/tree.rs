@@ -2,7 +2,7 @@
 
 use super::field::SECRET;
 use super::json::set;
-use super::{Field, FieldSink, Shape, Span, Value, Violation, path};
+use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::report::quoted;
 use std::fmt::Write;
 
@@ -190,5 +190,42 @@ impl FieldSink for Tree {
     }
     fn violation(&mut self, v: Violation) {
         self.violations.push(v);
+    }
+}
+
+/// Listens to everything: a tree, and the broken rules as the check stage wants them.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// The tree of the last datagram.
+    pub tree: Tree,
+    notes: Notes,
+}
+
+impl FieldSink for Heard {
+    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.field(field, at, value);
+    }
+    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.tree.derived(field, at, value);
+    }
+    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
+        self.tree.open(field, at, shape);
+    }
+    fn close(&mut self, at: u16) {
+        self.tree.close(at);
+    }
+    fn violation(&mut self, v: Violation) {
+        self.tree.violation(v);
+        self.notes.violation(v);
+    }
+}
+
+impl Listener for Heard {
+    fn begin(&mut self) {
+        self.tree.clear();
+        self.notes.begin();
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
     }
 }

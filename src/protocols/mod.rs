@@ -48,6 +48,15 @@ impl Direction {
             Direction::S2c => "s2c",
         }
     }
+    /// Client and server of a datagram between two ends, source first; and its source and destination,
+    /// client first.
+    #[inline(always)]
+    pub fn order<T>(self, [first, second]: [T; 2]) -> [T; 2] {
+        match self {
+            Direction::C2s => [first, second],
+            Direction::S2c => [second, first],
+        }
+    }
 }
 
 /// What a message does in an exchange.
@@ -369,5 +378,13 @@ impl Id {
     /// The protocol of that name.
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)
+    }
+    /// The protocol's own rules in the order of declaration.
+    pub fn rules(self) -> impl Iterator<Item = &'static Rule> {
+        self.info().rules.iter().copied().flatten().copied()
+    }
+    /// The protocol that declares a rule; `None` for one that belongs to none.
+    pub fn of_rule(rule: &Rule) -> Option<Id> {
+        Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
     }
 }

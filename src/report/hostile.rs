@@ -1,5 +1,6 @@
 //! Text from the network never reaches a terminal raw.
 
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// Whether a character may do something to a terminal or to the reader: control characters, marks
@@ -39,6 +40,20 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 /// The text as it may be shown, in quotes that end where the text ends.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text).replace('"', "\\\""))
+}
+
+/// JSON text in which nothing turns or hides text on a terminal; serde_json leaves characters beyond ASCII
+/// alone.
+pub fn harmless(record: &Value) -> String {
+    let mut out = String::new();
+    for c in record.to_string().chars() {
+        if !is_hostile(c) {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
+        }
+    }
+    out
 }
 
 #[cfg(test)]

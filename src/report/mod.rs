@@ -10,7 +10,7 @@ pub mod summary;
 mod text;
 mod totals;
 
-pub use hostile::{is_hostile, quoted, shown};
+pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
 pub use text::{Exchanges, Lister};

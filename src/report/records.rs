@@ -63,18 +63,8 @@ impl<W: Write> Output<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn value(&mut self, value: &Value) -> io::Result<()> {
-        // serde_json leaves characters beyond ASCII alone; ours escapes what turns or hides text.
-        let text = value.to_string();
         self.begin();
-        for c in text.chars() {
-            if !super::is_hostile(c) {
-                self.line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                c.encode_utf16(&mut [0; 2])
-                    .iter()
-                    .for_each(|u| push(&mut self.line, format_args!("\\u{u:04x}")));
-            }
-        }
+        self.line.extend_from_slice(super::harmless(value).as_bytes());
         self.end()
     }
 

@@ -5,7 +5,7 @@ use crate::capture::Facts;
 use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
-use crate::protocols::{Direction, Id};
+use crate::protocols::Id;
 use crate::report::{Packet, Report, Totals};
 use crate::rule::{self, Rule};
 use hashbrown::HashMap;
@@ -150,8 +150,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
         see(&mut self.now().protocols, p.id);
         let d = p.datagram;
-        let by_client = p.direction == Direction::C2s;
-        let (client, server) = if by_client { (d.src, d.dst) } else { (d.dst, d.src) };
+        let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
             let span = finding.span.unwrap_or_default();
             let marked = if p.sink.secret { &[][..] } else { span.of(d.payload) };

@@ -54,21 +54,16 @@ pub struct Seen {
 impl Seen {
     /// Whether it held traffic that the rule is for: of its protocol, or of any for a shared rule.
     pub fn concerns(&self, rule: &Rule) -> bool {
-        owner(rule).map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
+        Id::of_rule(rule).map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
     }
 
     /// Whether it held something that the rule speaks of.
     pub fn exercised(&self, rule: &Rule) -> bool {
-        let Some(id) = owner(rule) else { return !self.protocols.is_empty() };
+        let Some(id) = Id::of_rule(rule) else { return !self.protocols.is_empty() };
         // Rules that take more than one datagram are declared in the last file of a protocol.
         let across = || id.info().rules.last().is_some_and(|last| last.iter().any(|r| **r == *rule));
         self.marks.contains(rule.id) || (self.exchanges.contains(&id) && across())
     }
-}
-
-/// The protocol that declares a rule; `None` for a shared one.
-fn owner(rule: &Rule) -> Option<Id> {
-    Id::ALL.iter().copied().find(|id| id.info().rules.iter().copied().flatten().any(|r| **r == *rule))
 }
 
 /// Listens to broken rules, and to which were checked.

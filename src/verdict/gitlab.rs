@@ -4,7 +4,8 @@
 //! place, and the description says so.
 
 use super::sarif::sentence;
-use super::{Entry, Verdict, harmless, path};
+use super::{Entry, Verdict, path};
+use crate::report::harmless;
 use crate::rule::Severity;
 use hashbrown::HashSet;
 use serde_json::json;

@@ -1,6 +1,7 @@
 //! The verdict as records: `finding`, `rule`, then the `summary`.
 
 use super::{Entry, Excuse, RuleResult, Verdict};
+use crate::report::harmless;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -64,17 +65,4 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         write!(out, "{}{}", if i == 0 { "[" } else { ",\n" }, harmless(&record))?;
     }
     writeln!(out, "]")
-}
-
-/// JSON text in which nothing turns or hides text on a terminal: names of files may.
-pub fn harmless(record: &Value) -> String {
-    let mut out = String::new();
-    for c in record.to_string().chars() {
-        if !crate::report::is_hostile(c) {
-            out.push(c);
-        } else {
-            c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
-        }
-    }
-    out
 }

@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
 
     /// The tests of a capture: the shared rules, and those of the protocol.
     fn suite(&self, file: usize, id: Id) -> Suite<'a> {
-        let rules = check::RULES.iter().copied().chain(id.info().rules.iter().copied().flatten().copied());
+        let rules = check::RULES.iter().copied().chain(id.rules());
         let results = rules.filter_map(|rule| self.results.get(rule.id));
         let cases = results.map(|result| self.case(file, id, result)).collect();
         let name = format!("qdissect.{}.{}", self.names[file], id.info().name);

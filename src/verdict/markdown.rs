@@ -88,9 +88,7 @@ fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let row = |id: &Id| {
-        let own = || id.info().rules.iter().copied().flatten();
-        let results = || verdict.rules.iter().filter(|r| own().any(|o| *o == r.rule));
-        let of = |outcome| results().filter(|r| r.outcome == outcome).count().to_string();
+        let of = |outcome| verdict.results(*id, outcome).to_string();
         let share = verdict.coverage(*id).unwrap_or(0.0);
         let (kept, broken) = (of(Outcome::Pass), of(Outcome::Fail));
         vec![id.info().name.into(), kept, broken, of(Outcome::NotExercised), format!("{share:.0} %")]

@@ -27,7 +27,7 @@ pub use coverage::{Coverage, Marks, Seen};
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
-pub use json::{finding_record, harmless, json, ndjson, rule_record};
+pub use json::{finding_record, json, ndjson, rule_record};
 pub use junit::{JunitStyle, junit};
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
@@ -181,17 +181,16 @@ impl Verdict {
         if !self.protocols.contains(&id) {
             return None;
         }
-        let own = id.info().rules.iter().copied().flatten();
-        let (mut all, mut checked) = (0u32, 0u32);
-        for rule in own {
-            let result = self.rules.iter().find(|r| r.rule == *rule);
-            match result.map(|r| r.outcome) {
-                Some(Outcome::Pass | Outcome::Fail) => (all, checked) = (all + 1, checked + 1),
-                Some(Outcome::NotExercised) => all += 1,
-                _ => {}
-            }
-        }
-        Some(f64::from(checked) * 100.0 / f64::from(all.max(1)))
+        let of = |outcome| self.results(id, outcome);
+        let checked = of(Outcome::Pass) + of(Outcome::Fail);
+        let all = checked + of(Outcome::NotExercised);
+        Some(checked as f64 * 100.0 / all.max(1) as f64)
+    }
+
+    /// How many of a protocol's rules ended that way.
+    pub fn results(&self, id: Id, outcome: Outcome) -> usize {
+        let own = self.rules.iter().filter(|r| id.rules().any(|own| own == r.rule));
+        own.filter(|r| r.outcome == outcome).count()
     }
 
     /// Name of the capture that an entry comes from.

@@ -6,7 +6,8 @@
 
 mod descriptor;
 
-use super::{Entry, Excuse, Outcome, Verdict, harmless, path};
+use super::{Entry, Excuse, Outcome, Verdict, path};
+use crate::report::harmless;
 use crate::rule::Rule;
 use hashbrown::HashMap;
 use serde_json::{Value, json};

@@ -156,10 +156,7 @@ fn servers(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<(
 fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
     for id in &verdict.protocols {
         let share = verdict.coverage(*id).unwrap_or(0.0);
-        let own = || {
-            verdict.rules.iter().filter(|r| id.info().rules.iter().copied().flatten().any(|o| *o == r.rule))
-        };
-        let of = |outcome| own().filter(|r| r.outcome == outcome).count();
+        let of = |outcome| verdict.results(*id, outcome);
         writeln!(
             out,
             "{}: {} rules kept, {} broken, {} not exercised ({share:.0} % checked)",

@@ -1,11 +1,11 @@
 //! What the promises are fed with: samples, examples, damaged ones, and anything at all.
 
-use crate::play::{End, PORT, SERVER, Shot, payload, shot};
+use crate::play::{End, PORT, SERVER, Shot, shot};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use qdissect::protocols::{Direction, Id};
-use qdissect::rule::{self, Example, Rule, Step};
+use qdissect::rule::{self, Act, Example, Rule, Step, hex};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -26,9 +26,10 @@ pub fn conversations() -> impl Iterator<Item = &'static Example> {
 
 /// The payload of a step and which way it goes; `None` for a pause or a whole frame.
 fn sent(step: &Step) -> Option<(Direction, Vec<u8>)> {
-    let by_client = matches!(step, Step::C(_) | Step::C2(_));
-    let direction = if by_client { Direction::C2s } else { Direction::S2c };
-    payload(step).map(|bytes| (direction, bytes))
+    match step.act() {
+        Act::Send { direction, payload, .. } => Some((direction, hex(payload))),
+        _ => None,
+    }
 }
 
 /// The distinct payloads of all samples and examples, and which way they go.

@@ -5,13 +5,13 @@
 
 use qdissect::capture::{Frame, Time};
 use qdissect::check::Finding;
-use qdissect::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Tree, Value, Violation};
+pub use qdissect::decode::Heard;
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::{Form, Output, Packet, Records, Report, Totals};
-use qdissect::rule::{Example, Step, hex};
+use qdissect::rule::{Act, Example, hex};
 use std::io;
 
 /// An address and a UDP port.
@@ -79,13 +79,13 @@ pub fn shots(example: &Example) -> Vec<Shot> {
     let mut shots = if example.at_start { vec![] } else { vec![foreign(START)] };
     let mut time = if example.at_start { START } else { START + BEFORE };
     for step in example.steps {
-        let shot = match *step {
-            Step::C(text) => shot(time, CLIENTS[0], server, &hex(text)),
-            Step::S(text) => shot(time, server, CLIENTS[0], &hex(text)),
-            Step::C2(text) => shot(time, CLIENTS[1], server, &hex(text)),
-            Step::S2(text) => shot(time, server, CLIENTS[1], &hex(text)),
-            Step::Frame(link, wire_len, text) => Shot { time, link, wire_len, bytes: hex(text) },
-            Step::Wait(ms) => {
+        let shot = match step.act() {
+            Act::Send { direction, client, payload } => {
+                let [from, to] = direction.order([CLIENTS[client], server]);
+                shot(time, from, to, &hex(payload))
+            }
+            Act::Frame(link, wire_len, text) => Shot { time, link, wire_len, bytes: hex(text) },
+            Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
                 continue;
             }
@@ -95,50 +95,6 @@ pub fn shots(example: &Example) -> Vec<Shot> {
     }
     shots.push(foreign(time + AFTER));
     shots
-}
-
-/// The payload of a step; `None` for a pause or a whole frame.
-pub fn payload(step: &Step) -> Option<Vec<u8>> {
-    match step {
-        Step::C(text) | Step::S(text) | Step::C2(text) | Step::S2(text) => Some(hex(text)),
-        _ => None,
-    }
-}
-
-/// Listens to everything.
-#[derive(Debug, Default)]
-pub struct Heard {
-    pub tree: Tree,
-    notes: Notes,
-}
-
-impl FieldSink for Heard {
-    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.field(field, at, value);
-    }
-    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.derived(field, at, value);
-    }
-    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
-        self.tree.open(field, at, shape);
-    }
-    fn close(&mut self, at: u16) {
-        self.tree.close(at);
-    }
-    fn violation(&mut self, v: Violation) {
-        self.tree.violation(v);
-        self.notes.violation(v);
-    }
-}
-
-impl Listener for Heard {
-    fn begin(&mut self) {
-        self.tree.clear();
-        self.notes.begin();
-    }
-    fn notes(&self) -> &Notes {
-        &self.notes
-    }
 }
 
 /// What was said of a datagram.

@@ -60,17 +60,7 @@ pub fn protocol(command: &ProtocolCommand) -> u8 {
 
 /// Whether a rule is one of these protocols'; of any, and of none, where none is named.
 fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
-    protocols.is_empty() || owner(rule).is_some_and(|id| protocols.contains(&id))
-}
-
-/// The protocol of a rule; `None` for those that belong to none.
-fn owner(rule: &Rule) -> Option<Id> {
-    Id::ALL.iter().copied().find(|id| rules_of(*id).any(|own| own == rule))
-}
-
-/// The rules of a protocol in the order of declaration.
-fn rules_of(id: Id) -> impl Iterator<Item = &'static Rule> {
-    id.info().rules.iter().copied().flatten().copied()
+    protocols.is_empty() || Id::of_rule(rule).is_some_and(|id| protocols.contains(&id))
 }
 
 /// The rules that the names mean, each once, in the order of declaration.
@@ -129,11 +119,11 @@ mod tests {
 
     #[test]
     fn every_rule_has_one_owner_or_none() {
-        let of_none = rules::all().filter(|r| owner(r).is_none()).count();
-        let owned: usize = Id::ALL.iter().map(|id| rules_of(*id).count()).sum();
+        let of_none = rules::all().filter(|r| Id::of_rule(r).is_none()).count();
+        let owned: usize = Id::ALL.iter().map(|id| id.rules().count()).sum();
         assert!(of_none > 0);
         assert_eq!(of_none + owned, rules::all().count());
         assert_eq!(rules::all().filter(|r| belongs(r, &[])).count(), rules::all().count());
-        assert_eq!(rules::all().filter(|r| belongs(r, &[Id::Gqp])).count(), rules_of(Id::Gqp).count());
+        assert_eq!(rules::all().filter(|r| belongs(r, &[Id::Gqp])).count(), Id::Gqp.rules().count());
     }
 }

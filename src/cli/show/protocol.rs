@@ -2,7 +2,6 @@
 
 use super::page::{BOLD, Page};
 use super::records::messages;
-use super::rules_of;
 use qdissect::check::Counts;
 use qdissect::decode::{Field, SHARED_FIELDS};
 use qdissect::docs;
@@ -18,7 +17,7 @@ pub fn list(page: &mut Page) {
     page.line(&page.paint(BOLD, &row("name", "title", "ports", "rules")));
     for &id in Id::ALL {
         let info = id.info();
-        page.line(&row(info.name, info.title, &ports(info), &rules_of(id).count().to_string()));
+        page.line(&row(info.name, info.title, &ports(info), &id.rules().count().to_string()));
     }
 }
 
@@ -57,7 +56,7 @@ fn head(page: &mut Page, id: Id) {
         ),
     );
     let mut counts = Counts::default();
-    rules_of(id).for_each(|rule| counts.add(rule.severity));
+    id.rules().for_each(|rule| counts.add(rule.severity));
     let by_severity = [(counts.error, "error"), (counts.warning, "warning"), (counts.note, "note")];
     let by_severity = by_severity.map(|(n, severity)| count(n, severity)).join(", ");
     page.line(&format!("  rules          {}: {by_severity}", counts.total()));

@@ -1,6 +1,5 @@
 //! Rules and protocols as records.
 
-use super::{owner, rules_of};
 use qdissect::check::Counts;
 use qdissect::decode::Field;
 use qdissect::docs;
@@ -9,7 +8,7 @@ use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Form, Output, Records};
-use qdissect::rule::{Example, Rule, Step, hex};
+use qdissect::rule::{Act, Example, Rule, Step, hex};
 use serde_json::{Value, json};
 
 /// Nanoseconds as seconds.
@@ -17,20 +16,15 @@ fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// The lines of a doc comment as one paragraph.
-fn paragraph(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// A rule.
 pub fn rule(rule: &Rule) -> Value {
     let severity = rule.severity;
     let cite = &rule.cite;
     json!({
-        "type": "rule", "id": rule.id, "name": rule.slug(), "protocol": owner(rule).map(|id| id.info().name),
+        "type": "rule", "id": rule.id, "name": rule.slug(), "protocol": Id::of_rule(rule).map(|id| id.info().name),
         "severity": severity.name(), "strict": rule.strict.unwrap_or(severity).name(),
         "lenient": rule.lenient.unwrap_or(severity).name(), "fault": rule.side.name(), "title": rule.title,
-        "why": paragraph(rule.why), "per_server": rule.per_server,
+        "why": docs::paragraph(rule.why), "per_server": rule.per_server,
         "source": { "document": cite.doc, "section": cite.section,
                     "url": Some(cite.url).filter(|url| !url.is_empty()) },
     })
@@ -51,17 +45,16 @@ fn example(example: &Example) -> Value {
 }
 
 fn step(step: &Step) -> Value {
-    let (from, to, text) = match *step {
-        Step::C(text) => ("client", "server", text),
-        Step::S(text) => ("server", "client", text),
-        Step::C2(text) => ("second client", "server", text),
-        Step::S2(text) => ("server", "second client", text),
-        Step::Wait(ms) => return json!({ "wait": seconds(i64::from(ms) * 1_000_000) }),
-        Step::Frame(link, wire_len, text) => {
-            return json!({ "link": link, "wire_length": wire_len, "frame": digits(text) });
+    match step.act() {
+        Act::Send { direction, client, payload } => {
+            let [from, to] = direction.order([["client", "second client"][client], "server"]);
+            json!({ "from": from, "to": to, "payload": digits(payload) })
         }
-    };
-    json!({ "from": from, "to": to, "payload": digits(text) })
+        Act::Frame(link, wire_len, text) => {
+            json!({ "link": link, "wire_length": wire_len, "frame": digits(text) })
+        }
+        Act::Wait(ms) => json!({ "wait": seconds(i64::from(ms) * 1_000_000) }),
+    }
 }
 
 /// Spaced hex without blanks and repetitions.
@@ -86,7 +79,7 @@ fn played(example: &Example) -> Vec<Value> {
 pub fn protocol(id: Id) -> Value {
     let info = id.info();
     let mut counts = Counts::default();
-    rules_of(id).for_each(|rule| counts.add(rule.severity));
+    id.rules().for_each(|rule| counts.add(rule.severity));
     json!({
         "type": "protocol", "name": info.name, "title": info.title, "ports": info.ports,
         "specification": info.spec, "rules": counts.total(), "rule_counts": counts.record(),
@@ -128,7 +121,7 @@ pub fn messages(id: Id) -> Vec<&'static str> {
 
 fn field(field: &Field) -> Value {
     let (kind, _) = docs::words(field.kind);
-    json!({ "name": field.name, "type": kind, "about": paragraph(field.about) })
+    json!({ "name": field.name, "type": kind, "about": docs::paragraph(field.about) })
 }
 
 #[cfg(test)]

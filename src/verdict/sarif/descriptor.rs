@@ -1,5 +1,6 @@
 //! Rules as SARIF describes them.
 
+use crate::docs::{escaped, paragraph};
 use crate::protocols::Id;
 use crate::rule::{Rule, Severity};
 use serde_json::{Value, json};
@@ -37,8 +38,7 @@ pub fn descriptor(rule: &Rule) -> Value {
 
 /// What GitHub reads. A finding is what the bytes say, not a guess: hence the precision.
 fn properties(rule: &Rule) -> Value {
-    let owner = Id::ALL.iter().find(|id| id.info().rules.iter().copied().flatten().any(|r| *r == rule));
-    let mut tags = vec![owner.map_or("general", |id| id.info().name)];
+    let mut tags = vec![Id::of_rule(rule).map_or("general", |id| id.info().name)];
     if rule.ratio || rule.id.contains("-SEC-") {
         tags.push("security");
     }
@@ -64,11 +64,6 @@ const fn amplification(severity: Severity) -> &'static str {
     }
 }
 
-/// The lines of a doc comment as one paragraph.
-fn paragraph(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// As much of a text as a description may have, up to the end of a word.
 fn cut(text: &str) -> String {
     if text.chars().count() <= MAX_TEXT {
@@ -77,18 +72,6 @@ fn cut(text: &str) -> String {
     let room: String = text.chars().take(MAX_TEXT - 1).collect();
     let whole = room.rsplit_once(' ').map_or(room.as_str(), |(whole, _)| whole);
     format!("{whole}…")
-}
-
-/// Plain text as Markdown.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\`*_[]<>~".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 #[cfg(test)]
