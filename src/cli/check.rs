@@ -7,7 +7,7 @@ use super::output::Target;
 use super::run::{self, Done, FAILED};
 use super::say;
 use super::suppress::today;
-use qdissect::check::Policy;
+use qdissect::pipeline::Options;
 use qdissect::report::{harmless, shown};
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
@@ -19,10 +19,16 @@ const FINDINGS: u8 = 1;
 const NOTHING: u8 = 3;
 
 /// Runs the check: writes the result to `to` and further reports to their files.
-pub fn check(to: &mut Target, args: &CheckArgs, config: &Config, inputs: &[PathBuf]) -> io::Result<Done> {
+pub fn check(
+    to: &mut Target,
+    args: &CheckArgs,
+    config: &Config,
+    options: Options,
+    inputs: &[PathBuf],
+) -> io::Result<Done> {
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let (policy, mut known) = match prepare(args, config) {
-        Ok(ready) => ready,
+    let mut known = match Known::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
+        Ok(known) => known,
         Err(e) => {
             say(&format_args!("qdissect: {e}\n"));
             return Ok((FAILED, 0));
@@ -41,7 +47,8 @@ pub fn check(to: &mut Target, args: &CheckArgs, config: &Config, inputs: &[PathB
             }
             Ok(())
         };
-        let (report, totals, code) = run::read_all(&args.common, inputs, false, Check::new(policy, judge))?;
+        let report = Check::new(options.policy.clone(), judge);
+        let (report, totals, code) = run::read_all(&args.common, options, inputs, report)?;
         let verdict = report.verdict(totals)?;
         out.flush()?;
         (verdict, code)
@@ -79,13 +86,6 @@ pub fn check(to: &mut Target, args: &CheckArgs, config: &Config, inputs: &[PathB
         () => code,
     };
     Ok((code, verdict.totals.files))
-}
-
-/// What to judge by: severities, suppressions and baseline.
-fn prepare(args: &CheckArgs, config: &Config) -> Result<(Policy, Known), String> {
-    let policy = run::policy(&args.common.rules).map_err(|unknown| unknown.to_string())?;
-    let known = Known::open(config, today(), args.baseline.as_deref(), args.update_baseline)?;
-    Ok((policy, known))
 }
 
 /// Whether there was as much to judge as the user demands; says what is missing.

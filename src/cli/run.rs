@@ -5,6 +5,7 @@ use super::check;
 use super::config::Config;
 use super::output::Target;
 use super::say;
+use super::values::no_rule;
 use qdissect::capture::{ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
@@ -41,10 +42,13 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Dump(a) => (&a.common, a.all),
         Reading::Check(a) => (&a.common, false),
     };
-    if let Err(unknown) = policy(&common.rules) {
-        say(&format_args!("qdissect: {}\n", shown(&unknown.to_string())));
-        return FAILED;
-    }
+    let options = match options(common, all) {
+        Ok(options) => options,
+        Err(unknown) => {
+            say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
+            return FAILED;
+        }
+    };
     let mut target = match Target::open(common.output.as_deref()) {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
@@ -54,19 +58,19 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
-        Reading::Check(a) => check::check(to, a, &config, &inputs),
-        Reading::Summary(a) => summarise(to, a.format, a.color, common, &inputs),
+        Reading::Check(a) => check::check(to, a, &config, options, &inputs),
+        Reading::Summary(a) => summarise(to, a.format, a.color, common, options, &inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
-                report(common, &inputs, all, Records::new(Output::new(to, form, flush), true, quiet))
+                report(common, options, &inputs, Records::new(Output::new(to, form, flush), true, quiet))
             }
-            None => report(common, &inputs, all, Lister::new(to, flush, quiet, many)),
+            None => report(common, options, &inputs, Lister::new(to, flush, quiet, many)),
         },
         Reading::Exchanges(a) => match a.format.form() {
             Some(form) => {
-                report(common, &inputs, all, Records::new(Output::new(to, form, flush), false, quiet))
+                report(common, options, &inputs, Records::new(Output::new(to, form, flush), false, quiet))
             }
-            None => report(common, &inputs, all, Exchanges::new(to, flush, quiet, many)),
+            None => report(common, options, &inputs, Exchanges::new(to, flush, quiet, many)),
         },
     };
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
@@ -129,9 +133,10 @@ fn summarise(
     format: TableFormat,
     colour: Colour,
     common: &Common,
+    options: Options,
     inputs: &[PathBuf],
 ) -> io::Result<Done> {
-    let (summary, totals, code) = read_all(common, inputs, false, Summary::default())?;
+    let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
     match format.form() {
         Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
         None if totals.files == 0 => {} // nothing was read, and that has been said
@@ -163,7 +168,7 @@ pub fn coloured(colour: Colour, terminal: bool) -> bool {
 }
 
 /// Severities as the user wants them: profile first, then levels, then what is left out.
-pub fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
+fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     let mut policy = Policy::new(match rules.profile {
         ProfileName::Strict => Profile::Strict,
         ProfileName::Default => Profile::Default,
@@ -175,18 +180,18 @@ pub fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     Ok(policy)
 }
 
-fn report<R: Report>(common: &Common, inputs: &[PathBuf], all: bool, report: R) -> io::Result<Done> {
-    read_all(common, inputs, all, report).map(|(_, totals, code)| (code, totals.files))
+fn report<R: Report>(common: &Common, options: Options, inputs: &[PathBuf], report: R) -> io::Result<Done> {
+    read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
 }
 
 /// Reads every input into one report.
 pub fn read_all<R: Report>(
     common: &Common,
+    options: Options,
     inputs: &[PathBuf],
-    all: bool,
     report: R,
 ) -> io::Result<(R, Totals, u8)> {
-    let mut pipeline = Pipeline::new(options(common, all), report);
+    let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
     if inputs.is_empty() {
         say(&"qdissect: No capture is named. Name a file, or - for standard input.\n");
@@ -278,18 +283,19 @@ fn complain(path: &Path, what: &str) -> Result<(), End> {
     Err(End::Unreadable)
 }
 
-fn options(common: &Common, all: bool) -> Options {
+/// What the command line asks of the pipeline.
+fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
         choice.protocols = Choice::only(&common.protocol);
     }
-    Options {
+    Ok(Options {
         choice,
         timeout: common.timeout,
         min_confidence: common.min_confidence.into(),
         all,
         secrets: common.show_secrets,
-        policy: policy(&common.rules).unwrap_or_default(), // what is unknown has been said
+        policy: policy(&common.rules)?,
         count: common.count,
-    }
+    })
 }

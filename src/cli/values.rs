@@ -2,8 +2,8 @@
 
 use super::text::{absent, similar};
 use clap::ValueEnum;
-use qdissect::check::{Unknown, matches};
-use qdissect::report::shown;
+use qdissect::check::matches;
+use qdissect::report::quoted;
 use qdissect::rule;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -42,8 +42,23 @@ pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
     if rule::all().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
     }
-    let similar = similar(name, rule::all().flat_map(|rule| beginnings(rule.id)));
-    Err(wrong(place, Unknown { name: shown(name).into_owned(), similar }.to_string()))
+    Err(wrong(place, no_rule(name)))
+}
+
+/// Says that there is no such rule, and which one was perhaps meant.
+pub fn no_rule(name: &str) -> String {
+    let said = format!("There is no rule {}", quoted(name));
+    // A number is often given without its zeros: `sqp-str-2`.
+    let full = match name.rsplit_once('-') {
+        Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{group}-{number:0>3}")
+        }
+        _ => name.to_owned(),
+    };
+    match similar(&full, rule::all().flat_map(|rule| beginnings(rule.id))) {
+        Some(similar) => format!("{said}; did you mean {similar}?"),
+        None => format!("{said}; `qdissect rule list` shows them all."),
+    }
 }
 
 /// `SQP`, `SQP-TXN`, `SQP-TXN-004`.
@@ -62,4 +77,16 @@ pub fn choice<T: ValueEnum>(value: &Value<'_>, thing: &str) -> Result<T, Wrong> 
     let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
     let name = string(value, known.first().copied().unwrap_or_default())?;
     T::from_str(name, false).map_err(|_| wrong(value, absent(thing, name, &known)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_rule_is_said_with_what_is_similar() {
+        assert_eq!(no_rule("SQP-TXN-OO4"), "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?");
+        assert_eq!(no_rule("sqp-str-2"), "There is no rule \"sqp-str-2\"; did you mean SQP-STR-002?");
+        assert!(no_rule("HTTP").contains("rule list"));
+    }
 }

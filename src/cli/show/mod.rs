@@ -11,6 +11,7 @@ pub use args::{ProtocolCommand, RuleCommand};
 
 use super::run::{self, FAILED, OK};
 use super::say;
+use super::values::no_rule;
 use args::How;
 use page::Page;
 use qdissect::check::{Policy, Unknown, matches};
@@ -37,7 +38,7 @@ pub fn rule(command: &RuleCommand) -> u8 {
                 write(&a.how, |page| rule::show(page, &chosen), records)
             }
             Err(unknown) => {
-                say(&format_args!("qdissect: {unknown}\n"));
+                say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
                 FAILED
             }
         },
@@ -65,7 +66,7 @@ fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
 
 /// The rules that the names mean, each once, in the order of declaration.
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
-    // The policy knows what a name may mean, and what is similar.
+    // The policy knows what a name may mean.
     names.iter().try_for_each(|name| Policy::default().level(name, None))?;
     Ok(rules::all().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }
@@ -106,7 +107,7 @@ mod tests {
 
     fn ids(names: &[&str]) -> Result<Vec<&'static str>, String> {
         let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-        find(&names).map(|rules| rules.iter().map(|r| r.id).collect()).map_err(|e| e.to_string())
+        find(&names).map(|rules| rules.iter().map(|r| r.id).collect()).map_err(|e| no_rule(&e.name))
     }
 
     #[test]
