@@ -100,7 +100,7 @@ impl Shot {
 
     fn frame(&self) -> Frame<'_> {
         let Shot { number, time, link, wire_len, ref bytes } = *self;
-        Frame { number, time: Time::from_nanos(time), link, at: 0, wire_len, bytes }
+        Frame { number, time: Time::from_nanos(time), link, interface: 0, at: 0, wire_len, bytes }
     }
 }
 

@@ -138,8 +138,9 @@ impl Section {
         facts.note_interface(link, snaplen);
         if self.interfaces.len() < MAX_INTERFACES {
             let clock = Clock::new(resolution.unwrap_or(6), offset.unwrap_or(0));
-            self.interfaces.push(Interface { link, snaplen, clock });
+            self.interfaces.push(Interface { link, number: self.described, snaplen, clock });
         }
+        self.described = self.described.saturating_add(1);
         Ok(())
     }
 

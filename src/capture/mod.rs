@@ -64,6 +64,8 @@ pub struct Frame<'a> {
     pub time: Time,
     /// Link type of its interface (`LINKTYPE_…` of tcpdump.org).
     pub link: u16,
+    /// Number of its interface, counted from 0 over all sections of the file; 0 in pcap.
+    pub interface: u32,
     /// Offset of `bytes` in the capture file (after decompression).
     pub at: u64,
     /// Length on the wire in bytes; more than `bytes.len()` when the snap length cut the frame.

@@ -25,6 +25,7 @@ pub(super) const FILE_HEAD: usize = 24;
 pub(super) struct Found {
     pub(super) time: Time,
     pub(super) link: u16,
+    pub(super) interface: u32,
     pub(super) wire_len: u32,
     /// Bytes before the frame in its record.
     pub(super) skip: u32,
@@ -94,6 +95,7 @@ impl Layout {
         Some(Found {
             time: Time::from_nanos(seconds.wrapping_add(part)),
             link: self.link,
+            interface: 0,
             wire_len: word::<BIG>(head, 12).max(captured),
             skip: self.head,
             len: captured,

@@ -33,6 +33,8 @@ pub(super) const TRAILER: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
     pub(super) link: u16,
+    /// Counted from 0 over all sections.
+    pub(super) number: u32,
     pub(super) snaplen: u32,
     pub(super) clock: Clock,
 }
@@ -53,6 +55,8 @@ pub(super) struct Block {
 pub(super) struct Section {
     pub(super) big: bool,
     pub(super) interfaces: Vec<Interface>,
+    /// Interfaces described in this section and those before it.
+    pub(super) described: u32,
     /// The block whose frame has been handed out but whose end is still to come, because the block
     /// is larger than the buffer; and how much of it.
     pub(super) tail: Option<(Block, u64)>,
@@ -82,6 +86,7 @@ impl Section {
         Some(Found {
             time: interface.clock.time(count),
             link: interface.link,
+            interface: interface.number,
             wire_len: word::<BIG>(head, 24).max(captured),
             skip: 28,
             len: captured,
@@ -123,7 +128,8 @@ impl Section {
             }
         };
         let wire_len = wire_len.max(len);
-        Ok(Found { time, link: interface.link, wire_len, skip: head, len, total })
+        let Interface { link, number: interface, .. } = interface;
+        Ok(Found { time, link, interface, wire_len, skip: head, len, total })
     }
 
     /// Interface, time, captured length and length on the wire of the block that starts `rest`.

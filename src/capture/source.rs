@@ -181,11 +181,11 @@ impl Source {
 
     #[inline(always)]
     fn hand_out(&mut self, found: Found) -> Frame<'_> {
-        let Found { time, link, wire_len, skip, len, total } = found;
+        let Found { time, link, interface, wire_len, skip, len, total } = found;
         self.frames = self.frames.wrapping_add(1);
         let at = self.buffer.offset().wrapping_add(skip.into());
         let bytes = self.buffer.take(skip, len, total);
-        Frame { number: self.frames, time, link, at, wire_len, bytes }
+        Frame { number: self.frames, time, link, interface, at, wire_len, bytes }
     }
 
     /// What the capture says about itself, as far as it has been read.

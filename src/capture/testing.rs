@@ -18,7 +18,7 @@ pub(super) struct Got {
 
 impl From<Frame<'_>> for Got {
     fn from(frame: Frame<'_>) -> Got {
-        let Frame { number, time, link, at, wire_len, bytes } = frame;
+        let Frame { number, time, link, at, wire_len, bytes, .. } = frame;
         Got { number, time: time.nanos(), link, at, wire_len, bytes: bytes.to_vec() }
     }
 }

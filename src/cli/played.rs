@@ -68,7 +68,7 @@ impl Recording {
         for (number, (time, bytes)) in (1..).zip(&frames) {
             let (time, wire_len) = (Time::from_nanos(*time), bytes.len() as u32);
             pipeline
-                .frame(&Frame { number, time, link: RAW, at: 0, wire_len, bytes })
+                .frame(&Frame { number, time, link: RAW, interface: 0, at: 0, wire_len, bytes })
                 .expect("nothing is written");
         }
         let (report, totals) = pipeline.finish(true).expect("nothing is written");

@@ -22,7 +22,7 @@ pub fn frame(link: u16, bytes: &[u8]) -> Frame<'_> {
 
 /// A frame of `bytes` that was `wire` bytes long.
 pub fn cut_frame(link: u16, bytes: &[u8], wire: usize) -> Frame<'_> {
-    Frame { number: 1, time: Time::from_nanos(5), link, at: AT, wire_len: wire as u32, bytes }
+    Frame { number: 1, time: Time::from_nanos(5), link, interface: 0, at: AT, wire_len: wire as u32, bytes }
 }
 
 /// The reason why a whole frame is turned away.

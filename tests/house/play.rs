@@ -193,7 +193,7 @@ pub fn lines(options: Options, shots: &[Shot]) -> String {
 /// A shot as the frame of that number.
 pub fn frame(shot: &Shot, number: u64, at: u64) -> Frame<'_> {
     let Shot { time, link, wire_len, ref bytes } = *shot;
-    Frame { number, time: Time::from_nanos(time), link, at, wire_len, bytes }
+    Frame { number, time: Time::from_nanos(time), link, interface: 0, at, wire_len, bytes }
 }
 
 /// Plays frames and collects what is said, in frame order.
