@@ -114,7 +114,7 @@ impl Report for Views {
     type Sink = Heard;
     const ORDERED: bool = true;
 
-    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &Facts, _before: u64) -> io::Result<()> {
         self.trees.push(format!("{name}, {}\n", facts.format));
         Ok(())
     }

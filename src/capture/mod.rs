@@ -58,7 +58,7 @@ pub const MAX_FRAME: u32 = 262_144;
 /// One captured frame, borrowed from the reader's buffer until the next one is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Counted from 1 in each file, as Wireshark does.
+    /// Counted from 1 as Wireshark does, or on from [`Source::count_from`].
     pub number: u64,
     /// When it was captured.
     pub time: Time,

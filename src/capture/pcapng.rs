@@ -132,6 +132,18 @@ impl Section {
         Ok(Found { time, link, interface, wire_len, skip: head, len, total })
     }
 
+    /// Time stamp of the packet block at the front of the buffer; `None` when another block stands there or
+    /// something is wrong with it.
+    pub(super) fn next_time(&mut self, buffer: &mut Buffer) -> Option<Time> {
+        buffer.fill(HEAD).ok()?;
+        let kind = word_in(self.big, buffer.rest(), 0);
+        let head = if kind == SIMPLE { 12 } else { 28 };
+        let there = matches!(kind, ENHANCED | PACKET | SIMPLE) && buffer.fill(head).ok()?;
+        let block = Block { at: buffer.offset(), kind, announced: 0, total: 0 };
+        let fields = there.then(|| self.fields(buffer.rest(), block))?;
+        fields.ok().map(|(_, time, ..)| time)
+    }
+
     /// Interface, time, captured length and length on the wire of the block that starts `rest`.
     fn fields(&self, rest: &[u8], block: Block) -> Result<(Interface, Time, u32, u32), Error> {
         let get = |at| word_in(self.big, rest, at);

@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
-use super::{Error, Frame};
+use super::{Error, Frame, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -186,6 +186,32 @@ impl Source {
         let at = self.buffer.offset().wrapping_add(skip.into());
         let bytes = self.buffer.take(skip, len, total);
         Frame { number: self.frames, time, link, interface, at, wire_len, bytes }
+    }
+
+    /// Counts frames on from `before`, those of the files before this one. To be called before the first
+    /// [`next`](Self::next).
+    pub fn count_from(&mut self, before: u64) {
+        self.frames = self.frames.saturating_add(before);
+    }
+
+    /// The number of the frame read last, or of the block that Wireshark numbers like one.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Time stamp of the next frame, which stays where it is; unknown where there is none. On a pipe this
+    /// waits for its head.
+    pub fn next_time(&mut self) -> Time {
+        let found = match self.walk {
+            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
+            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
+            Walk::NgLittle | Walk::NgBig | Walk::NgCare => {
+                return self.section.next_time(&mut self.buffer).unwrap_or(Time::UNKNOWN);
+            }
+            Walk::Over => Ok(None),
+        };
+        // What is wrong will be said when the frame is asked for.
+        found.ok().flatten().map_or(Time::UNKNOWN, |found| found.time)
     }
 
     /// What the capture says about itself, as far as it has been read.

@@ -217,7 +217,7 @@ pub struct DumpArgs {
 /// What every subcommand that reads captures understands.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// Captures: pcap or pcapng files, FIFOs, `-` for standard input
+    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as a positional file; may be repeated
@@ -255,6 +255,9 @@ pub struct Common {
     /// Hand on each record or line at once
     #[arg(short = 'l')]
     pub line_buffered: bool,
+    /// Nothing goes on from one file to the next: neither conversations nor open requests
+    #[arg(long)]
+    pub per_file: bool,
     /// Show passwords, which are masked otherwise
     #[arg(long)]
     pub show_secrets: bool,

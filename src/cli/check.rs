@@ -2,6 +2,7 @@
 
 use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName};
 use super::config::Config;
+use super::inputs::Inputs;
 use super::known::Known;
 use super::output::Target;
 use super::run::{self, Done, FAILED};
@@ -13,7 +14,7 @@ use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const FINDINGS: u8 = 1;
 const NOTHING: u8 = 3;
@@ -24,7 +25,7 @@ pub fn check(
     args: &CheckArgs,
     config: &Config,
     options: Options,
-    inputs: &[PathBuf],
+    inputs: Inputs,
 ) -> io::Result<Done> {
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
     let mut known = match Known::open(config, today(), args.baseline.as_deref(), args.update_baseline) {

@@ -4,6 +4,7 @@ mod args;
 mod baseline;
 mod check;
 mod config;
+mod inputs;
 mod known;
 mod output;
 mod pattern;

@@ -3,10 +3,11 @@
 use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
 use super::check;
 use super::config::Config;
+use super::inputs::{Input, Inputs};
 use super::output::Target;
 use super::say;
 use super::values::no_rule;
-use qdissect::capture::{ErrorKind, Source, link_name};
+use qdissect::capture::{ErrorKind, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::net::Turned;
@@ -15,7 +16,7 @@ use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Exchanges, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Exit code: done.
 pub const OK: u8 = 0;
@@ -54,23 +55,24 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Err(e) => return not_writable(common, &e),
     };
     let (quiet, flush) = (common.quiet, common.line_buffered);
-    let inputs = inputs(common);
-    let many = inputs.len() > 1;
+    let mut inputs = Inputs::find(common.files.iter().chain(&common.read));
+    inputs.order();
+    let many = inputs.list.len() > 1;
     let to = &mut target;
     let read = match command {
-        Reading::Check(a) => check::check(to, a, &config, options, &inputs),
-        Reading::Summary(a) => summarise(to, a.format, a.color, common, options, &inputs),
+        Reading::Check(a) => check::check(to, a, &config, options, inputs),
+        Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
-                report(common, options, &inputs, Records::new(Output::new(to, form, flush), true, quiet))
+                report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
             }
-            None => report(common, options, &inputs, Lister::new(to, flush, quiet, many)),
+            None => report(common, options, inputs, Lister::new(to, flush, quiet, many)),
         },
         Reading::Exchanges(a) => match a.format.form() {
             Some(form) => {
-                report(common, options, &inputs, Records::new(Output::new(to, form, flush), false, quiet))
+                report(common, options, inputs, Records::new(Output::new(to, form, flush), false, quiet))
             }
-            None => report(common, options, &inputs, Exchanges::new(to, flush, quiet, many)),
+            None => report(common, options, inputs, Exchanges::new(to, flush, quiet, many)),
         },
     };
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
@@ -134,7 +136,7 @@ fn summarise(
     colour: Colour,
     common: &Common,
     options: Options,
-    inputs: &[PathBuf],
+    inputs: Inputs,
 ) -> io::Result<Done> {
     let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
     match format.form() {
@@ -180,7 +182,7 @@ fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     Ok(policy)
 }
 
-fn report<R: Report>(common: &Common, options: Options, inputs: &[PathBuf], report: R) -> io::Result<Done> {
+fn report<R: Report>(common: &Common, options: Options, inputs: Inputs, report: R) -> io::Result<Done> {
     read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
 }
 
@@ -188,17 +190,19 @@ fn report<R: Report>(common: &Common, options: Options, inputs: &[PathBuf], repo
 pub fn read_all<R: Report>(
     common: &Common,
     options: Options,
-    inputs: &[PathBuf],
+    inputs: Inputs,
     report: R,
 ) -> io::Result<(R, Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
-    if inputs.is_empty() {
-        say(&"qdissect: No capture is named. Name a file, or - for standard input.\n");
+    if inputs.failed {
+        (code, complete) = (FAILED, false);
+    } else if inputs.list.is_empty() {
+        say(&"qdissect: No capture is named. Name a file, a directory, or - for standard input.\n");
         (code, complete) = (FAILED, false);
     }
-    for path in inputs {
-        if let Err(end) = read_one(&mut pipeline, path)? {
+    for input in inputs.list {
+        if let Err(end) = read_one(&mut pipeline, input)? {
             complete = false;
             // A capture that is cut short was read as far as it goes; the user may call that enough.
             if !(end == End::CutShort && common.allow_truncated) {
@@ -210,19 +214,6 @@ pub fn read_all<R: Report>(
     Ok((report, totals, code))
 }
 
-/// The inputs in the order named; a file named twice counts once.
-fn inputs(common: &Common) -> Vec<PathBuf> {
-    let mut seen = vec![];
-    let named = common.files.iter().chain(&common.read);
-    let new = named.filter(|path| {
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let new = !seen.contains(&real);
-        seen.push(real);
-        new
-    });
-    new.cloned().collect()
-}
-
 /// Why an input was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -231,12 +222,10 @@ enum End {
 }
 
 /// Reads one input, and says so if it could not be read, or not to its end.
-fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Result<(), End>> {
-    let source = match path.to_str() {
-        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
-        _ => Source::open(path),
-    };
-    let mut source = match source {
+fn read_one<R: Report>(pipeline: &mut Pipeline<R>, mut input: Input) -> io::Result<Result<(), End>> {
+    let opened = input.open();
+    let path = &input.path;
+    let mut source = match opened {
         Ok(source) => source,
         Err(e) => {
             let hint = if misplaced(path) {
@@ -297,5 +286,6 @@ fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
         secrets: common.show_secrets,
         policy: policy(&common.rules)?,
         count: common.count,
+        per_file: common.per_file,
     })
 }

@@ -25,6 +25,12 @@ use sums::Sums;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
+/// A file that begins that much before the end of the one before, and after its beginning, still goes on with
+/// it, in nanoseconds: time stamps of several interfaces are a little out of order.
+const MAX_BACK: i64 = 100_000_000;
+/// After a longer gap between two files in nanoseconds no exchange is open any more, and what the next file
+/// begins with may be older than it.
+const MAX_GAP: i64 = 30_000_000_000;
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -43,6 +49,8 @@ pub struct Options {
     pub policy: Policy,
     /// Stop after this many frames.
     pub count: Option<u64>,
+    /// Nothing goes on from one file to the next.
+    pub per_file: bool,
 }
 
 impl Default for Options {
@@ -56,6 +64,7 @@ impl Default for Options {
             secrets: false,
             policy: Policy::default(),
             count: None,
+            per_file: false,
         }
     }
 }
@@ -90,7 +99,9 @@ pub struct Pipeline<R: Report> {
     findings: Vec<Finding>,
     payload: Vec<u8>,
     frame: u64,
+    /// The first time stamp of what goes on over files, and of the last file.
     first: Time,
+    began: Time,
     /// The next frame is the first of its file.
     fresh: bool,
 }
@@ -112,6 +123,7 @@ impl<R: Report> Pipeline<R> {
             payload: vec![],
             frame: 0,
             first: Time::UNKNOWN,
+            began: Time::UNKNOWN,
             fresh: true,
             options,
         }
@@ -124,18 +136,41 @@ impl<R: Report> Pipeline<R> {
 
     /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
     ///
+    /// It goes on with the conversations of the one before if it begins where that ended, as rotated files
+    /// do; otherwise those are closed first.
+    ///
     /// # Errors
     /// When the capture cannot be read on, or the report cannot be written.
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
+        if self.totals.files > 0 {
+            self.begin(source.next_time())?;
+        }
         self.totals.files += 1;
         self.fresh = true;
-        self.sums = Sums::default();
-        self.report.file(file, source.facts())?;
+        let before = self.frame;
+        source.count_from(before);
+        self.report.file(file, source.facts(), before)?;
         let read = self.frames(source);
+        // Also the blocks that Wireshark numbers like frames.
+        self.frame = self.frame.max(source.frames());
         self.totals.see(source.facts());
-        self.close_file()?;
         self.report.listened(&mut self.sink);
         read
+    }
+
+    /// A further file begins, at a time that may be unknown.
+    fn begin(&mut self, time: Time) -> io::Result<()> {
+        let gap = time.since(self.table.clock());
+        let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
+        if !goes_on {
+            self.close()?;
+            self.report.listened(&mut self.sink);
+            self.sums = Sums::default();
+        }
+        if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
+            self.first = Time::UNKNOWN;
+        }
+        Ok(())
     }
 
     fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
@@ -157,7 +192,10 @@ impl<R: Report> Pipeline<R> {
         self.frame = frame.number;
         self.totals.frame(frame);
         if std::mem::take(&mut self.fresh) {
-            self.first = frame.time;
+            if self.first == Time::UNKNOWN {
+                self.first = frame.time;
+            }
+            self.began = frame.time;
             self.report.first_frame(frame.time);
         }
         if !self.room.is_empty() {
@@ -200,7 +238,7 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the report cannot be written.
     pub fn finish(mut self, complete: bool) -> io::Result<(R, Totals)> {
-        self.close_file()?;
+        self.close()?;
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
         self.totals.waiting_overflow = self.room.early();
@@ -211,8 +249,8 @@ impl<R: Report> Pipeline<R> {
         Ok((self.report, self.totals))
     }
 
-    /// Exchanges do not outlive their file, and nobody waits for the next one.
-    fn close_file(&mut self) -> io::Result<()> {
+    /// Closes what is open: no further file goes on with it.
+    fn close(&mut self) -> io::Result<()> {
         self.drain(|_| true)?;
         self.table.finish();
         self.deliver_closed()

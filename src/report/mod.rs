@@ -1,5 +1,6 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
+mod files;
 mod hostile;
 mod records;
 #[cfg(feature = "cli")]
@@ -10,6 +11,7 @@ pub mod summary;
 mod text;
 mod totals;
 
+pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
@@ -83,13 +85,14 @@ pub trait Report {
     fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
         Ok(())
     }
-    /// A file begins; `name` is its name as text.
-    fn file(&mut self, _name: &str, _facts: &capture::Facts) -> io::Result<()> {
+    /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it:
+    /// frames are numbered through all files, see [`Files`]. What waits may still speak of earlier files.
+    fn file(&mut self, _name: &str, _facts: &capture::Facts, _before: u64) -> io::Result<()> {
         Ok(())
     }
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
-    /// The listener, at the end of every file: everything in it has been decoded.
+    /// The listener, at the end of every file: nearly everything in it has been decoded.
     fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {

@@ -1,13 +1,14 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
 use super::stamp::{Stamps, push_seconds};
-use super::{Packet, Report, Totals};
+use super::{Files, Packet, Place, Report, Totals};
 use crate::capture::{Facts, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
@@ -96,7 +97,11 @@ pub struct Records<W: Write> {
     packets: bool,
     /// Only captures and the summary.
     quiet: bool,
-    file: Vec<u8>,
+    files: Files,
+    /// Names of the files as JSON.
+    names: Vec<Box<[u8]>>,
+    /// `capture` records that wait for the records of the files before them.
+    captures: VecDeque<Value>,
     stamps: Stamps,
 }
 
@@ -104,17 +109,54 @@ impl<W: Write> Records<W> {
     /// Records to `out`; with or without one for each packet, and none but of captures and the summary
     /// when quiet.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
-        Records { out, packets, quiet, file: b"null".to_vec(), stamps: Stamps::default() }
+        let (files, names, captures) = (Files::default(), vec![], VecDeque::new());
+        Records { out, packets, quiet, files, names, captures, stamps: Stamps::default() }
+    }
+
+    /// Where a frame stands; what is said of its file comes first.
+    #[inline]
+    fn place(&mut self, frame: u64) -> io::Result<Place> {
+        let place = self.files.place(frame);
+        if !self.captures.is_empty() {
+            self.catch_up(place.file)?;
+        }
+        Ok(place)
+    }
+
+    /// Writes the `capture` records of the files up to `file`.
+    #[cold]
+    fn catch_up(&mut self, file: usize) -> io::Result<()> {
+        while self.files.len().saturating_sub(self.captures.len()) <= file
+            && let Some(capture) = self.captures.pop_front()
+        {
+            self.out.value(&capture)?;
+        }
+        Ok(())
+    }
+
+    /// Name of a file, as JSON.
+    fn push_name(&mut self, file: usize) {
+        self.out.line.extend_from_slice(self.names.get(file).map_or(b"null", |name| name));
+    }
+
+    /// The name of the file in which a frame stands, if it is another one than that of the record.
+    #[inline]
+    fn push_other(&mut self, key: &str, file: usize, here: usize) {
+        if file != here {
+            push(&mut self.out.line, format_args!(",\"{key}\":"));
+            self.push_name(file);
+        }
     }
 
     /// What every record of a datagram begins with.
-    fn head(&mut self, d: &Datagram<'_>) {
+    fn head(&mut self, d: &Datagram<'_>) -> io::Result<Place> {
+        let place = self.place(d.frame)?;
         self.out.begin();
+        self.out.line.extend_from_slice(b"{\"type\":\"packet\",\"file\":");
+        self.push_name(place.file);
         let line = &mut self.out.line;
-        line.extend_from_slice(b"{\"type\":\"packet\",\"file\":");
-        line.extend_from_slice(&self.file);
         line.extend_from_slice(b",\"frame\":");
-        push_u64(line, d.frame);
+        push_u64(line, place.frame);
         line.extend_from_slice(b",\"time\":");
         self.stamps.push_json(line, d.time);
         line.extend_from_slice(b",\"src\":\"");
@@ -122,10 +164,11 @@ impl<W: Write> Records<W> {
         line.extend_from_slice(b"\",\"dst\":\"");
         push_endpoint(line, d.dst);
         line.push(b'"');
+        Ok(place)
     }
 
     /// What follows from pairing.
-    fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing) {
+    fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, here: Place) {
         let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
             line.extend_from_slice(b",\"exchange\":");
@@ -133,18 +176,24 @@ impl<W: Write> Records<W> {
         }
         match pairing {
             Pairing::Answered(answer) => {
+                let asked = self.files.place(answer.request_frame);
                 line.extend_from_slice(b",\"request_frame\":");
-                push_u64(line, answer.request_frame);
+                push_u64(line, asked.frame);
+                self.push_other("request_file", asked.file, here.file);
+                let line = &mut self.out.line;
                 line.extend_from_slice(b",\"response_time\":");
                 push_seconds(line, answer.response_time);
             }
             Pairing::Again { part: false, .. } => line.extend_from_slice(b",\"retransmission\":true"),
             Pairing::Copy { of, .. } => {
                 line.extend_from_slice(b",\"duplicate_of\":");
-                push_u64(line, *of);
+                let first = self.files.place(*of);
+                push_u64(line, first.frame);
+                self.push_other("duplicate_file", first.file, here.file);
             }
             _ => {}
         }
+        let line = &mut self.out.line;
         if d.cut > 0 {
             line.extend_from_slice(b",\"captured_length\":");
             push_u64(line, d.payload.len() as u64);
@@ -160,7 +209,7 @@ impl<W: Write> Report for Records<W> {
         if !self.packets || self.quiet {
             return Ok(());
         }
-        self.head(p.datagram);
+        let here = self.head(p.datagram)?;
         let line = &mut self.out.line;
         for (key, value) in [
             (",\"protocol\":\"", p.id.info().name),
@@ -175,8 +224,8 @@ impl<W: Write> Report for Records<W> {
         push_u64(line, p.datagram.wire_len() as u64);
         line.extend_from_slice(b",\"fields\":");
         line.extend_from_slice(p.sink.object());
-        self.pairing(p.datagram, p.pairing);
-        push_findings(&mut self.out.line, p.findings);
+        self.pairing(p.datagram, p.pairing, here);
+        self.findings(p.findings, here);
         if p.more_findings > 0 {
             self.out.line.extend_from_slice(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
@@ -189,7 +238,7 @@ impl<W: Write> Report for Records<W> {
         if !self.packets || self.quiet {
             return Ok(());
         }
-        self.head(d);
+        self.head(d)?;
         let line = &mut self.out.line;
         line.extend_from_slice(
             b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":",
@@ -203,6 +252,12 @@ impl<W: Write> Report for Records<W> {
         if self.quiet {
             return Ok(());
         }
+        // It stands with its answer; one without an answer, with its request.
+        let asked = self.place(e.request_frame)?;
+        let here = match e.response_frames() {
+            [first, ..] => self.place(*first)?,
+            [] => asked,
+        };
         self.out.begin();
         let line = &mut self.out.line;
         let info = e.protocol.info();
@@ -210,7 +265,8 @@ impl<W: Write> Report for Records<W> {
         line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
         push_u64(line, e.id);
         line.extend_from_slice(b",\"file\":");
-        line.extend_from_slice(&self.file);
+        self.push_name(here.file);
+        let line = &mut self.out.line;
         push(line, format_args!(",\"protocol\":\"{}\",\"step\":\"{}\",\"client\":\"", info.name, step.name));
         push_endpoint(line, e.client);
         line.extend_from_slice(b"\",\"server\":\"");
@@ -221,10 +277,12 @@ impl<W: Write> Report for Records<W> {
             None => line.extend_from_slice(b"null"),
         }
         line.extend_from_slice(b",\"request_frame\":");
-        push_u64(line, e.request_frame);
-        line.extend_from_slice(b",\"response_frames\":[");
-        push_frames(line, e);
-        push(line, format_args!("],\"outcome\":\"{}\",\"response_time\":", e.outcome.name()));
+        push_u64(line, asked.frame);
+        self.push_other("request_file", asked.file, here.file);
+        self.out.line.extend_from_slice(b",\"response_frames\":[");
+        self.response_frames(e, here);
+        let line = &mut self.out.line;
+        push(line, format_args!(",\"outcome\":\"{}\",\"response_time\":", e.outcome.name()));
         push_seconds(line, e.response_time);
         push(
             line,
@@ -236,59 +294,89 @@ impl<W: Write> Report for Records<W> {
         if e.retransmissions > 0 {
             push(line, format_args!(",\"retransmissions\":{}", e.retransmissions));
         }
-        push_findings(line, findings);
-        line.push(b'}');
+        self.findings(findings, here);
+        self.out.line.push(b'}');
         self.out.end()
     }
 
-    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
-        self.file.clear();
-        push_text(&mut self.file, name.as_bytes());
-        self.out.value(&capture_record(name, facts))
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        let mut json = vec![];
+        push_text(&mut json, name.as_bytes());
+        self.names.push(json.into());
+        self.files.begin(before);
+        self.captures.push_back(capture_record(name, facts));
+        // What waits speaks of earlier files, if there are any.
+        if self.files.len() == 1 { self.catch_up(0) } else { Ok(()) }
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.catch_up(usize::MAX)?;
         self.out.value(&totals.record())?;
         self.out.finish()
     }
 }
 
-fn push_frames(line: &mut Vec<u8>, e: &Exchange) {
-    for (i, &frame) in e.response_frames().iter().enumerate() {
-        if i > 0 {
-            line.push(b',');
+impl<W: Write> Records<W> {
+    /// Numbers of the frames that answer, and a file for each where they stand in several.
+    fn response_frames(&mut self, e: &Exchange, here: Place) {
+        for (i, &frame) in e.response_frames().iter().enumerate() {
+            if i > 0 {
+                self.out.line.push(b',');
+            }
+            push_u64(&mut self.out.line, self.files.place(frame).frame);
         }
-        push_u64(line, frame);
+        self.out.line.push(b']');
+        if e.response_frames().iter().any(|frame| self.files.place(*frame).file != here.file) {
+            self.out.line.extend_from_slice(b",\"response_files\":[");
+            for (i, &frame) in e.response_frames().iter().enumerate() {
+                if i > 0 {
+                    self.out.line.push(b',');
+                }
+                self.push_name(self.files.place(frame).file);
+            }
+            self.out.line.push(b']');
+        }
+    }
+
+    fn findings(&mut self, findings: &[Finding], here: Place) {
+        self.out.line.extend_from_slice(b",\"findings\":[");
+        for (i, f) in findings.iter().enumerate() {
+            if i > 0 {
+                self.out.line.push(b',');
+            }
+            push_finding(&mut self.out.line, f);
+            if let Some(Cause { rule, frame }) = f.caused_by {
+                let cause = self.files.place(frame);
+                let line = &mut self.out.line;
+                push(
+                    line,
+                    format_args!(",\"caused_by\":{{\"rule\":\"{}\",\"frame\":{}", rule.id, cause.frame),
+                );
+                self.push_other("file", cause.file, here.file);
+                self.out.line.push(b'}');
+            }
+            self.out.line.push(b'}');
+        }
+        self.out.line.push(b']');
     }
 }
 
-fn push_findings(line: &mut Vec<u8>, findings: &[Finding]) {
-    line.extend_from_slice(b",\"findings\":[");
-    for (i, f) in findings.iter().enumerate() {
-        if i > 0 {
-            line.push(b',');
-        }
-        push(
-            line,
-            format_args!("{{\"rule\":\"{}\",\"severity\":\"{}\",\"field\":", f.rule.id, f.severity.name()),
-        );
-        match f.path() {
-            Some(path) => push(line, format_args!("\"{path}\"")),
-            None => line.extend_from_slice(b"null"),
-        }
-        match f.span {
-            Some(span) => push(line, format_args!(",\"start\":{},\"end\":{}", span.start, span.end)),
-            None => line.extend_from_slice(b",\"start\":null,\"end\":null"),
-        }
-        line.extend_from_slice(b",\"message\":");
-        push_text(line, f.to_string().as_bytes());
-        if let Some(cause) = f.caused_by {
-            let Cause { rule, frame } = cause;
-            push(line, format_args!(",\"caused_by\":{{\"rule\":\"{}\",\"frame\":{frame}}}", rule.id));
-        }
-        line.push(b'}');
+/// A finding, but for its cause and the closing brace.
+fn push_finding(line: &mut Vec<u8>, f: &Finding) {
+    push(
+        line,
+        format_args!("{{\"rule\":\"{}\",\"severity\":\"{}\",\"field\":", f.rule.id, f.severity.name()),
+    );
+    match f.path() {
+        Some(path) => push(line, format_args!("\"{path}\"")),
+        None => line.extend_from_slice(b"null"),
     }
-    line.push(b']');
+    match f.span {
+        Some(span) => push(line, format_args!(",\"start\":{},\"end\":{}", span.start, span.end)),
+        None => line.extend_from_slice(b",\"start\":null,\"end\":null"),
+    }
+    line.extend_from_slice(b",\"message\":");
+    push_text(line, f.to_string().as_bytes());
 }
 
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.

@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Most rows of a table; the worst come first.
 const MAX_ROWS: usize = 200;
@@ -199,6 +200,17 @@ fn findings(c: Counts) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join("\n") }
 }
 
+/// The first frame that breaks a rule, and its file where there are several.
+fn first(b: &Broken, summary: &Summary) -> String {
+    match summary.files.get(b.first.file).filter(|_| summary.files.len() > 1) {
+        Some((name, _)) => {
+            let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
+            format!("{} of {}", b.first.frame, shown(&short(&name, MAX_CELL)))
+        }
+        None => b.first.frame.to_string(),
+    }
+}
+
 fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let mut rows: Vec<&Broken> = summary.broken.iter().collect();
     if rows.is_empty() {
@@ -209,7 +221,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     table.set_header(["finding", "severity", "what", "times", "first in frame"]);
     for b in rows.iter().take(MAX_ROWS) {
         let (severity, times) = (worst(b.counts).name().to_owned(), b.counts.total().to_string());
-        table.add_row([b.rule.id.to_owned(), severity, b.rule.title.to_owned(), times, b.first.to_string()]);
+        table.add_row([b.rule.id.to_owned(), severity, b.rule.title.to_owned(), times, first(b, summary)]);
     }
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);

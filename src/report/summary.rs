@@ -1,6 +1,6 @@
 //! Gathers what the summary shows: servers, response times, findings by rule.
 
-use super::{Output, Packet, Report, Totals, capture_record};
+use super::{Files, Output, Packet, Place, Report, Totals, capture_record};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
@@ -139,10 +139,8 @@ pub struct Broken {
     pub rule: &'static Rule,
     /// By severity, for a finding may be milder than its rule.
     pub counts: Counts,
-    /// Frame of the first.
-    pub first: u64,
-    /// Index of its file.
-    pub file: usize,
+    /// Where it was first.
+    pub first: Place,
 }
 
 /// See the module's words. Memory is bounded by the table of servers and the number of rules.
@@ -156,6 +154,7 @@ pub struct Summary {
     pub files: Vec<(String, Facts)>,
     /// Exchanges of servers that are not in the table.
     pub elsewhere: u64,
+    places: Files,
     timed: usize,
 }
 
@@ -193,8 +192,7 @@ impl Summary {
                 None => {
                     let mut counts = Counts::default();
                     counts.add(f.severity);
-                    let file = self.files.len().saturating_sub(1);
-                    self.broken.push(Broken { rule: f.rule, counts, first: frame, file });
+                    self.broken.push(Broken { rule: f.rule, counts, first: self.places.place(frame) });
                 }
             }
         }
@@ -257,7 +255,8 @@ impl Report for Summary {
         Ok(())
     }
 
-    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        self.places.begin(before);
         if self.files.len() < MAX_FILES {
             self.files.push((name.to_owned(), facts.clone()));
         }
@@ -276,7 +275,7 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
         out.value(&json!({
             "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),
             "finding_counts": b.counts.record(),
-            "file": summary.files.get(b.file).map(|(name, _)| name), "first_frame": b.first,
+            "file": summary.files.get(b.first.file).map(|(name, _)| name), "first_frame": b.first.frame,
         }))?;
     }
     out.value(&totals.record())?;

@@ -1,6 +1,6 @@
 //! One line a packet, or one line an exchange: streaming, in fixed columns, for people.
 
-use super::{Packet, Report, Totals, duration, quoted, shown};
+use super::{Files, Packet, Place, Report, Totals, duration, quoted, shown};
 use crate::capture::{self, Time};
 use crate::check::Finding;
 use crate::decode::Notes;
@@ -23,12 +23,19 @@ struct Lines<W: Write> {
     quiet: bool,
     /// Say which file the lines that follow belong to.
     heads: bool,
+    /// The file whose head was written last, and the first whose head was never.
+    head: Option<usize>,
+    next: usize,
+    files: Files,
+    /// Names as they are shown, and first time stamps.
+    names: Vec<(Box<str>, Time)>,
     width: Width,
 }
 
 impl<W: Write> Lines<W> {
     fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Lines { out, text: String::new(), flush, quiet, heads, width: Width(ENDPOINT) }
+        let (files, names, width) = (Files::default(), vec![], Width(ENDPOINT));
+        Lines { out, text: String::new(), flush, quiet, heads, head: None, next: 0, files, names, width }
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -36,16 +43,50 @@ impl<W: Write> Lines<W> {
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
     /// A file begins.
-    fn file(&mut self, name: &str) -> io::Result<()> {
+    fn file(&mut self, name: &str, before: u64) -> io::Result<()> {
+        self.files.begin(before);
+        self.names.push((shown(name).into(), Time::UNKNOWN));
+        // What waits speaks of earlier files, if there are any.
+        if self.files.len() == 1 { self.heads(0) } else { Ok(()) }
+    }
+
+    /// The place of a frame; the line that follows is about its file.
+    fn place(&mut self, frame: u64) -> io::Result<Place> {
+        let place = self.files.place(frame);
+        if self.head != Some(place.file) {
+            self.heads(place.file)?;
+        }
+        Ok(place)
+    }
+
+    /// Says that lines about a file follow, and that there are none about those passed over.
+    fn heads(&mut self, file: usize) -> io::Result<()> {
+        let from = self.next.min(file);
+        self.head = Some(file);
+        self.next = self.next.max(file.saturating_add(1));
         if self.quiet || !self.heads {
             return Ok(());
         }
-        let _ = write!(self.text, "== {}", shown(name));
-        self.end()
+        for (name, _) in self.names.get(from..=file).unwrap_or_default() {
+            let _ = writeln!(self.text, "== {name}");
+        }
+        if self.flush { self.write() } else { Ok(()) }
+    }
+
+    /// A frame that may stand in another file than the line.
+    fn other(&self, frame: u64, here: usize) -> String {
+        let place = self.files.place(frame);
+        match self.names.get(place.file).filter(|_| place.file != here) {
+            Some((name, _)) => format!("{} of {name}", place.frame),
+            None => place.frame.to_string(),
+        }
     }
 
     /// The end: where no lines were wanted, the counts.
     fn finish(&mut self, t: &Totals) -> io::Result<()> {
+        if self.next < self.files.len() {
+            self.heads(self.files.len() - 1)?;
+        }
         if self.quiet {
             let _ = writeln!(
                 self.text,
@@ -70,7 +111,6 @@ impl<W: Write> Lines<W> {
 /// source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
-    first: Time,
 }
 
 /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
@@ -90,13 +130,15 @@ impl<W: Write> Lister<W> {
     /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
     /// its name before those of each file.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Lister { lines: Lines::new(out, flush, quiet, heads), first: Time::UNKNOWN }
+        Lister { lines: Lines::new(out, flush, quiet, heads) }
     }
 
-    fn head(&mut self, d: &Datagram<'_>, protocol: &str) {
+    fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
+        let place = self.lines.place(d.frame)?;
+        let first = self.lines.names.get(place.file).map_or(Time::UNKNOWN, |(_, first)| *first);
         let text = &mut self.lines.text;
-        let _ = write!(text, "{:>5} ", d.frame);
-        match d.time.since(self.first) {
+        let _ = write!(text, "{:>5} ", place.frame);
+        match d.time.since(first) {
             Some(t) => {
                 let sign = if t < 0 { "-" } else { "" };
                 let t = t.unsigned_abs() / 1000;
@@ -107,6 +149,7 @@ impl<W: Write> Lister<W> {
         let (src, dst) = (d.src.to_string(), d.dst.to_string());
         let width = self.lines.width.of([&src, &dst]);
         let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
+        Ok(place)
     }
 }
 
@@ -118,7 +161,7 @@ impl<W: Write> Report for Lister<W> {
         if self.lines.quiet {
             return Ok(());
         }
-        self.head(p.datagram, p.id.info().name);
+        let here = self.head(p.datagram, p.id.info().name)?;
         let text = &mut self.lines.text;
         text.push_str(p.message_name());
         if let Ok(facts) = p.decoded {
@@ -127,15 +170,18 @@ impl<W: Write> Report for Lister<W> {
         match p.pairing {
             Pairing::Answered(a) => {
                 let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
-                let _ = write!(text, " [answer to {}{time}]", a.request_frame);
+                let asked = self.lines.other(a.request_frame, here.file);
+                let _ = write!(self.lines.text, " [answer to {asked}{time}]");
             }
             Pairing::Copy { of, .. } => {
-                let _ = write!(text, " [copy of {of}]");
+                let first = self.lines.other(*of, here.file);
+                let _ = write!(self.lines.text, " [copy of {first}]");
             }
             Pairing::Again { part: false, .. } => text.push_str(" [retransmission]"),
             Pairing::Unasked { .. } => text.push_str(" [not asked for]"),
             _ => {}
         }
+        let text = &mut self.lines.text;
         if p.level < Level::High {
             let _ = write!(text, " ({} confidence)", p.level.name());
         }
@@ -149,17 +195,19 @@ impl<W: Write> Report for Lister<W> {
         if self.lines.quiet {
             return Ok(());
         }
-        self.head(d, "udp");
+        self.head(d, "udp")?;
         self.lines.text.push('-');
         self.lines.end()
     }
 
-    fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        self.lines.file(name)
+    fn file(&mut self, name: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
+        self.lines.file(name, before)
     }
 
     fn first_frame(&mut self, time: Time) {
-        self.first = time;
+        if let Some((_, first)) = self.lines.names.last_mut() {
+            *first = time;
+        }
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
@@ -218,6 +266,17 @@ impl<W: Write> Report for Exchanges<W> {
         if self.lines.quiet {
             return Ok(());
         }
+        let asked = self.lines.files.place(e.request_frame);
+        let here = match e.response_frames() {
+            [first, ..] => self.lines.place(*first)?,
+            [] => self.lines.place(e.request_frame)?,
+        };
+        let answers = e.response_frames().iter().map(|f| format!(" {}", self.lines.files.place(*f).frame));
+        let answers: String = answers.collect();
+        let asked = match asked.file == here.file {
+            true => asked.frame.to_string(),
+            false => format!("({})", self.lines.other(e.request_frame, here.file)),
+        };
         let text = &mut self.lines.text;
         if !std::mem::replace(&mut self.titled, true) {
             let _ = writeln!(
@@ -232,8 +291,7 @@ impl<W: Write> Report for Exchanges<W> {
         let width = self.lines.width.of([&client, &server]);
         let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
         let time = e.response_time.map_or("-".to_owned(), duration);
-        let answers = e.response_frames().iter().map(|frame| format!(" {frame}"));
-        let frames = e.request_frame.to_string() + &answers.collect::<String>();
+        let frames = asked + &answers;
         let _ = write!(
             text,
             "{:>6} {client:>width$} → {server:<width$} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
@@ -250,8 +308,8 @@ impl<W: Write> Report for Exchanges<W> {
         self.lines.end()
     }
 
-    fn file(&mut self, name: &str, _: &capture::Facts) -> io::Result<()> {
-        self.lines.file(name)
+    fn file(&mut self, name: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
+        self.lines.file(name, before)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

@@ -6,7 +6,7 @@ use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
-use crate::report::{Packet, Report, Totals};
+use crate::report::{Files, Packet, Place, Report, Totals};
 use crate::rule::{self, Rule};
 use hashbrown::HashMap;
 use std::io;
@@ -18,6 +18,7 @@ const MAX_REMARKS: usize = 50_000;
 pub struct Check<F> {
     policy: Policy,
     files: Vec<(String, Facts)>,
+    places: Files,
     findings: Vec<Entry>,
     more: u64,
     /// Remarks made once for each server, by server and rule: index into `remarks`.
@@ -39,6 +40,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         Check {
             policy,
             files: vec![],
+            places: Files::default(),
             findings: vec![],
             more: 0,
             known: HashMap::new(),
@@ -126,9 +128,29 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 }
 
 impl<F> Check<F> {
-    /// What the capture being read gave so far.
-    fn now(&mut self) -> &mut Seen {
-        let at = self.files.len().saturating_sub(1);
+    /// Index among the kept files: the last one stands for those that are not kept.
+    fn kept(&self, file: usize) -> usize {
+        file.min(self.files.len().saturating_sub(1))
+    }
+
+    /// Where a frame stands, and, with the frame of a finding's cause made one of its own file, where that is.
+    fn place(&self, frame: u64, finding: &mut Finding) -> (Place, Option<(usize, Box<str>)>) {
+        let (mut here, mut elsewhere) = (self.places.place(frame), None);
+        if let Some(cause) = &mut finding.caused_by {
+            let there = self.places.place(cause.frame);
+            cause.frame = there.frame;
+            if there.file != here.file {
+                let file = self.kept(there.file);
+                elsewhere = self.files.get(file).map(|(name, _)| (file, name.as_str().into()));
+            }
+        }
+        here.file = self.kept(here.file);
+        (here, elsewhere)
+    }
+
+    /// What a capture gave so far.
+    fn seen(&mut self, file: usize) -> &mut Seen {
+        let at = self.kept(file);
         if self.seen.len() <= at {
             self.seen.resize_with(at + 1, Seen::default);
         }
@@ -148,16 +170,20 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     const EVERY: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
-        see(&mut self.now().protocols, p.id);
         let d = p.datagram;
+        let file = self.places.place(d.frame).file;
+        see(&mut self.seen(file).protocols, p.id);
         let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
             let span = finding.span.unwrap_or_default();
             let marked = if p.sink.secret { &[][..] } else { span.of(d.payload) };
+            let mut finding = *finding;
+            let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
             self.add(Entry {
-                finding: *finding,
-                file: self.files.len().saturating_sub(1),
-                frame: d.frame,
+                finding,
+                file,
+                frame,
+                cause_file,
                 protocol: p.id,
                 message: Some(p.message_name()),
                 server,
@@ -176,14 +202,18 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        let now = self.now();
-        see(&mut now.protocols, e.protocol);
-        see(&mut now.exchanges, e.protocol);
+        let file = self.places.place(e.request_frame).file;
+        let seen = self.seen(file);
+        see(&mut seen.protocols, e.protocol);
+        see(&mut seen.exchanges, e.protocol);
         for finding in findings {
+            let mut finding = *finding;
+            let (Place { file, frame }, cause_file) = self.place(e.request_frame, &mut finding);
             self.add(Entry {
-                finding: *finding,
-                file: self.files.len().saturating_sub(1),
-                frame: e.request_frame,
+                finding,
+                file,
+                frame,
+                cause_file,
                 protocol: e.protocol,
                 message: None,
                 server: e.server,
@@ -201,14 +231,15 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn listened(&mut self, sink: &mut Coverage) {
-        let marks = sink.marks.take();
-        self.now().marks.extend(marks);
+        let (marks, last) = (sink.marks.take(), self.places.len().saturating_sub(1));
+        self.seen(last).marks.extend(marks);
     }
 
-    fn file(&mut self, name: &str, facts: &Facts) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        self.places.begin(before);
         if self.files.len() < MAX_FILES {
             self.files.push((name.to_owned(), facts.clone()));
-            self.now();
+            self.seen(self.files.len() - 1);
         }
         Ok(())
     }

@@ -122,8 +122,8 @@ pub(super) fn told(e: &Entry) -> String {
     if e.count > 1 {
         line.push_str(&format!("; said once for this server, {} times in all", e.count));
     }
-    if let Some(cause) = f.caused_by {
-        line.push_str(&format!("; caused by {} in frame {}, and not counted", cause.rule.id, cause.frame));
+    if let Some(cause) = e.cause() {
+        line.push_str(&format!("; caused by {cause}, and not counted"));
     }
     line
 }

@@ -16,6 +16,9 @@ pub fn finding_record(file: &str, e: &Entry) -> Value {
         "exchange": e.exchange, "message": e.text(),
         "caused_by": f.caused_by.map(|c| json!({ "rule": c.rule.id, "frame": c.frame })),
     });
+    if let Some((_, name)) = &e.cause_file {
+        record["caused_by"]["file"] = (&**name).into();
+    }
     if f.rule.per_server && f.counts() {
         record["count"] = e.count.into();
     }

@@ -112,9 +112,9 @@ fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn symptoms(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.findings.iter().filter(|e| e.excused.is_none()).filter_map(|e| {
-        let cause = e.finding.caused_by?;
+        let (rule, cause) = (e.finding.caused_by?.rule, e.cause()?);
         let mut row = brief(verdict, e);
-        row.push(format!("{} in frame {}", linked(cause.rule), cause.frame));
+        row.push(cause.replacen(rule.id, &linked(rule), 1));
         Some(row)
     });
     let head = ["severity", "rule", "what", "capture", "frame", "caused by"];

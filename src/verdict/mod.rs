@@ -41,6 +41,7 @@ use crate::protocols::{Id, Level};
 use crate::report::Totals;
 use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
+use hashbrown::HashMap;
 
 /// Findings kept with all they say; further ones are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
@@ -58,6 +59,8 @@ pub struct Entry {
     pub file: usize,
     /// Frame, counted from 1 in its file; of a request for a finding about an exchange.
     pub frame: u64,
+    /// The file of the frame that its cause names, where it is an earlier one: index and name.
+    pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
     pub protocol: Id,
     /// Name of the message; `None` for a finding about an exchange.
@@ -82,6 +85,9 @@ pub struct Entry {
     pub excused: Option<Excuse>,
 }
 
+/// Capture, frame and rule of a finding.
+pub type Key = (usize, u64, &'static str);
+
 /// Why a finding does not fail the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Excuse {
@@ -100,6 +106,18 @@ impl Entry {
     /// The rule.
     pub fn rule(&self) -> &'static Rule {
         self.finding.rule
+    }
+
+    /// The rule and the place of its cause, if it is a symptom: `SQP-STR-002 in frame 3`.
+    pub fn cause(&self) -> Option<String> {
+        let cause = self.finding.caused_by?;
+        let earlier = if self.cause_file.is_some() { " of an earlier capture" } else { "" };
+        Some(format!("{} in frame {}{earlier}", cause.rule.id, cause.frame))
+    }
+
+    /// Capture, frame and rule: what symptoms name their cause by.
+    pub fn key(&self) -> Key {
+        (self.file, self.frame, self.rule().id)
     }
 
     /// The message of the finding: what is wrong, and with which numbers. Plain text of our own, without
@@ -191,6 +209,19 @@ impl Verdict {
     pub fn results(&self, id: Id, outcome: Outcome) -> usize {
         let own = self.rules.iter().filter(|r| id.rules().any(|own| own == r.rule));
         own.filter(|r| r.outcome == outcome).count()
+    }
+
+    /// Symptoms by their cause.
+    pub fn symptoms(&self) -> HashMap<Key, Vec<&Entry>> {
+        let mut all = HashMap::new();
+        for e in &self.findings {
+            if let Some(cause) = e.finding.caused_by {
+                let file = e.cause_file.as_ref().map_or(e.file, |(file, _)| *file);
+                let symptoms: &mut Vec<_> = all.entry((file, cause.frame, cause.rule.id)).or_default();
+                symptoms.push(e);
+            }
+        }
+        all
     }
 
     /// Name of the capture that an entry comes from.

@@ -131,12 +131,7 @@ impl<'a> Run<'a> {
                 rules.len() - 1
             });
         }
-        let mut symptoms: HashMap<Place, Vec<&Entry>> = HashMap::new();
-        for e in &verdict.findings {
-            if let Some(cause) = e.finding.caused_by {
-                symptoms.entry((e.file, cause.frame, cause.rule.id)).or_default().push(e);
-            }
-        }
+        let symptoms = verdict.symptoms();
         let capture = |name: &str| Capture {
             uri: path::uri(&path::relative(name, base.as_deref())),
             stream: name == STDIN,
@@ -159,7 +154,7 @@ impl<'a> Run<'a> {
 
     fn result(&mut self, e: &Entry) -> Value {
         // Of several findings with the same frame and rule the first one has the symptoms.
-        let symptoms = self.symptoms.remove(&(e.file, e.frame, e.rule().id)).unwrap_or_default();
+        let symptoms = self.symptoms.remove(&e.key()).unwrap_or_default();
         let mut record = json!({
             "ruleId": e.rule().id, "ruleIndex": self.at.get(e.rule().id),
             "level": e.finding.severity.name(), "kind": "fail",

@@ -1,6 +1,6 @@
 //! The verdict for people: one finding after the other as compilers print them, or one a line.
 
-use super::{Entry, Excuse, Outcome, Verdict};
+use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
 use crate::report::{count, shown};
 use crate::rule::Severity;
@@ -39,7 +39,7 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool, quiet: bool) 
     if quiet {
         return foot(out, verdict, paint);
     }
-    let symptoms = symptoms(verdict);
+    let symptoms = verdict.symptoms();
     for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
         write_entry(out, verdict, entry, &symptoms, paint)?;
     }
@@ -51,7 +51,7 @@ fn write_entry(
     out: &mut dyn Write,
     verdict: &Verdict,
     e: &Entry,
-    symptoms: &Symptoms<'_>,
+    symptoms: &HashMap<Key, Vec<&Entry>>,
     paint: Paint,
 ) -> io::Result<()> {
     let f = &e.finding;
@@ -69,7 +69,7 @@ fn write_entry(
     if e.count > 1 {
         writeln!(out, "   {} said once for this server; {} times in all", paint.on(DIM, "="), e.count)?;
     }
-    for symptom in symptoms.get(&(e.file, e.frame, e.rule().id)).into_iter().flatten() {
+    for symptom in symptoms.get(&e.key()).into_iter().flatten() {
         let where_from =
             if symptom.frame == e.frame { String::new() } else { format!(" (frame {})", symptom.frame) };
         writeln!(
@@ -90,19 +90,6 @@ fn write_entry(
         None => {}
     }
     writeln!(out)
-}
-
-/// Symptoms by capture, frame and rule of their cause.
-type Symptoms<'a> = HashMap<(usize, u64, &'static str), Vec<&'a Entry>>;
-
-fn symptoms(verdict: &Verdict) -> Symptoms<'_> {
-    let mut all = Symptoms::new();
-    for e in &verdict.findings {
-        if let Some(cause) = e.finding.caused_by {
-            all.entry((e.file, cause.frame, cause.rule.id)).or_default().push(e);
-        }
-    }
-    all
 }
 
 /// Field and bytes of a finding.

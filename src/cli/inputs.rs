@@ -1,0 +1,146 @@
+//! What is read: files and what directories hold, each once, in the order of their first time stamps.
+
+use super::say;
+use hashbrown::HashSet;
+use qdissect::capture::{Error, Source, Time};
+use qdissect::report::shown;
+use std::io;
+use std::path::{Path, PathBuf};
+use walkdir::WalkDir;
+
+/// Endings of captures in directories; digits may follow, as tcpdump and dumpcap number rotated files.
+const ENDINGS: [&str; 5] = ["pcap", "pcapng", "cap", "dmp", "ntar"];
+/// Endings behind those, of compressed captures.
+const COMPRESSED: [&str; 6] = ["gz", "zst", "lz4", "xz", "bz2", "zstd"];
+
+/// One input.
+#[derive(Debug)]
+pub struct Input {
+    /// As named, or found.
+    pub path: PathBuf,
+    /// What came of opening it, where that cannot be done twice.
+    opened: Option<Result<Source, Error>>,
+}
+
+/// The inputs of a run.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// In the order in which they are read.
+    pub list: Vec<Input>,
+    /// One of those named cannot be looked into, or holds no capture; that has been said.
+    pub failed: bool,
+    seen: HashSet<PathBuf>,
+}
+
+impl Inputs {
+    /// Finds the inputs that are named. A file that is named or found twice counts once.
+    pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>) -> Inputs {
+        let mut inputs = Inputs::default();
+        for path in named {
+            if path.is_dir() {
+                inputs.look_into(path);
+            } else {
+                inputs.add(path.clone());
+            }
+        }
+        inputs
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if self.seen.insert(real) {
+            self.list.push(Input { path, opened: None });
+        }
+    }
+
+    /// Adds the captures of a directory and of those in it.
+    fn look_into(&mut self, directory: &Path) {
+        let mut any = false;
+        for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
+            match entry {
+                Ok(entry) if entry.file_type().is_file() && is_capture(entry.file_name().to_str()) => {
+                    any = true;
+                    self.add(entry.into_path());
+                }
+                Ok(_) => {}
+                // A link back up: what it leads to is read already.
+                Err(e) if e.loop_ancestor().is_some() => {}
+                Err(e) => {
+                    let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
+                    let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
+                    say(&format_args!("qdissect: {}: it cannot be looked into: {why}.\n", shown(&path)));
+                    self.failed = true;
+                }
+            }
+        }
+        if !any {
+            let name = directory.to_string_lossy();
+            say(&format_args!(
+                "qdissect: {}: there is no capture in the directory: files with names such as a.pcap, \
+                 a.pcapng.gz or a.pcap3 are looked for.\n",
+                shown(&name)
+            ));
+            self.failed = true;
+        }
+    }
+
+    /// Orders several inputs by their first time stamps; those that have none come last, as named.
+    pub fn order(&mut self) {
+        if self.list.len() < 2 {
+            return;
+        }
+        let mut timed: Vec<_> = self.list.drain(..).map(|mut input| (input.first_time(), input)).collect();
+        timed.sort_by_key(|(time, _)| (*time == Time::UNKNOWN, *time));
+        self.list.extend(timed.into_iter().map(|(_, input)| input));
+    }
+}
+
+impl Input {
+    /// Its first time stamp. A pipe stays open; of thousands of files none does.
+    fn first_time(&mut self) -> Time {
+        let mut opened = self.open();
+        let time = opened.as_mut().map_or(Time::UNKNOWN, Source::next_time);
+        if !self.path.metadata().is_ok_and(|data| data.is_file()) {
+            self.opened = Some(opened);
+        }
+        time
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open(&mut self) -> Result<Source, Error> {
+        match self.opened.take() {
+            Some(opened) => opened,
+            None if self.path.as_os_str() == "-" => Source::from_reader("-", Box::new(io::stdin())),
+            None => Source::open(&self.path),
+        }
+    }
+}
+
+/// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
+fn is_capture(name: Option<&str>) -> bool {
+    let Some(name) = name.filter(|name| !name.starts_with('.')) else { return false };
+    let mut parts = name.rsplit('.').map(str::to_ascii_lowercase).peekable();
+    parts.next_if(|part| COMPRESSED.contains(&part.as_str()));
+    parts.next_if(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    let ending = parts.next().unwrap_or_default();
+    parts.peek().is_some() && ENDINGS.contains(&ending.trim_end_matches(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_are_known_by_their_names() {
+        for name in ["a.pcap", "A.PCAPNG", "a.b.cap", "a.pcap12", "a.pcap.1", "a.pcap.1.gz", "a.pcapng.zst"] {
+            assert!(is_capture(Some(name)), "{name}");
+        }
+        for name in ["pcap", ".a.pcap", "a.gz", "a.txt", "a.pcap.txt", "a.12", "notes.md", "a.pcapx"] {
+            assert!(!is_capture(Some(name)), "{name}");
+        }
+        assert!(!is_capture(None));
+    }
+}

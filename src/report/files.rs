@@ -1,0 +1,70 @@
+//! Which file a frame stands in.
+//!
+//! Conversations go on across rotated files, so frames are numbered through all files of a run. What is
+//! written names the file and the number that the frame has there, as Wireshark shows it.
+
+/// The files of a run, in the order read.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Frames before each file.
+    before: Vec<u64>,
+}
+
+/// A frame by its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the file, in the order read.
+    pub file: usize,
+    /// Number of the frame there, counted from 1.
+    pub frame: u64,
+}
+
+impl Files {
+    /// A file begins, after that many frames in those before it.
+    pub fn begin(&mut self, before: u64) {
+        self.before.push(before);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty()
+    }
+
+    /// The place of a frame, by its number in the run.
+    #[inline]
+    pub fn place(&self, frame: u64) -> Place {
+        match self.before.split_last() {
+            Some((&last, earlier)) if frame > last => Place { file: earlier.len(), frame: frame - last },
+            _ => self.earlier(frame),
+        }
+    }
+
+    #[cold]
+    fn earlier(&self, frame: u64) -> Place {
+        let file = self.before.partition_point(|&before| before < frame).saturating_sub(1);
+        let before = self.before.get(file).copied().unwrap_or(0);
+        Place { file, frame: frame.saturating_sub(before) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_has_its_number_in_its_own_file() {
+        let mut files = Files::default();
+        assert_eq!(files.place(7), Place { file: 0, frame: 7 }, "frames that come from no file");
+        for before in [0, 10, 10, 25] {
+            files.begin(before);
+        }
+        for (frame, file, number) in [(1, 0, 1), (10, 0, 10), (11, 2, 1), (25, 2, 15), (26, 3, 1)] {
+            assert_eq!(files.place(frame), Place { file, frame: number }, "{frame}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The same frames give the same records, whatever they come in.
+#![cfg(feature = "cli")]
+
+#[path = "inputs/frames.rs"]
+mod frames;
+#[path = "inputs/records.rs"]
+mod records;
+
+use frames::{Kept, pcap, read};
+use records::{Ends, bare, dump, qdissect};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::tempdir;
+
+const DEMO: &str = "captures/demo.pcapng";
+/// A record's frame numbers are those of the run when all frames stand in one file.
+const ONE: Ends = Ends(&[]);
+
+/// The records of the demonstration, and its frames.
+fn demo() -> (Vec<serde_json::Value>, Vec<Kept>) {
+    let frames = read(Path::new(DEMO));
+    let records = bare(&dump(&[DEMO], 0), &ONE);
+    assert!(records.len() > 100 && frames.len() > 100, "the demonstration has more to show");
+    (records, frames)
+}
+
+#[test]
+fn pcap_is_as_good_as_pcapng() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    fs::write(&path, pcap(&frames)).unwrap();
+    assert_eq!(bare(&dump(&[path.to_str().unwrap()], 0), &ONE), want);
+}
+
+#[test]
+fn a_pipe_is_as_good_as_a_file() {
+    let (want, _) = demo();
+    let file = Stdio::from(fs::File::open(DEMO).unwrap());
+    let output = qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(file).output().unwrap();
+    assert_eq!(bare(&records::parsed(&output, 0), &ONE), want);
+}
+
+/// Writes the frames to ten files as a ring buffer would, and returns the number of the last frame in each.
+fn rotated(folder: &Path, frames: &[Kept]) -> Vec<u64> {
+    let (mut ends, size) = (vec![], frames.len().div_ceil(10));
+    for (i, part) in frames.chunks(size).enumerate() {
+        // Names in another order than the times.
+        let name = format!("ring_{}.pcap", (i * 7) % 10);
+        fs::write(folder.join(name), pcap(part)).unwrap();
+        ends.push(ends.last().unwrap_or(&0) + part.len() as u64);
+    }
+    ends
+}
+
+#[test]
+fn ten_rotated_files_are_as_good_as_one() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let ends = rotated(folder.path(), &frames);
+    let name = folder.path().to_str().unwrap();
+    let got = dump(&[name], 0);
+    let files: Vec<_> = got.iter().filter(|r| r["type"] == "capture").map(|r| &r["file"]).collect();
+    assert_eq!(files.len(), 10);
+    let across = got.iter().filter(|r| !r["request_file"].is_null()).count();
+    assert!(across > 0, "no exchange spans two files");
+    // The files are numbered by where their records stand.
+    assert_eq!(bare(&got, &Ends(&ends)), want);
+
+    // Named one by one, in any order, one of them twice.
+    let mut named: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    named.push(named[3].clone());
+    let named: Vec<_> = named.iter().map(|p| p.to_str().unwrap()).collect();
+    assert_eq!(bare(&dump(&named, 0), &Ends(&ends)), want);
+
+    // Each for itself, what was asked in the one before stays unanswered.
+    let apart = dump(&["--per-file", name], 0);
+    assert!(apart.iter().all(|r| r["request_file"].is_null()));
+    let open = |records: &[serde_json::Value]| records.iter().filter(|r| r["outcome"] == "undecided").count();
+    assert!(open(&apart) > open(&got), "{} and {}", open(&apart), open(&got));
+}
+
+#[test]
+fn a_capture_that_begins_before_the_end_of_another_has_conversations_of_its_own() {
+    let frames = read(Path::new(DEMO));
+    let folder = tempdir().unwrap();
+    let (a, b) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
+    let later =
+        |by: i64| frames.iter().map(move |f| Kept { time: f.time + by, ..f.clone() }).collect::<Vec<_>>();
+    fs::write(&a, pcap(&frames)).unwrap();
+    fs::write(&b, pcap(&later(5_000_000_000))).unwrap();
+    let got = dump(&[a.to_str().unwrap(), b.to_str().unwrap()], 0);
+    let of = |file: &Path| {
+        got.iter().filter(|r| r["type"] == "exchange" && r["file"] == file.to_str().unwrap()).count()
+    };
+    assert_eq!(of(&a), of(&b));
+    assert!(of(&a) > 30 && got.iter().all(|r| r["request_file"].is_null()));
+}
+
+#[test]
+fn directories_are_searched_and_empty_ones_are_an_error() {
+    let folder = tempdir().unwrap();
+    let below = folder.path().join("x/y");
+    fs::create_dir_all(&below).unwrap();
+    fs::copy(DEMO, below.join("a.pcapng")).unwrap();
+    fs::write(folder.path().join("notes.txt"), "no capture").unwrap();
+    let name = folder.path().to_str().unwrap();
+    let (want, _) = demo();
+    assert_eq!(bare(&dump(&[name], 0), &ONE), want);
+    assert_eq!(bare(&dump(&[name, below.to_str().unwrap()], 0), &ONE), want, "each file counts once");
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let empty = folder.path().join("empty");
+    let output = qdissect().args(["dump", "--no-config"]).arg(&empty).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(said.contains("empty: there is no capture in the directory: "), "{said}");
+    // The others are read all the same.
+    let got = dump(&[empty.to_str().unwrap(), DEMO], 2);
+    assert_eq!(
+        got.iter().filter(|r| r["type"] == "packet").count(),
+        want.iter().filter(|r| r["type"] == "packet").count()
+    );
+}

@@ -1,0 +1,37 @@
+//! Frames of a capture, to be written in other forms.
+
+use qdissect::capture::{Frame, Source};
+use std::path::Path;
+
+/// A frame of its own.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub time: i64,
+    pub link: u16,
+    pub wire_len: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// All frames of a capture whose frames have time stamps.
+pub fn read(path: &Path) -> Vec<Kept> {
+    let mut source = Source::open(path).unwrap();
+    let mut frames = vec![];
+    while let Some(Frame { time, link, wire_len, bytes, .. }) = source.next().unwrap() {
+        frames.push(Kept { time: time.nanos().unwrap(), link, wire_len, bytes: bytes.to_vec() });
+    }
+    frames
+}
+
+/// Frames of one link type as a pcap file in nanoseconds.
+pub fn pcap(frames: &[Kept]) -> Vec<u8> {
+    let mut file = vec![];
+    let words = |file: &mut Vec<u8>, words: &[u32]| words.iter().for_each(|w| file.extend(w.to_le_bytes()));
+    words(&mut file, &[0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, u32::from(frames[0].link)]);
+    for f in frames {
+        assert_eq!(f.link, frames[0].link, "pcap has one link type");
+        let (seconds, nanos) = (f.time / 1_000_000_000, f.time % 1_000_000_000);
+        words(&mut file, &[seconds as u32, nanos as u32, f.bytes.len() as u32, f.wire_len]);
+        file.extend_from_slice(&f.bytes);
+    }
+    file
+}
