@@ -8,6 +8,10 @@ use hashbrown::HashMap;
 /// Most servers remembered; further ones are counted, and their conversations speak for themselves.
 pub const MAX_SERVERS: usize = 16_384;
 
+/// So many answers to nothing, and no request to the server at all: the capture holds only one side of its
+/// traffic.
+pub const ONE_SIDED: u32 = 3;
+
 /// Servers by endpoint and protocol, numbered in the order they were recognised.
 #[derive(Debug)]
 pub struct Servers {
@@ -24,6 +28,16 @@ struct Server {
     id: Id,
     /// Once-per-server rules that were reported: at most as many as the protocol has.
     said: Vec<&'static Rule>,
+    /// Somebody asked it something.
+    asked: bool,
+    /// Answers to nothing that was asked.
+    unasked: u32,
+}
+
+impl Server {
+    fn one_sided(&self) -> bool {
+        !self.asked && self.unasked >= ONE_SIDED
+    }
 }
 
 impl Default for Servers {
@@ -66,13 +80,33 @@ impl Servers {
         }
         let index = self.list.len() as u32;
         self.by_endpoint.insert((endpoint, id), index);
-        self.list.push(Server { endpoint, id, said: vec![] });
+        self.list.push(Server { endpoint, id, said: vec![], asked: false, unasked: 0 });
         Some(index)
     }
 
     /// Endpoint and protocol of a server.
     pub fn get(&self, index: u32) -> Option<(Endpoint, Id)> {
         self.list.get(index as usize).map(|s| (s.endpoint, s.id))
+    }
+
+    /// The server was asked something.
+    pub fn asked(&mut self, index: u32) {
+        if let Some(server) = self.list.get_mut(index as usize) {
+            server.asked = true;
+        }
+    }
+
+    /// The server answered what nobody asked. Whether its requests are probably missing from the capture.
+    #[cold]
+    pub fn unasked(&mut self, index: u32) -> bool {
+        let Some(server) = self.list.get_mut(index as usize) else { return false };
+        server.unasked = server.unasked.saturating_add(1);
+        server.one_sided()
+    }
+
+    /// Servers of which only answers were seen.
+    pub fn one_sided(&self) -> impl Iterator<Item = (Endpoint, Id)> {
+        self.list.iter().filter(|server| server.one_sided()).map(|server| (server.endpoint, server.id))
     }
 
     /// How often a conversation's server found no place.

@@ -122,3 +122,30 @@ fn directories_are_searched_and_empty_ones_are_an_error() {
         want.iter().filter(|r| r["type"] == "packet").count()
     );
 }
+
+#[test]
+fn a_capture_of_answers_alone_blames_nobody() {
+    let folder = tempdir().unwrap();
+    let frames = read(Path::new("captures/sqp/real_cli_sample.pcapng"));
+    let server = frames.iter().find(|f| f.bytes.len() > 42).map(|f| f.bytes[36..38].to_vec()).unwrap();
+    let check = |name: &str, frames: &[Kept]| {
+        let path = folder.path().join(name);
+        fs::write(&path, pcap(frames)).unwrap();
+        let output = qdissect().args(["check", "--no-config", "-T", "ndjson"]).arg(path).output().unwrap();
+        records::parsed(&output, 0)
+    };
+    // Long before them there is something else, so that they do not stand at the start of the capture.
+    let before = Kept { time: frames[0].time - 60_000_000_000, bytes: vec![0; 60], ..frames[0].clone() };
+    let both: Vec<_> = [before.clone()].into_iter().chain(frames.iter().cloned()).collect();
+    assert!(check("both.pcap", &both).iter().all(|r| r["rule"] != "GEN-005"));
+    let answers = frames.iter().filter(|f| f.bytes[34..36] == server).cloned();
+    let answers: Vec<_> = [before].into_iter().chain(answers).collect();
+    assert!(answers.len() > 3 && answers.len() < both.len());
+    let got = check("answers.pcap", &answers);
+    let errors: Vec<_> =
+        got.iter().filter(|r| r["severity"] == "error" || r["severity"] == "warning").collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let summary = got.last().unwrap();
+    assert_eq!(summary["one_sided_servers"], 1);
+    assert!(got.iter().any(|r| r["fault"] == "capture" && r["rule"] == "SQP-TXN-003"), "{got:#?}");
+}

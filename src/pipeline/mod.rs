@@ -244,6 +244,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.memory_forgotten = self.memories.forgotten();
+        self.totals.one_sided = self.memory.servers.one_sided().collect();
         self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
         Ok((self.report, self.totals))
@@ -319,7 +320,8 @@ impl<R: Report> Pipeline<R> {
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
         }
-        let edge = !asked_before && self.near_start(d);
+        let one_sided = !asked_before && self.one_sided(server_index, &pairing);
+        let edge = !asked_before && (one_sided || self.near_start(d));
         self.observe(d, slot, &v.glance, &pairing, (issued, edge), &mut raised);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
@@ -338,6 +340,17 @@ impl<R: Report> Pipeline<R> {
         let verdict = Verdict { server_index, ..*v };
         let (candidate, since) = (level <= Level::Low, self.table.clock());
         self.hold(d, Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, since })
+    }
+
+    /// Whether the requests to a server are probably missing from the capture, now that it has sent this.
+    #[inline]
+    fn one_sided(&mut self, server_index: u32, pairing: &Pairing) -> bool {
+        match pairing {
+            Pairing::Asked { .. } => self.memory.servers.asked(server_index),
+            Pairing::Unasked { .. } => return self.memory.servers.unasked(server_index),
+            _ => {}
+        }
+        false
     }
 
     fn near_start(&self, d: &Datagram<'_>) -> bool {

@@ -262,6 +262,10 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
+        (
+            t.one_sided.len() as u64,
+            "servers have only their answers in the capture, and not what they were asked",
+        ),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
         (

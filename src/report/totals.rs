@@ -4,7 +4,8 @@ use super::stamp::stamp;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
-use crate::net::TurnedCounts;
+use crate::net::{Endpoint, TurnedCounts};
+use crate::protocols::Id;
 use serde_json::json;
 
 /// Counts over all files of a run.
@@ -48,6 +49,8 @@ pub struct Totals {
     pub servers_refused: u64,
     /// Entries that cross-packet rules forgot for want of room.
     pub memory_forgotten: u64,
+    /// Servers of which only answers were seen: their requests are not in the captures.
+    pub one_sided: Vec<(Endpoint, Id)>,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
@@ -87,7 +90,7 @@ impl Totals {
             "retransmissions": self.retransmissions,
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
-            "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
+            "one_sided_servers": self.one_sided.len(), "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
         })
     }
 

@@ -7,8 +7,8 @@ use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Packet, Place, Report, Totals};
-use crate::rule::{self, Rule};
-use hashbrown::HashMap;
+use crate::rule::{self, Rule, Severity, Side};
+use hashbrown::{HashMap, HashSet};
 use std::io;
 
 /// Most remarks that are made once for each server.
@@ -24,6 +24,8 @@ pub struct Check<F> {
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
+    /// Findings that mean nothing where the capture holds only one side; what is so is known at the end.
+    doubtful: Vec<Entry>,
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
     seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
@@ -45,6 +47,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             more: 0,
             known: HashMap::new(),
             remarks: vec![],
+            doubtful: vec![],
             seen: vec![],
             broken: HashMap::new(),
             counts: Counts::default(),
@@ -56,6 +59,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     fn add(&mut self, entry: Entry) -> io::Result<()> {
         if entry.rule().per_server && entry.finding.counts() {
             self.remark(entry);
+            return Ok(());
+        }
+        let past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
+        if past && self.doubtful.len() < MAX_REMARKS {
+            self.doubtful.push(entry);
             return Ok(());
         }
         self.keep(entry)
@@ -102,6 +110,14 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// # Errors
     /// When a remark cannot be written.
     pub fn verdict(mut self, totals: Totals) -> io::Result<Verdict> {
+        let one_sided: HashSet<_> = totals.one_sided.iter().copied().collect();
+        for mut entry in std::mem::take(&mut self.doubtful) {
+            if one_sided.contains(&(entry.server, entry.protocol)) {
+                entry.finding.severity = Severity::Note;
+                entry.finding.fault = Side::Capture;
+            }
+            self.keep(entry)?;
+        }
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
