@@ -6,7 +6,8 @@ use crate::capture::{Facts, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint};
+use crate::net::{Datagram, Endpoint, Tunnel};
+use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -98,13 +99,22 @@ pub struct Records<W: Write> {
     quiet: bool,
     file: Vec<u8>,
     stamps: Stamps,
+    /// What stands in the record of a datagram from a tunnel, by the tunnels' number.
+    tunnels: HashMap<u16, String>,
 }
 
 impl<W: Write> Records<W> {
     /// Records to `out`; with or without one for each packet, and none but of captures and the summary
     /// when quiet.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
-        Records { out, packets, quiet, file: b"null".to_vec(), stamps: Stamps::default() }
+        Records {
+            out,
+            packets,
+            quiet,
+            file: b"null".to_vec(),
+            stamps: Stamps::default(),
+            tunnels: HashMap::new(),
+        }
     }
 
     /// What every record of a datagram begins with.
@@ -122,6 +132,15 @@ impl<W: Write> Records<W> {
         line.extend_from_slice(b"\",\"dst\":\"");
         push_endpoint(line, d.dst);
         line.push(b'"');
+        if d.tunnel != 0 {
+            self.encapsulation(d.tunnel);
+        }
+    }
+
+    #[cold]
+    fn encapsulation(&mut self, tunnel: u16) {
+        let names = self.tunnels.get(&tunnel).map_or("", String::as_str);
+        push(&mut self.out.line, format_args!(",\"encapsulation\":[{names}]"));
     }
 
     /// What follows from pairing.
@@ -245,6 +264,11 @@ impl<W: Write> Report for Records<W> {
         self.file.clear();
         push_text(&mut self.file, name.as_bytes());
         self.out.value(&capture_record(name, facts))
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        let names: Vec<_> = path.iter().map(|tunnel| format!("\"{tunnel}\"")).collect();
+        self.tunnels.insert(number, names.join(","));
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

@@ -48,6 +48,8 @@ pub struct Totals {
     pub servers_refused: u64,
     /// Entries that cross-packet rules forgot for want of room.
     pub memory_forgotten: u64,
+    /// Datagrams whose way through tunnels got no number of its own.
+    pub tunnels_unnamed: u64,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
@@ -77,7 +79,7 @@ impl Totals {
         let not_udp: serde_json::Map<_, _> =
             self.turned.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
         let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
-        json!({
+        let mut record = json!({
             "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
             "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
             "not_datagrams": not_udp, "links": links,
@@ -88,7 +90,11 @@ impl Totals {
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
             "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
-        })
+        });
+        if self.tunnels_unnamed > 0 {
+            record["tunnels_unnamed"] = self.tunnels_unnamed.into();
+        }
+        record
     }
 
     #[inline]
