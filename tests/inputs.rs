@@ -5,9 +5,12 @@
 mod frames;
 #[path = "inputs/records.rs"]
 mod records;
+#[path = "inputs/run.rs"]
+mod run;
 
 use frames::{Kept, pcap, read};
-use records::{Ends, bare, dump, qdissect};
+use records::{Ends, bare, dump};
+use run::{parsed, qdissect};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -39,7 +42,7 @@ fn a_pipe_is_as_good_as_a_file() {
     let (want, _) = demo();
     let file = Stdio::from(fs::File::open(DEMO).unwrap());
     let output = qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(file).output().unwrap();
-    assert_eq!(bare(&records::parsed(&output, 0), &ONE), want);
+    assert_eq!(bare(&parsed(&output, 0), &ONE), want);
 }
 
 /// Writes the frames to ten files as a ring buffer would, and returns the number of the last frame in each.
@@ -132,7 +135,7 @@ fn a_capture_of_answers_alone_blames_nobody() {
         let path = folder.path().join(name);
         fs::write(&path, pcap(frames)).unwrap();
         let output = qdissect().args(["check", "--no-config", "-T", "ndjson"]).arg(path).output().unwrap();
-        records::parsed(&output, 0)
+        parsed(&output, 0)
     };
     // Long before them there is something else, so that they do not stand at the start of the capture.
     let before = Kept { time: frames[0].time - 60_000_000_000, bytes: vec![0; 60], ..frames[0].clone() };

@@ -2,10 +2,10 @@
 //! over those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
 #![cfg(feature = "cli")]
 
-#[path = "inputs/records.rs"]
-mod records;
+#[path = "inputs/run.rs"]
+mod run;
 
-use records::{parsed, qdissect};
+use run::{parsed, qdissect};
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};

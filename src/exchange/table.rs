@@ -287,7 +287,10 @@ mod tests {
             dst,
             at: 0,
             cut: 0,
+            origin: 0,
             checksum: 0,
+            ip_id: 0,
+            tunnel: 0,
             payload: &payload,
         };
         let glance = Glance {

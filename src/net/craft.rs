@@ -1,4 +1,4 @@
-//! Frames for tests, put together by hand.
+//! Frames for tests, put together by hand. Link headers are in `craft_links.rs`.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::{Datagram, Endpoint, Turned, peel};
@@ -11,9 +11,6 @@ pub const DST4: [u8; 4] = [198, 51, 100, 2];
 pub const SRC6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 pub const DST6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 pub const PORTS: (u16, u16) = (40_000, 7777);
-
-/// Every link type the walk knows.
-pub const LINKS: [u16; 12] = [0, 1, 9, 12, 14, 50, 101, 108, 113, 228, 229, 276];
 
 /// A frame that the snap length did not cut.
 pub fn frame(link: u16, bytes: &[u8]) -> Frame<'_> {
@@ -72,6 +69,14 @@ pub fn udp(payload: &[u8]) -> Vec<u8> {
     udp_of_length(payload.len() as u16 + 8, payload)
 }
 
+/// A UDP segment between other ports.
+pub fn udp_between(src: u16, dst: u16, payload: &[u8]) -> Vec<u8> {
+    let mut segment = udp(payload);
+    segment[..2].copy_from_slice(&src.to_be_bytes());
+    segment[2..4].copy_from_slice(&dst.to_be_bytes());
+    segment
+}
+
 /// A UDP segment that says it has `length` bytes.
 pub fn udp_of_length(length: u16, payload: &[u8]) -> Vec<u8> {
     let [src, dst] = [PORTS.0.to_be_bytes(), PORTS.1.to_be_bytes()];
@@ -109,23 +114,6 @@ pub fn tags(kinds: &[u16], body: &[u8]) -> Vec<u8> {
         bytes.extend(kind.to_be_bytes());
     }
     join(&[&bytes, body])
-}
-
-/// A packet behind the simplest header of each link type; `None` where the link type has no such packets.
-pub fn linked(link: u16, packet: &[u8]) -> Option<Vec<u8>> {
-    let is_v6 = packet[0] >> 4 == 6;
-    let kind: [u8; 2] = if is_v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
-    Some(match link {
-        0 => join(&[&[if is_v6 { 30 } else { 2 }, 0, 0, 0], packet]),
-        108 => join(&[&[0, 0, 0, if is_v6 { 24 } else { 2 }], packet]),
-        1 => ethernet(u16::from_be_bytes(kind), packet),
-        9 | 50 => join(&[&[0xff, 3, 0, if is_v6 { 0x57 } else { 0x21 }], packet]),
-        113 => join(&[&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], &kind, packet]),
-        276 => join(&[&kind, &[0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], packet]),
-        228 if is_v6 => return None,
-        229 if !is_v6 => return None,
-        _ => packet.to_vec(),
-    })
 }
 
 /// The parts one after the other.

@@ -108,17 +108,32 @@ pub struct Datagram<'a> {
     pub src: Endpoint,
     /// Receiver.
     pub dst: Endpoint,
-    /// Offset of the payload in the capture file (after decompression).
+    /// Offset of the payload in the capture file (after decompression), or [`Datagram::NOWHERE`].
     pub at: u64,
     /// Payload bytes that the capture left out (snap length): not the sender's fault.
     pub cut: u32,
+    /// Where its frame was captured: the interface's number in the upper 24 bits, and below it what Linux cooked
+    /// captures say of its way (0 to us, 4 from us), 0 elsewhere.
+    pub origin: u32,
     /// UDP checksum as sent; 0 where the sender made none.
     pub checksum: u16,
+    /// Identification of its IPv4 packet; 0 in IPv6.
+    pub ip_id: u16,
+    /// The tunnels it came through, by their number in [`Tunnels`](super::Tunnels); 0 for none.
+    pub tunnel: u16,
     /// The UDP payload as captured, at most 65,535 bytes.
     pub payload: &'a [u8],
 }
 
 impl Datagram<'_> {
+    /// In place of the offset of a payload that stands nowhere in the file as one piece.
+    pub const NOWHERE: u64 = u64::MAX;
+
+    /// Offset in the capture file of a byte of the payload; `None` where the payload was put together.
+    pub fn file_offset(&self, start: u16) -> Option<u64> {
+        (self.at != Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
+    }
+
     /// Length of the payload on the wire in bytes.
     #[inline]
     pub fn wire_len(&self) -> usize {

@@ -2,7 +2,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::{Turned, ip, peel};
+use super::craft_links::linked;
+use super::{Turned, carried, peel};
 
 const QUERY: &[u8] = b"\x01\x00\x00\x00\x00\x00\x01\x01";
 
@@ -201,8 +202,8 @@ fn extension_headers_have_a_limit() {
         body[(count - 1) * 8] = 17;
         wired(&v6(60, &join(&[&body, &udp(QUERY)])))
     };
-    is_ours_v6(&datagram(1, &chain(ip::MAX_EXTENSIONS)), QUERY);
-    assert_eq!(reason(1, &chain(ip::MAX_EXTENSIONS + 1)), Turned::BadIp);
+    is_ours_v6(&datagram(1, &chain(carried::MAX_EXTENSIONS)), QUERY);
+    assert_eq!(reason(1, &chain(carried::MAX_EXTENSIONS + 1)), Turned::BadIp);
     assert_eq!(reason(1, &chain(1000)), Turned::BadIp);
 }
 

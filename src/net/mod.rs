@@ -2,53 +2,78 @@
 //!
 //! ```text
 //!  Frame
-//!    │  link.rs  link header, tags, LLC/SNAP ─────────────> UnknownLink, BadLink, NotIp
+//!    │  link.rs  link header (rare.rs, wifi.rs) ──────────> UnknownLink, BadLink, Encrypted, WifiPieces
+//!    │  ethertype.rs  tags, LLC/SNAP, PPPoE, MPLS ────────> NotIp
 //!    ▼
-//!  IP packet <┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┐
-//!    │  ip.rs    version, protocol, lengths ──────────────> BadIp, OtherProtocol, Tcp
-//!    │           ┄ protocols 4, 41, 47 ┄┄┄┄┄┄┄┄┄┄┄┄┄┤ ────> Tunnel    (the packet inside: not read yet)
-//!    │           ┄ more fragments, offset ┄┄┄┄┄┄┄┄┄┄┘ ────> Fragment  (reassembly: not done yet)
-//!    │           ┄ ICMP, ICMPv6 ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Icmp      (quote.rs: the datagram it quotes)
-//!    ▼
-//!  UDP segment
-//!    │  udp.rs   ports, length, snap length ──────────────> BadUdpLength, HeadersCut
+//!  IP packet <────────────────────────────────────────────┐
+//!    │  ip.rs, carried.rs  version, protocol, lengths ────│─> BadIp, OtherProtocol, Tcp
+//!    │           ─ IP in IP, GRE: gre.rs ─────────────────┤─> Tunnel, TooDeep
+//!    │           ┄ more fragments, offset ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Fragment  (reassembly: not done yet)
+//!    │           ─ ICMP, ICMPv6: quote.rs ────────────────│─> Icmp, and the datagram it quotes
+//!    ▼                                                    │
+//!  UDP segment                                            │
+//!    │  udp.rs   ports, length, snap length ──────────────│─> BadUdpLength, HeadersCut
+//!    │           ─ a tunnel's port and header: overlay.rs ┘
 //!    ▼
 //!  Datagram
 //! ```
 //!
-//! The walk goes one way and keeps nothing between frames. It hands the shrinking rest of the frame from layer to
+//! [`peel`] goes one way and keeps nothing between frames. It hands the shrinking rest of the frame from layer to
 //! layer; how far it has come is the difference of the two lengths, so no layer carries offsets along. What
 //! query traffic looks like is read inline, by hand: Ethernet with at most one tag, IPv4 without options, IPv6
-//! without extension headers. All else is in `#[cold]` functions beside it. Dotted lines are the places where
-//! tunnels and fragments turn off: today each is a reason to turn the frame away.
+//! without extension headers. All else is in `#[cold]` functions beside it.
+//!
+//! Where a packet may lie inside another one, `peel` stops, and [`Deep`] (`deep.rs`) walks on: through tunnels, which
+//! it remembers by number (`path.rs`), to the innermost datagram, or to the one that an ICMP error quotes.
+//! The dotted line is the place where fragments turn off: today each is a reason to turn the frame away.
 //!
 //! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
 //! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod carried;
 mod datagram;
+mod deep;
+mod ethertype;
+mod gre;
 mod ip;
 mod link;
+mod overlay;
+mod path;
 mod quote;
+mod rare;
 mod turned;
 mod udp;
+mod wifi;
 
 #[cfg(test)]
 mod craft;
 #[cfg(test)]
+mod craft_links;
+#[cfg(test)]
+mod craft_tunnels;
+#[cfg(test)]
 mod ip_tests;
+#[cfg(test)]
+mod link_tests;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tunnel_tests;
 
 pub use datagram::{Datagram, Endpoint};
-pub use quote::{Quote, quoted};
+pub use deep::{Deep, Inside};
+pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
+pub use quote::Quote;
 pub use turned::{Turned, TurnedCounts};
 
 use crate::capture::Frame;
 
 /// Takes the UDP datagram out of a frame, or says why there is none. Pure, allocates nothing.
+///
+/// Frames that it turns away as `Tunnel`, `Fragment` or `Icmp` are for [`Deep::open`].
 ///
 /// The payload is a part of `frame.bytes`: Ethernet padding is left out and what the snap length cut is counted
 /// in [`Datagram::cut`]. Checksums decide nothing here: captures taken at the sender often hold none.
@@ -58,10 +83,14 @@ use crate::capture::Frame;
 /// The first reason met on the way, see [`Turned`].
 #[inline(always)]
 pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
-    match link::packet(frame)? {
+    let datagram = match link::packet(frame)? {
         link::Packet::V4(packet) => ip::v4(frame, packet),
         link::Packet::V6(packet) => ip::v6(frame, packet),
+    }?;
+    if udp::is_tunnel(datagram.src.port(), datagram.dst.port()) {
+        return Err(Turned::Tunnel);
     }
+    Ok(Datagram { origin: link::origin(frame), ..datagram })
 }
 
 /// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.

@@ -4,13 +4,10 @@
 //! ICMP    type 3 or 11, ICMPv6 type 1 or 3 │ code │ checksum u16 │ unused u32 │ IP header │ UDP header │ …
 //! ```
 
-use super::link::{self, Packet};
-use super::{Endpoint, on_wire};
-use crate::capture::Frame;
+use super::Endpoint;
+use super::carried::{Carried, Ends};
+use super::ip::UDP;
 
-const ICMP: u8 = 1;
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
 /// Bytes of an ICMP error before the packet it quotes.
 const HEADER: usize = 8;
 const V6_HEADER: usize = 40;
@@ -30,55 +27,39 @@ pub struct Quote<'a> {
     pub reason: &'static str,
 }
 
-/// The datagram that an ICMP error of the frame quotes, if it is one and quotes a UDP datagram.
-#[cold]
-pub fn quoted<'a>(frame: &Frame<'a>) -> Option<Quote<'a>> {
-    match link::packet(frame).ok()? {
-        Packet::V4(packet) => {
-            let room = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
-            let whole = packet.get(..room.min(on_wire(frame, packet))).unwrap_or(packet);
-            let icmp = v4_inside(whole, ICMP)?;
-            let reason = reason_v4(*icmp.first()?, *icmp.get(1)?)?;
-            let inner = icmp.get(HEADER..)?;
+/// The datagram that an ICMP message quotes, if it is an error and quotes a UDP datagram.
+pub(super) fn of<'a>(icmp: &Carried<'a>) -> Option<Quote<'a>> {
+    let (&[kind, code, ..], inner) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
+    match icmp.ends {
+        Ends::V4(..) => {
+            let reason = reason_v4(kind, code)?;
             let address = |at: usize| inner.get(at..)?.first_chunk::<4>().copied();
             let (src, dst) = (address(12)?, address(16)?);
-            udp(
-                v4_inside(inner, UDP)?,
-                |port| Endpoint::v4(src, port),
-                |port| Endpoint::v4(dst, port),
-                reason,
-            )
+            let ends = (|port| Endpoint::v4(src, port), |port| Endpoint::v4(dst, port));
+            udp(v4_inside(inner)?, ends.0, ends.1, reason)
         }
-        Packet::V6(packet) => {
-            let room = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
-            let icmp = v6_inside(packet, ICMPV6)?;
-            let icmp = icmp.get(..room).unwrap_or(icmp);
-            let reason = reason_v6(*icmp.first()?, *icmp.get(1)?)?;
-            let inner = icmp.get(HEADER..)?;
+        Ends::V6(..) => {
+            let reason = reason_v6(kind, code)?;
             let address = |at: usize| inner.get(at..)?.first_chunk::<16>().copied();
             let (src, dst) = (address(8)?, address(24)?);
-            udp(
-                v6_inside(inner, UDP)?,
-                |port| Endpoint::v6(src, port),
-                |port| Endpoint::v6(dst, port),
-                reason,
-            )
+            let ends = (|port| Endpoint::v6(src, port), |port| Endpoint::v6(dst, port));
+            udp(v6_inside(inner)?, ends.0, ends.1, reason)
         }
     }
 }
 
-/// What an IPv4 packet of that protocol carries, unless it is a later fragment.
-fn v4_inside(packet: &[u8], protocol: u8) -> Option<&[u8]> {
+/// The UDP segment of an IPv4 packet, unless it is a later fragment.
+fn v4_inside(packet: &[u8]) -> Option<&[u8]> {
     let head = packet.first_chunk::<20>()?;
     let header = usize::from(head[0] & 0x0f).saturating_mul(4);
     let first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
-    let fits = head[0] >> 4 == 4 && header >= 20 && head[9] == protocol && first;
+    let fits = head[0] >> 4 == 4 && header >= 20 && head[9] == UDP && first;
     packet.get(header..).filter(|_| fits)
 }
 
-/// What an IPv6 packet without extension headers carries.
-fn v6_inside(packet: &[u8], protocol: u8) -> Option<&[u8]> {
-    let fits = packet.first()? >> 4 == 6 && *packet.get(6)? == protocol;
+/// The UDP segment of an IPv6 packet without extension headers.
+fn v6_inside(packet: &[u8]) -> Option<&[u8]> {
+    let fits = packet.first()? >> 4 == 6 && *packet.get(6)? == UDP;
     packet.get(V6_HEADER..).filter(|_| fits)
 }
 

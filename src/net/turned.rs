@@ -13,10 +13,17 @@ pub enum Turned {
     BadLink,
     /// Something else than IP: ARP, LLDP, spanning tree, another ethertype or address family.
     NotIp,
-    /// A piece of a fragmented UDP datagram, the first one or a later one.
+    /// An encrypted Wi-Fi frame.
+    Encrypted,
+    /// A Wi-Fi frame with a part of a packet, or with several packets (A-MSDU).
+    WifiPieces,
+    /// A piece of a fragmented UDP datagram or tunnel's packet, the first one or a later one.
     Fragment,
-    /// GRE, IP in IP or 6in4: a packet inside the packet.
+    /// A GRE packet of another version or with something else inside than IP or Ethernet. Of [`peel`](super::peel):
+    /// any packet that may hold another one.
     Tunnel,
+    /// A packet in more tunnels than are followed.
+    TooDeep,
     /// TCP.
     Tcp,
     /// ICMP and ICMPv6, which may quote a datagram of ours.
@@ -37,8 +44,11 @@ impl Turned {
         Turned::UnknownLink,
         Turned::BadLink,
         Turned::NotIp,
+        Turned::Encrypted,
+        Turned::WifiPieces,
         Turned::Fragment,
         Turned::Tunnel,
+        Turned::TooDeep,
         Turned::Tcp,
         Turned::Icmp,
         Turned::OtherProtocol,
@@ -53,8 +63,11 @@ impl Turned {
             Turned::UnknownLink => "unknown_link_type",
             Turned::BadLink => "bad_link_header",
             Turned::NotIp => "not_ip",
+            Turned::Encrypted => "wifi_encrypted",
+            Turned::WifiPieces => "wifi_pieces",
             Turned::Fragment => "ip_fragment",
             Turned::Tunnel => "tunnel",
+            Turned::TooDeep => "tunnels_too_deep",
             Turned::Tcp => "tcp",
             Turned::Icmp => "icmp",
             Turned::OtherProtocol => "other_ip_protocol",
@@ -70,8 +83,11 @@ impl Turned {
             Turned::UnknownLink => "frames of unknown link types",
             Turned::BadLink => "frames with damaged link headers",
             Turned::NotIp => "frames without IP",
+            Turned::Encrypted => "encrypted Wi-Fi frames",
+            Turned::WifiPieces => "aggregated or fragmented Wi-Fi frames",
             Turned::Fragment => "IP fragments",
-            Turned::Tunnel => "tunnelled packets",
+            Turned::Tunnel => "tunnelled packets of unknown kinds",
+            Turned::TooDeep => "packets in too many tunnels",
             Turned::Tcp => "TCP segments",
             Turned::Icmp => "ICMP messages",
             Turned::OtherProtocol => "packets of other IP protocols",

@@ -16,11 +16,29 @@ use crate::capture::Frame;
 /// Bytes of a UDP header.
 const HEADER: usize = 8;
 
+// Ports of tunnels (IANA, "Service Name and Transport Protocol Port Number Registry").
+pub(super) const GTP: u16 = 2152;
+/// Also the port that its servers and relays send from.
+pub(super) const TEREDO: u16 = 3544;
+pub(super) const VXLAN: u16 = 4789;
+pub(super) const VXLAN_GPE: u16 = 4790;
+pub(super) const GENEVE: u16 = 6081;
+/// VXLAN's port in Linux before it had one.
+pub(super) const VXLAN_LINUX: u16 = 8472;
+
+/// Whether a datagram to or from these ports may hold another packet.
+#[inline(always)]
+pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
+    matches!(dst, GTP | TEREDO | VXLAN | VXLAN_GPE | GENEVE | VXLAN_LINUX) || src == TEREDO
+}
+
 /// Reads the UDP header at the start of `segment`.
 ///
 /// `segment` is the captured rest of the frame, padding included; `room` is the length of the IP payload on the
 /// wire in bytes, which the caller has found to lie within the frame. `endpoint` joins an address, `src` or
-/// `dst`, and a port.
+/// `dst`, and a port; `ip_id` is IPv4's identification.
+///
+/// What may be a tunnel's is left to `Deep`.
 #[inline(always)]
 pub(super) fn datagram<'a, A>(
     frame: &Frame<'a>,
@@ -28,6 +46,7 @@ pub(super) fn datagram<'a, A>(
     room: usize,
     (src, dst): (A, A),
     endpoint: impl Fn(A, u16) -> Endpoint,
+    ip_id: u16,
 ) -> Result<Datagram<'a>, Turned> {
     let Some((head, rest)) = segment.split_first_chunk::<HEADER>() else {
         return Err(if room < HEADER { Turned::BadUdpLength } else { Turned::HeadersCut });
@@ -39,16 +58,20 @@ pub(super) fn datagram<'a, A>(
     let Some(announced) = length.checked_sub(HEADER) else {
         return Err(Turned::BadUdpLength);
     };
+    let ports = (u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]]));
     let payload = rest.get(..announced).unwrap_or(rest);
     let offset = frame.bytes.len().wrapping_sub(rest.len());
     Ok(Datagram {
         frame: frame.number,
         time: frame.time,
-        src: endpoint(src, u16::from_be_bytes([head[0], head[1]])),
-        dst: endpoint(dst, u16::from_be_bytes([head[2], head[3]])),
+        src: endpoint(src, ports.0),
+        dst: endpoint(dst, ports.1),
         at: frame.at.wrapping_add(offset as u64),
         cut: announced.wrapping_sub(payload.len()) as u32,
+        origin: 0,
         checksum: u16::from_be_bytes([head[6], head[7]]),
+        ip_id,
+        tunnel: 0,
         payload,
     })
 }

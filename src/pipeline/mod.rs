@@ -14,7 +14,7 @@ use crate::check::{Finding, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
 use crate::exchange::{Pairing, Seen, Table, Windows};
-use crate::net::{self, Datagram, Turned};
+use crate::net::{self, Datagram, Deep, Inside, Quote, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
 use blame::Blame;
@@ -93,6 +93,9 @@ pub struct Pipeline<R: Report> {
     blame: Blame,
     sums: Sums,
     room: Room,
+    deep: Deep,
+    /// The highest number of a way through tunnels that the report knows.
+    told: u16,
     totals: Totals,
     report: R,
     sink: R::Sink,
@@ -116,6 +119,8 @@ impl<R: Report> Pipeline<R> {
             blame: Blame::default(),
             sums: Sums::default(),
             room: Room::default(),
+            deep: Deep::default(),
+            told: 0,
             totals: Totals::default(),
             report,
             sink: R::Sink::default(),
@@ -205,12 +210,8 @@ impl<R: Report> Pipeline<R> {
         self.table.advance(frame.time);
         match net::peel(frame) {
             Ok(d) => self.datagram(&d)?,
-            Err(reason) => {
-                self.totals.turned.add(reason);
-                if reason == Turned::Icmp {
-                    self.refused(frame);
-                }
-            }
+            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
+            Err(reason) => self.totals.turned.add(reason),
         }
         if self.table.has_closed() || !self.room.is_empty() {
             self.settle_room(self.table.clock())?;
@@ -218,10 +219,31 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    /// An ICMP error closes the exchange whose request it quotes.
+    /// A frame with a packet inside its packet.
     #[cold]
-    fn refused(&mut self, frame: &Frame<'_>) {
-        let Some(quote) = net::quoted(frame) else { return };
+    #[inline(never)]
+    fn deeper(&mut self, frame: &Frame<'_>) -> io::Result<()> {
+        match self.deep.open(frame) {
+            Ok(Inside::Datagram(d)) => {
+                if d.tunnel > self.told {
+                    self.told = d.tunnel;
+                    self.report.tunnels(d.tunnel, self.deep.tunnels().path(d.tunnel));
+                }
+                self.datagram(&d)?;
+            }
+            Ok(Inside::Icmp(quote)) => {
+                self.totals.turned.add(Turned::Icmp);
+                if let Some(quote) = quote {
+                    self.refused(&quote);
+                }
+            }
+            Err(reason) => self.totals.turned.add(reason),
+        }
+        Ok(())
+    }
+
+    /// An ICMP error closes the exchange whose request it quotes.
+    fn refused(&mut self, quote: &Quote<'_>) {
         let ports = [quote.src.port(), quote.dst.port()];
         for &id in Id::ALL {
             let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
@@ -243,6 +265,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.evicted = self.table.evicted();
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
+        self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
         self.totals.memory_forgotten = self.memories.forgotten();
         self.totals.one_sided = self.memory.servers.one_sided().collect();
         self.report.listened(&mut self.sink);

@@ -22,7 +22,7 @@ use crate::capture::{self, Time};
 use crate::check::Finding;
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::Datagram;
+use crate::net::{Datagram, Tunnel};
 use crate::protocols::{Direction, Facts, Id, Level};
 use std::io;
 
@@ -90,6 +90,9 @@ pub trait Report {
     fn file(&mut self, _name: &str, _facts: &capture::Facts, _before: u64) -> io::Result<()> {
         Ok(())
     }
+    /// What a [`Datagram::tunnel`] stands for, before the first datagram that bears it: the tunnels that it came
+    /// through, the outermost first. Numbers count from 1.
+    fn tunnels(&mut self, _number: u16, _path: &[Tunnel]) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
     /// The listener, at the end of every file: nearly everything in it has been decoded.

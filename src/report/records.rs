@@ -6,7 +6,8 @@ use crate::capture::{Facts, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint};
+use crate::net::{Datagram, Endpoint, Tunnel};
+use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -103,6 +104,8 @@ pub struct Records<W: Write> {
     /// `capture` records that wait for the records of the files before them.
     captures: VecDeque<Value>,
     stamps: Stamps,
+    /// What stands in the record of a datagram from a tunnel, by the tunnels' number.
+    tunnels: HashMap<u16, String>,
 }
 
 impl<W: Write> Records<W> {
@@ -110,7 +113,16 @@ impl<W: Write> Records<W> {
     /// when quiet.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
         let (files, names, captures) = (Files::default(), vec![], VecDeque::new());
-        Records { out, packets, quiet, files, names, captures, stamps: Stamps::default() }
+        Records {
+            out,
+            packets,
+            quiet,
+            files,
+            names,
+            captures,
+            stamps: Stamps::default(),
+            tunnels: HashMap::new(),
+        }
     }
 
     /// Where a frame stands; what is said of its file comes first.
@@ -164,7 +176,16 @@ impl<W: Write> Records<W> {
         line.extend_from_slice(b"\",\"dst\":\"");
         push_endpoint(line, d.dst);
         line.push(b'"');
+        if d.tunnel != 0 {
+            self.encapsulation(d.tunnel);
+        }
         Ok(place)
+    }
+
+    #[cold]
+    fn encapsulation(&mut self, tunnel: u16) {
+        let names = self.tunnels.get(&tunnel).map_or("", String::as_str);
+        push(&mut self.out.line, format_args!(",\"encapsulation\":[{names}]"));
     }
 
     /// What follows from pairing.
@@ -307,6 +328,11 @@ impl<W: Write> Report for Records<W> {
         self.captures.push_back(capture_record(name, facts));
         // What waits speaks of earlier files, if there are any.
         if self.files.len() == 1 { self.catch_up(0) } else { Ok(()) }
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        let names: Vec<_> = path.iter().map(|tunnel| format!("\"{tunnel}\"")).collect();
+        self.tunnels.insert(number, names.join(","));
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

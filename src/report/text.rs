@@ -5,8 +5,9 @@ use crate::capture::{self, Time};
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::Datagram;
+use crate::net::{Datagram, Tunnel};
 use crate::protocols::{Facts, Level, Version};
+use hashbrown::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -111,6 +112,8 @@ impl<W: Write> Lines<W> {
 /// source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
+    /// Ways through tunnels by their number.
+    tunnels: HashMap<u16, String>,
 }
 
 /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
@@ -130,7 +133,7 @@ impl<W: Write> Lister<W> {
     /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
     /// its name before those of each file.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Lister { lines: Lines::new(out, flush, quiet, heads) }
+        Lister { lines: Lines::new(out, flush, quiet, heads), tunnels: HashMap::new() }
     }
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
@@ -150,6 +153,13 @@ impl<W: Write> Lister<W> {
         let width = self.lines.width.of([&src, &dst]);
         let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
         Ok(place)
+    }
+
+    /// The tunnels that a datagram came through, the outermost first.
+    fn way(&mut self, d: &Datagram<'_>) {
+        if let Some(names) = self.tunnels.get(&d.tunnel) {
+            let _ = write!(self.lines.text, " [in {names}]");
+        }
     }
 }
 
@@ -185,8 +195,9 @@ impl<W: Write> Report for Lister<W> {
         if p.level < Level::High {
             let _ = write!(text, " ({} confidence)", p.level.name());
         }
+        self.way(p.datagram);
         for f in p.findings {
-            let _ = write!(text, " {}:{}", f.rule.id, f.severity.name());
+            let _ = write!(self.lines.text, " {}:{}", f.rule.id, f.severity.name());
         }
         self.lines.end()
     }
@@ -197,6 +208,7 @@ impl<W: Write> Report for Lister<W> {
         }
         self.head(d, "udp")?;
         self.lines.text.push('-');
+        self.way(d);
         self.lines.end()
     }
 
@@ -208,6 +220,11 @@ impl<W: Write> Report for Lister<W> {
         if let Some((_, first)) = self.lines.names.last_mut() {
             *first = time;
         }
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        let names: Vec<_> = path.iter().map(Tunnel::to_string).collect();
+        self.tunnels.insert(number, names.join(", "));
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

@@ -51,6 +51,8 @@ pub struct Totals {
     pub memory_forgotten: u64,
     /// Servers of which only answers were seen: their requests are not in the captures.
     pub one_sided: Vec<(Endpoint, Id)>,
+    /// Datagrams whose way through tunnels got no number of its own.
+    pub tunnels_unnamed: u64,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
@@ -80,7 +82,7 @@ impl Totals {
         let not_udp: serde_json::Map<_, _> =
             self.turned.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
         let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
-        json!({
+        let mut record = json!({
             "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
             "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
             "not_datagrams": not_udp, "links": links,
@@ -91,7 +93,11 @@ impl Totals {
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
             "one_sided_servers": self.one_sided.len(), "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
-        })
+        });
+        if self.tunnels_unnamed > 0 {
+            record["tunnels_unnamed"] = self.tunnels_unnamed.into();
+        }
+        record
     }
 
     #[inline]

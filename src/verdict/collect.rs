@@ -205,7 +205,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 server,
                 client,
                 level: p.level,
-                file_offset: Some(d.at + u64::from(span.start)),
+                file_offset: d.file_offset(span.start),
                 exchange: p.pairing.exchange(),
                 marked: marked.iter().copied().take(super::MAX_MARKED).collect(),
                 count: 1,

@@ -1,0 +1,136 @@
+//! From an ethertype to the IP packet behind it: what may stand between the two.
+//!
+//! ```text
+//! tag        control 2 │ type 2 │ ...                     IEEE 802.1Q, after a type 8100, 88a8, 9100, 9200
+//! LLC/SNAP   AA AA 03 │ 00 00 00 │ type 2 │ ...           IEEE 802.2, after a type that is a length (<= 1500)
+//! PPPoE      11 │ 00 │ session 2 │ length 2 │ PPP ...     RFC 2516, after 8864
+//! PPP        [FF 03] │ protocol 1 or 2 │ ...              RFC 1661, RFC 1662
+//! MPLS       label, class, bottom bit 3 │ TTL 1 │ ...     RFC 3032, after 8847, 8848; several of them
+//! Ethernet   destination 6 │ source 6 │ type 2 │ ...      after 6558, and behind an MPLS control word (RFC 4448)
+//! ```
+
+use super::Turned;
+use super::link::{Packet, header, missing};
+use crate::capture::Frame;
+
+/// Headers between an ethertype and IP followed in one frame; real frames have two or three at most.
+pub(super) const MAX_TAGS: usize = 8;
+
+/// The largest type field that is a length (IEEE 802.3).
+const MAX_802_3_LENGTH: u16 = 1500;
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const ARP: u16 = 0x0806;
+/// Transparent Ethernet bridging: a whole Ethernet frame follows.
+pub(super) const ETHERNET: u16 = 0x6558;
+pub(super) const VLAN: u16 = 0x8100;
+pub(super) const IPV6: u16 = 0x86dd;
+const MPLS: u16 = 0x8847;
+const MPLS_UPSTREAM: u16 = 0x8848;
+const PPPOE_SESSION: u16 = 0x8864;
+const QINQ: u16 = 0x88a8;
+pub(super) const LLDP: u16 = 0x88cc;
+const QINQ_OLD: u16 = 0x9100;
+const QINQ_OLDER: u16 = 0x9200;
+
+/// LLC's two service access points and control byte, then SNAP's organisation: ethertypes follow.
+const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0x00, 0x00, 0x00];
+/// PPPoE's version and type, then the code of a session's data.
+const PPPOE: [u8; 2] = [0x11, 0x00];
+/// PPP's address and control bytes, which peers may agree to leave out (RFC 1661, 6.6).
+const PPP_ADDRESS_CONTROL: [u8; 2] = [0xff, 0x03];
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
+
+/// Whether a frame of this ethertype can be that of a real network, as far as this program knows networks.
+pub(super) fn is_known(kind: u16) -> bool {
+    matches!(kind, IPV4 | IPV6 | ARP | LLDP | MPLS | MPLS_UPSTREAM | PPPOE_SESSION | ETHERNET) || is_tag(kind)
+}
+
+fn is_tag(kind: u16) -> bool {
+    matches!(kind, VLAN | QINQ | QINQ_OLD | QINQ_OLDER)
+}
+
+/// The packet behind an ethertype; `rest` is the captured end of the frame.
+#[cold]
+#[inline(never)]
+pub(super) fn behind<'a>(frame: &Frame<'a>, mut kind: u16, mut rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+    for _ in 0..=MAX_TAGS {
+        (kind, rest) = match kind {
+            IPV4 => return Ok(Packet::V4(rest)),
+            IPV6 => return Ok(Packet::V6(rest)),
+            VLAN | QINQ | QINQ_OLD | QINQ_OLDER => {
+                let (tag, inner) = header::<4>(frame, rest)?;
+                (u16::from_be_bytes([tag[2], tag[3]]), inner)
+            }
+            0..=MAX_802_3_LENGTH => snap(frame, rest)?,
+            PPPOE_SESSION => return pppoe(frame, rest),
+            MPLS | MPLS_UPSTREAM => mpls(frame, rest)?,
+            ETHERNET => {
+                let (head, inner) = header::<14>(frame, rest)?;
+                (u16::from_be_bytes([head[12], head[13]]), inner)
+            }
+            _ => return Err(Turned::NotIp),
+        };
+    }
+    Err(Turned::BadLink)
+}
+
+/// The ethertype behind a SNAP header; other LLC frames (spanning tree, IPX) are not IP.
+pub(super) fn snap<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(u16, &'a [u8]), Turned> {
+    if !rest.iter().zip(SNAP).all(|(&byte, snap)| byte == snap) {
+        return Err(Turned::NotIp);
+    }
+    match rest.split_first_chunk::<8>() {
+        Some((head, inner)) => Ok((u16::from_be_bytes([head[6], head[7]]), inner)),
+        None => Err(missing(frame, rest, 8, Turned::NotIp)),
+    }
+}
+
+/// The packet of a PPPoE session.
+pub(super) fn pppoe<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+    let (head, inner) = header::<6>(frame, rest)?;
+    if !head.starts_with(&PPPOE) {
+        return Err(Turned::NotIp);
+    }
+    ppp(frame, inner)
+}
+
+/// PPP with or without address and control bytes, its protocol field in one byte or two.
+#[cold]
+#[inline(never)]
+pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+    let rest = rest.strip_prefix(&PPP_ADDRESS_CONTROL).unwrap_or(rest);
+    // The last byte of a protocol number is odd and the others are even (RFC 1661, 2), so an odd first one
+    // is a number whose leading zero was left out. 00ff is reserved: ff is the start of an address.
+    let (protocol, packet) = match rest.split_first() {
+        Some((&first, packet)) if first & 1 == 1 && first != 0xff => (u16::from(first), packet),
+        _ => {
+            let (number, packet) = header::<2>(frame, rest)?;
+            (u16::from_be_bytes(*number), packet)
+        }
+    };
+    match protocol {
+        PPP_IPV4 => Ok(Packet::V4(packet)),
+        PPP_IPV6 => Ok(Packet::V6(packet)),
+        _ => Err(Turned::NotIp),
+    }
+}
+
+/// What stands behind the bottom of an MPLS label stack. The labels do not say what it is: its first four bits
+/// are an IP version, or 0 in front of Ethernet (RFC 4928).
+pub(super) fn mpls<'a>(frame: &Frame<'a>, mut rest: &'a [u8]) -> Result<(u16, &'a [u8]), Turned> {
+    for _ in 0..=MAX_TAGS {
+        let (label, inner) = header::<4>(frame, rest)?;
+        rest = inner;
+        if label[2] & 1 == 1 {
+            return match inner.first() {
+                Some(0x40..=0x4f) => Ok((IPV4, inner)),
+                Some(0x60..=0x6f) => Ok((IPV6, inner)),
+                Some(0x00..=0x0f) => Ok((ETHERNET, header::<4>(frame, inner)?.1)),
+                Some(_) => Err(Turned::NotIp),
+                None => Err(missing(frame, inner, 1, Turned::BadLink)),
+            };
+        }
+    }
+    Err(Turned::BadLink)
+}

@@ -1,0 +1,112 @@
+//! Tunnels that are IP protocols: IP in IP, GRE, and ERSPAN in GRE.
+//!
+//! ```text
+//! GRE version 0 (RFC 2784, RFC 2890)
+//! ┌─┬─┬─┬─┬───────────────┬─────┐
+//! │C│R│K│S│       0       │  0  │  0   checksum, routing (RFC 1701, given up), key, sequence
+//! ├─┴─┴─┴─┴───────────────┴─────┤
+//! │ ethertype                   │  2
+//! ├─────────────────────────────┤
+//! │ [checksum 2, 0 2] [key 4] [sequence 4] ...
+//!
+//! ERSPAN II   version 4 bits (1) │ VLAN 12 │ class 3, kind 2, cut 1 │ session 10 │ 0 12 │ port 20
+//!       III   version 4 bits (2) │ VLAN 12 │ class 3, kind 2, cut 1 │ session 10 │ time 32 │ tag 16
+//!             │ P 1 │ frame type 5 (0 Ethernet, 2 IP) │ hardware 6, direction 1, grain 2 │ O 1 │ [8 bytes if O] ...
+//!       I     nothing: GRE without sequence
+//! ```
+//!
+//! ERSPAN after draft-foschiano-erspan-03.
+
+use super::carried::{Carried, Ends, narrow};
+use super::link::missing;
+use super::path::Tunnel;
+use super::{Turned, ethertype, ip};
+use crate::capture::Frame;
+
+/// A packet in a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inner<'a> {
+    pub tunnel: Tunnel,
+    /// What it is, as an ethertype.
+    pub kind: u16,
+    /// The frame, narrowed to it.
+    pub frame: Frame<'a>,
+}
+
+const CHECKSUM: u8 = 0x80;
+const ROUTING: u8 = 0x40;
+const KEY: u8 = 0x20;
+const SEQUENCE: u8 = 0x10;
+const VERSION: u8 = 0x07;
+
+const ERSPAN: u16 = 0x88be;
+const ERSPAN_III: u16 = 0x22eb;
+/// Ten bits.
+const SESSION: u16 = 0x03ff;
+
+/// The packet in a packet of one of these protocols.
+pub(super) fn inner<'a>(outer: &Carried<'a>) -> Result<Inner<'a>, Turned> {
+    let (frame, v4) = (outer.frame, matches!(outer.ends, Ends::V4(..)));
+    let (tunnel, kind) = match (outer.protocol, v4) {
+        (ip::IPV4, true) => (Tunnel::IpInIp, ethertype::IPV4),
+        (ip::IPV4, false) => (Tunnel::FourInSix, ethertype::IPV4),
+        (ip::IPV6, true) => (Tunnel::SixInFour, ethertype::IPV6),
+        (ip::IPV6, false) => (Tunnel::SixInSix, ethertype::IPV6),
+        _ => return gre(&frame),
+    };
+    Ok(Inner { tunnel, kind, frame })
+}
+
+fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
+    let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes)?;
+    if flags & ROUTING != 0 || low & VERSION != 0 {
+        return Err(Turned::Tunnel);
+    }
+    if flags & CHECKSUM != 0 {
+        rest = split::<4>(frame, rest)?.1;
+    }
+    let mut key = None;
+    if flags & KEY != 0 {
+        let (number, behind) = split::<4>(frame, rest)?;
+        (key, rest) = (Some(u32::from_be_bytes(*number)), behind);
+    }
+    if flags & SEQUENCE != 0 {
+        rest = split::<4>(frame, rest)?.1;
+    }
+    match u16::from_be_bytes([high, kind]) {
+        ERSPAN if flags & SEQUENCE == 0 => Ok(inside(frame, rest, Tunnel::Erspan(None), ethertype::ETHERNET)),
+        kind @ (ERSPAN | ERSPAN_III) => erspan(frame, rest, kind),
+        kind if ethertype::is_known(kind) => Ok(inside(frame, rest, Tunnel::Gre(key), kind)),
+        _ => Err(Turned::Tunnel),
+    }
+}
+
+fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, Turned> {
+    let (head, mut rest) = split::<8>(frame, rest)?;
+    let tunnel = Tunnel::Erspan(Some(u16::from_be_bytes([head[2], head[3]]) & SESSION));
+    match (kind, head[0] >> 4) {
+        (ERSPAN, 1) => Ok(inside(frame, rest, tunnel, ethertype::ETHERNET)),
+        (ERSPAN_III, 2) => {
+            let (tail, behind) = split::<4>(frame, rest)?;
+            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind)?.1 } else { behind };
+            let kind = match (tail[2] >> 2 & 0x1f, rest.first()) {
+                (0, _) => ethertype::ETHERNET,
+                (2, Some(0x60..=0x6f)) => ethertype::IPV6,
+                (2, _) => ethertype::IPV4,
+                _ => return Err(Turned::Tunnel),
+            };
+            Ok(inside(frame, rest, tunnel, kind))
+        }
+        _ => Err(Turned::Tunnel),
+    }
+}
+
+/// The packet at the end of a tunnel's packet.
+pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Inner<'a> {
+    Inner { tunnel, kind, frame: narrow(frame, rest, super::on_wire(frame, rest)) }
+}
+
+/// Splits off `N` bytes of a tunnel's header.
+fn split<'a, const N: usize>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
+    rest.split_first_chunk::<N>().ok_or_else(|| missing(frame, rest, N, Turned::Tunnel))
+}

@@ -1,0 +1,330 @@
+//! Hand-built packets in tunnels: each kind, each in each, cut, damaged, and what only looks like one.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::craft::*;
+use super::craft_links::{LINKS, linked};
+use super::craft_tunnels::*;
+use super::path::{MAX_DEPTH, MAX_PATHS};
+use super::{Datagram, Deep, Inside, Turned, peel};
+use crate::capture::Frame;
+use proptest::prelude::*;
+
+const TCP: u8 = 6;
+
+/// What a frame leads to, and the tunnels on the way.
+fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), Turned> {
+    let mut deep = Deep::default();
+    match deep.open(frame)? {
+        Inside::Datagram(datagram) => {
+            hold(frame, &datagram);
+            let names: Vec<_> = deep.tunnels().path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
+            Ok((datagram, names.join(" ")))
+        }
+        Inside::Icmp(_) => Err(Turned::Icmp),
+    }
+}
+
+fn is_ours(datagram: &Datagram<'_>) {
+    match datagram.src.octets() {
+        Some(_) => is_ours_v4(datagram, QUERY),
+        None => is_ours_v6(datagram, QUERY),
+    }
+}
+
+#[test]
+fn every_tunnel_leads_to_the_datagram_inside() {
+    for (name, packet) in tunnelled() {
+        for link in LINKS {
+            let Some(bytes) = linked(link, &packet) else { continue };
+            let frame = frame(link, &bytes);
+            assert_eq!(peel(&frame).unwrap_err(), Turned::Tunnel, "{name}");
+            let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{name} on {link}: {e:?}"));
+            is_ours(&datagram);
+            assert_eq!((path.as_str(), datagram.at), (name, AT + (bytes.len() - QUERY.len()) as u64));
+        }
+    }
+}
+
+#[test]
+fn whatever_is_behind_a_tunnels_packet_is_no_payload() {
+    for (name, packet) in tunnelled() {
+        let bytes = join(&[&wired(&packet), &[0xee; 30]]);
+        is_ours(&opened(&frame(1, &bytes)).unwrap_or_else(|e| panic!("{name}: {e:?}")).0);
+    }
+}
+
+#[test]
+fn cut_at_every_byte() {
+    for (name, packet) in tunnelled() {
+        let bytes = wired(&packet);
+        let start = bytes.len() - QUERY.len();
+        for kept in 0..bytes.len() {
+            match opened(&cut_frame(1, &bytes[..kept], bytes.len())) {
+                Ok((datagram, path)) => {
+                    assert_eq!(path, name, "{kept} bytes kept");
+                    assert_eq!(datagram.payload, &bytes[start..kept]);
+                    assert_eq!(datagram.cut as usize, bytes.len() - kept);
+                }
+                Err(reason) => {
+                    assert_eq!(reason, Turned::HeadersCut, "{name}, {kept} bytes kept");
+                    assert!(kept < start, "{name}, {kept} bytes kept");
+                }
+            }
+            // The same bytes as a whole frame.
+            assert!(opened(&frame(1, &bytes[..kept])).is_err(), "{name}, {kept} bytes");
+        }
+    }
+}
+
+/// That a datagram to or from a tunnel's port is a datagram like any other.
+fn is_plain(src: u16, dst: u16, payload: &[u8]) {
+    let bytes = wired(&v4(17, &udp_between(src, dst, payload)));
+    let frame = frame(1, &bytes);
+    assert_eq!(peel(&frame).unwrap_err(), Turned::Tunnel);
+    let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{payload:02x?}: {e:?}"));
+    assert_eq!((datagram.payload, datagram.tunnel, path.as_str()), (payload, 0, ""));
+    assert_eq!((datagram.src.port(), datagram.dst.port()), (src, dst));
+}
+
+#[test]
+fn what_only_uses_a_tunnels_port_is_a_datagram() {
+    let inner = v4(17, &udp(QUERY));
+    for port in [2152, 3544, 4789, 4790, 6081, 8472] {
+        for length in [0, 1, 7, 8, 22, 60] {
+            is_plain(7777, port, &vec![0xff; length]);
+            is_plain(7777, port, &vec![0x55; length]);
+        }
+        is_plain(7777, port, QUERY);
+    }
+    is_plain(3544, 7777, QUERY);
+    for (_, craft) in CRAFTS {
+        let (protocol, segment) = craft(&inner);
+        if protocol != 17 {
+            continue;
+        }
+        let port = u16::from_be_bytes([segment[2], segment[3]]);
+        // Every bit of the first four bytes counts, and the reserved ones behind.
+        for at in 0..4 {
+            for bit in 0..8 {
+                let mut payload = segment[8..].to_vec();
+                payload[at] ^= 1 << bit;
+                let bytes = wired(&v4(17, &udp_between(7777, port, &payload)));
+                if let Ok((datagram, path)) = opened(&frame(1, &bytes)) {
+                    // Geneve's two flags, GTP's optional fields and VXLAN-GPE's "next" may lead elsewhere, but in it.
+                    assert!(path.is_empty() || datagram.payload.len() <= QUERY.len());
+                }
+            }
+        }
+        let mut payload = segment[8..].to_vec();
+        if port != 2152 {
+            payload[7] = 1;
+            is_plain(7777, port, &payload);
+        } else {
+            payload.push(0);
+            is_plain(7777, port, &payload);
+        }
+    }
+}
+
+#[test]
+fn headers_that_are_nearly_a_tunnels() {
+    let wire = wired(&v4(17, &udp(QUERY)));
+    for head in [
+        [0x00, 0, 0, 0, 0, 0, 1, 0],
+        [0x0c, 0, 0, 0, 0, 0, 1, 0],
+        [0x88, 0, 0, 0, 0, 0, 1, 0],
+        [0x08, 1, 0, 0, 0, 0, 1, 0],
+        [0x08, 0, 0, 1, 0, 0, 1, 0],
+        [0x08, 0, 0, 0, 0, 0, 1, 1],
+    ] {
+        is_plain(7777, 4789, &join(&[&head, &wire]));
+    }
+    let mut strange = wire.clone();
+    strange[12..14].copy_from_slice(&[0x12, 0x34]);
+    is_plain(7777, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &strange]));
+    for head in [[0x40, 0, 0x65, 0x58], [0, 0x01, 0x65, 0x58], [0, 0, 0x65, 0x59]] {
+        is_plain(7777, 6081, &join(&[&head, &[0, 0, 9, 0], &wire]));
+    }
+    let packet = v4(17, &udp(QUERY));
+    let length = packet.len() as u8;
+    // Version 2, GTP', another message, a wrong length, extensions without end or of no length.
+    for head in [
+        &[0x50, 0xff, 0, length, 0, 0, 0, 1][..],
+        &[0x20, 0xff, 0, length, 0, 0, 0, 1],
+        &[0x38, 0xff, 0, length, 0, 0, 0, 1],
+        &[0x30, 0x01, 0, length, 0, 0, 0, 1],
+        &[0x30, 0xff, 0, length - 1, 0, 0, 0, 1],
+        &[0x34, 0xff, 0, length + 8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0],
+        &[0x34, 0xff, 0, length + 8, 0, 0, 0, 1, 0, 0, 0, 1, 99, 0, 0, 0],
+    ] {
+        is_plain(7777, 2152, &join(&[head, &packet]));
+    }
+    let endless = join(&[&[0x34, 0xff, 1, 0x90 + 4, 0, 0, 0, 1, 0, 0, 0, 1], &[1, 0, 0, 1].repeat(100)]);
+    is_plain(7777, 2152, &endless);
+    let packet = v6(17, &udp(QUERY));
+    is_plain(7777, 3544, &join(&[&packet, &[0]]));
+    is_plain(7777, 3544, &join(&[&[0, 1, 9, 9], &packet]));
+    is_plain(7777, 3544, &v4(17, &udp(QUERY)));
+}
+
+#[test]
+fn gre_of_other_kinds_is_turned_away() {
+    let packet = v4(17, &udp(QUERY));
+    // PPTP's version 1, routing, PPP inside, ERSPAN of the wrong version.
+    for head in [
+        &[0x30, 1, 0x88, 0x0b, 0, 0, 0, 0, 0, 0, 0, 0][..],
+        &[0x40, 0, 8, 0, 0, 0, 0, 0],
+        &[0, 0, 0x88, 0x0b],
+        &[0x10, 0, 0x88, 0xbe, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0],
+        &[0x10, 0, 0x22, 0xeb, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        &[0x10, 0, 0x22, 0xeb, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0],
+        &[0, 0],
+    ] {
+        let rest: &[u8] = if head.len() < 4 { &[] } else { &packet };
+        let bytes = v4(47, &join(&[head, rest]));
+        assert_eq!(opened(&frame(101, &bytes)).unwrap_err(), Turned::Tunnel, "{head:02x?}");
+    }
+}
+
+#[test]
+fn what_is_inside_has_the_reasons_of_any_packet() {
+    let inside = |packet: &[u8]| opened(&frame(101, &v4(4, packet))).unwrap_err();
+    assert_eq!(inside(&v4(TCP, &[0; 20])), Turned::Tcp);
+    assert_eq!(inside(&v4(50, &[0; 20])), Turned::OtherProtocol);
+    assert_eq!(inside(&[0x35; 60]), Turned::BadIp);
+    assert_eq!(inside(&v4(17, &udp_of_length(99, QUERY))), Turned::BadUdpLength);
+    assert_eq!(inside(&v4(1, &[8, 0, 0, 0, 0, 0, 0, 0])), Turned::Icmp);
+    let mut piece = v4(17, &udp(QUERY));
+    piece[6] = 0x20;
+    assert_eq!(inside(&piece), Turned::Fragment);
+    // A tunnel's packet may be in pieces itself.
+    let mut piece = v4(4, &v4(17, &udp(QUERY)));
+    piece[6] = 0x20;
+    assert_eq!(opened(&frame(101, &piece)).unwrap_err(), Turned::Fragment);
+    // The packet inside does not reach beyond the tunnel.
+    let mut long = v4(17, &udp(QUERY));
+    long[3] += 1;
+    assert_eq!(opened(&frame(1, &join(&[&wired(&v4(4, &long)), &[0; 20]]))).unwrap_err(), Turned::BadIp);
+    let arp = join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0806, &[0; 28])]);
+    assert_eq!(opened(&frame(101, &v4(47, &arp))).unwrap_err(), Turned::NotIp);
+}
+
+#[test]
+fn tunnels_within_tunnels_are_followed_to_the_limit() {
+    for (name, craft) in CRAFTS {
+        let mut packet = v4(17, &udp(QUERY));
+        for depth in 1..=100 {
+            let (protocol, body) = craft(&packet);
+            packet = v4(protocol, &body);
+            let found = opened(&frame(101, &packet));
+            if depth <= MAX_DEPTH {
+                let (datagram, path) = found.unwrap();
+                is_ours(&datagram);
+                assert_eq!(path, vec![*name; depth].join(" "));
+            } else {
+                assert_eq!(found.unwrap_err(), Turned::TooDeep, "{name}, {depth}");
+            }
+        }
+    }
+    let mixed = v6(
+        17,
+        &udp_between(1, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &wired(&v4(4, &v4(17, &udp(QUERY))))])),
+    );
+    assert_eq!(opened(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
+}
+
+/// An ICMP error that quotes our datagram as it was sent to us.
+fn refusal(v6_: bool) -> Vec<u8> {
+    let head = [if v6_ { 1 } else { 3 }, if v6_ { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
+    match v6_ {
+        true => v6(58, &join(&[&head, &v6(17, &udp(QUERY))])),
+        false => v4(1, &join(&[&head, &v4(17, &udp(QUERY))])),
+    }
+}
+
+#[test]
+fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
+    for version in [false, true] {
+        let mut packets = vec![refusal(version)];
+        for (_, craft) in CRAFTS {
+            let (protocol, body) = craft(&refusal(version));
+            packets.push(v4(protocol, &body));
+        }
+        for (link, packet) in LINKS.iter().flat_map(|link| packets.iter().map(move |p| (*link, p))) {
+            let Some(bytes) = linked(link, packet) else { continue };
+            let frame = frame(link, &bytes);
+            let Ok(Inside::Icmp(Some(quote))) = Deep::default().open(&frame) else { panic!("link {link}") };
+            assert_eq!(
+                (quote.payload, quote.wire_len, quote.reason),
+                (QUERY, QUERY.len(), "port unreachable")
+            );
+            assert_eq!((quote.src.port(), quote.dst.port()), PORTS);
+            assert_eq!(quote.src.octets().is_some(), !version);
+        }
+    }
+    let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &v4(17, &udp(QUERY))]));
+    assert!(matches!(Deep::default().open(&frame(101, &echo)), Ok(Inside::Icmp(None))));
+}
+
+#[test]
+fn a_walker_numbers_the_ways_it_met() {
+    let mut deep = Deep::default();
+    let mut number = |network: u32| {
+        let [_, a, b, c] = network.to_be_bytes();
+        let (protocol, body) = over(4789, &[&[8, 0, 0, 0, a, b, c, 0], &wired(&v4(17, &udp(QUERY)))]);
+        match deep.open(&frame(101, &v4(protocol, &body))) {
+            Ok(Inside::Datagram(datagram)) => datagram.tunnel,
+            other => panic!("{other:?}"),
+        }
+    };
+    let most = MAX_PATHS as u32;
+    let numbers: Vec<_> = (0..most + 2).map(&mut number).collect();
+    assert!(numbers[..MAX_PATHS].iter().copied().eq(1..=most as u16));
+    assert_eq!(numbers[MAX_PATHS..], [most as u16 + 1; 2]);
+    assert_eq!((number(0), number(1)), (1, 2));
+    assert_eq!(deep.tunnels().unnamed(), 2);
+}
+
+#[test]
+fn a_datagram_stays_small() {
+    assert!(size_of::<Datagram<'_>>() <= 104);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Damaged tunnels on every link type: a datagram inside the frame or a reason, never a panic.
+    #[test]
+    fn damaged_tunnels_never_break_the_walk(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        kept in any::<prop::sample::Index>(),
+        more in 0_usize..50,
+        link in prop::sample::select(LINKS.to_vec()),
+    ) {
+        let all = tunnelled();
+        let (_, packet) = which.get(&all);
+        let Some(mut bytes) = linked(link, packet) else { return Ok(()) };
+        for (index, byte) in damage {
+            let at = index.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let kept = bytes.len() - kept.index(bytes.len()) / 2;
+        let frame = cut_frame(link, &bytes[..kept], kept + more);
+        drop(opened(&frame));
+        // Whatever peel reads, the long way reads alike.
+        if let Ok(datagram) = peel(&frame) {
+            prop_assert_eq!(format!("{datagram:?}"), format!("{:?}", opened(&frame).unwrap().0));
+        }
+    }
+
+    /// Random bytes: the same.
+    #[test]
+    fn random_bytes_never_break_the_long_walk(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        link in prop::sample::select(LINKS.to_vec()),
+        more in 0_usize..50,
+    ) {
+        drop(opened(&cut_frame(link, &bytes, bytes.len() + more)));
+    }
+}

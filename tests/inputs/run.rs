@@ -1,0 +1,20 @@
+//! The program from outside.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+/// The program.
+pub fn qdissect() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qdissect"));
+    command.env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+/// The records of a run that must have ended with `code`.
+#[track_caller]
+pub fn parsed(output: &Output, code: i32) -> Vec<Value> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    let text = str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
