@@ -27,6 +27,13 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod datagram;
+// The walk does not put fragments together yet.
+#[allow(dead_code)]
+mod fragment_header;
+#[allow(dead_code)]
+mod fragment_set;
+#[allow(dead_code)]
+mod fragments;
 mod ip;
 mod link;
 mod quote;
@@ -35,6 +42,12 @@ mod udp;
 
 #[cfg(test)]
 mod craft;
+#[cfg(test)]
+mod fragments_limits;
+#[cfg(test)]
+mod fragments_oracle;
+#[cfg(test)]
+mod fragments_tests;
 #[cfg(test)]
 mod ip_tests;
 #[cfg(test)]
