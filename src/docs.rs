@@ -59,6 +59,10 @@ fn write_step(out: &mut String, step: &Step) {
             let _ = writeln!(out, "{ms} ms later");
             return;
         }
+        Step::Copy => {
+            let _ = writeln!(out, "the same frame again, 0.1 ms later");
+            return;
+        }
         Step::Frame(link, wire_len, hex) => {
             let _ = write!(out, "frame of link type {link}, {wire_len} bytes on the wire, captured ");
             ("", hex)

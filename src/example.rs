@@ -83,6 +83,7 @@ fn packet((from, source): ([u8; 4], u16), (to, target): ([u8; 4], u16), payload:
 }
 
 /// A frame of an example.
+#[derive(Clone)]
 struct Shot {
     number: u64,
     /// Nanoseconds since 1970.
@@ -119,6 +120,13 @@ fn shots(example: &Example) -> Vec<Shot> {
             Act::Frame(link, wire_len, text) => (link, wire_len, hex(text)),
             Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
+                continue;
+            }
+            Act::Copy => {
+                if let Some(last) = shots.last().cloned() {
+                    shots.push(Shot { number, time: last.time + MS / 10, ..last });
+                    number += 1;
+                }
                 continue;
             }
         };
@@ -212,7 +220,11 @@ pub fn dissect(example: &Example) -> Dissected {
     let stage = Stage { example: *example, heard: Dissected::default() };
     // Keeping things in memory cannot fail.
     let mut dissected = play(example, options, stage).map(|stage| stage.heard).unwrap_or_default();
-    dissected.others = others(example);
+    // A fragment's datagram is told of the frame that made it whole, or of the first.
+    let told = |other: &Other| dissected.datagrams.iter().any(|d| d.frame == other.frame);
+    let others = others(example).into_iter().filter(|other| !told(other)).collect();
+    dissected.others = others;
+    dissected.datagrams.sort_by_key(|d| d.frame);
     dissected
 }
 

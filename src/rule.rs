@@ -153,6 +153,8 @@ pub enum Step {
     Wait(u32),
     /// A whole frame: link type, length on the wire in bytes, and what was captured of it.
     Frame(u16, u32, &'static str),
+    /// The frame before once more, a tenth of a millisecond later, as a mirrored port shows it.
+    Copy,
 }
 
 /// What a [`Step`] does, whoever does it.
@@ -171,6 +173,8 @@ pub enum Act {
     Frame(u16, u32, &'static str),
     /// See [`Step::Wait`].
     Wait(u32),
+    /// See [`Step::Copy`].
+    Copy,
 }
 
 impl Step {
@@ -182,6 +186,7 @@ impl Step {
             Step::C2(payload) => (Direction::C2s, 1, payload),
             Step::S2(payload) => (Direction::S2c, 1, payload),
             Step::Wait(ms) => return Act::Wait(ms),
+            Step::Copy => return Act::Copy,
             Step::Frame(link, wire_len, text) => return Act::Frame(link, wire_len, text),
         };
         Act::Send { direction, client, payload }

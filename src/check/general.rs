@@ -24,6 +24,21 @@ rules! {
                             01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 01"),
         ])],
     }
+    /// IP cut the datagram into fragments, and the first one is there, but not all others: the network lost them, or
+    /// the capture. What is there is decoded. A datagram is told when its last fragment has come, in the frame of
+    /// that one; what is incomplete after two seconds is told in the frame of its first, behind what came meanwhile.
+    GEN_002 = "GEN-002" Note "fragment was not reassembled, for others are missing" {
+        cite: Cite { doc: "RFC 791", section: "3.2: fragmentation and reassembly", url: "https://www.rfc-editor.org/rfc/rfc791" },
+        side: Path,
+        examples: [Example::on(7777, &[
+            C("00 00000000"),
+            S("00 80902348"),
+            C("01 80902348 0001 01"),
+            // Raw IPv4 with the flag that more follows: 16 of 29 bytes of the answer.
+            Frame(101, 44, "4500002c00012000 40110000 c000020a c6336407 1e619c4100250000 \
+                            01 80902348 0001 00 00 0012 0000000e 00"),
+        ])],
+    }
     /// The bytes were changed on the way, or by who made the capture. The datagram is read and paired all the
     /// same, with less confidence. Not said where most datagrams of a capture are so: then the network card
     /// computes checksums after the capture.
@@ -69,6 +84,19 @@ rules! {
             // From port 30000 of the same host.
             Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
                             000000000000000004001100010100030500020100030046616201"),
+        ])],
+    }
+    /// A mirrored port, or a capture of several interfaces, shows it again. Copies are known by the identification of
+    /// their IP packet or by where they were captured, never by their bytes alone: clients do ask the same again. They
+    /// are told, but neither paired nor judged.
+    GEN_008 = "GEN-008" Note "capture holds the datagram twice" {
+        cite: Cite { doc: "RFC 6864", section: "4: identification of IPv4 datagrams", url: "https://www.rfc-editor.org/rfc/rfc6864" },
+        side: Capture,
+        examples: [Example::on(7777, &[
+            // A poll with the identification 0x1234.
+            Frame(101, 41, "4500002912340000 40110000 c6336407 c000020a 9c411e6100150000 d5f60001efcdab896745230101"),
+            Copy,
+            S("d5f60101efcdab8967452301037a960500 000000000000000004001100010100030500020100030046616201"),
         ])],
     }
     /// Nothing proves that the client is who it seems to be, so a forged source address makes the server send

@@ -4,7 +4,7 @@ mod general;
 mod policy;
 mod raised;
 
-pub use general::{GEN_001, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, RULES};
+pub use general::{GEN_001, GEN_002, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, GEN_008, RULES};
 pub use policy::{Policy, Profile, Unknown, matches, within};
 pub use raised::Raised;
 

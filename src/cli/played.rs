@@ -94,7 +94,7 @@ impl Recording {
                     time += i64::from(ms) * MS;
                     continue;
                 }
-                Act::Frame(..) => unreachable!("whole frames have addresses of their own"),
+                Act::Frame(..) | Act::Copy => unreachable!("whole frames have addresses of their own"),
             };
             let [from, to] = direction.order([self.clients[client], server]);
             let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);

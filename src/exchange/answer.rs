@@ -143,6 +143,16 @@ impl Table {
         search.found(issued.map(|i| i.value))
     }
 
+    /// What a copy that the capture made of frame `of` is to its exchange. Nothing changes by it.
+    #[cold]
+    pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
+        let step = &v.id.info().steps[v.glance.step as usize];
+        let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
+        let found =
+            answers.then(|| self.candidates(slot, v, step, self.now(d), self.hasher.hash_one(d.payload)));
+        found.and_then(|found| found.copy).unwrap_or(Pairing::Twice { of })
+    }
+
     /// An answer has been reported as one that nobody asked for.
     pub fn drop_orphan(&mut self, slot: Slot, frame: u64) {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);

@@ -70,6 +70,11 @@ pub enum Pairing {
         /// What the request asked, see [`Glance::memo`].
         asked: u64,
     },
+    /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
+    Twice {
+        /// The frame that holds it first.
+        of: u64,
+    },
     /// It answers nothing that was asked.
     Unasked {
         /// Other requests of the step are open.
@@ -112,7 +117,7 @@ impl Pairing {
             Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
             Pairing::Copy { exchange, .. } => Some(exchange),
             Pairing::Answered(answer) => Some(answer.exchange),
-            Pairing::Nothing | Pairing::Unasked { .. } => None,
+            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
         }
     }
     /// Whether an earlier datagram began the message.

@@ -288,6 +288,7 @@ mod tests {
             at: 0,
             cut: 0,
             origin: 0,
+            partial: false,
             checksum: 0,
             ip_id: 0,
             tunnel: 0,

@@ -8,8 +8,10 @@
 //! length in units of 8 bytes, less one        words of 4, less two          13 bits of offset, in units of 8 bytes
 //! ```
 
-use super::ip::{self, ICMP, ICMPV6, UDP, V4_FRAGMENT, V4_HEADER, V6_HEADER};
-use super::link::{Packet, missing};
+use super::fragment_header::{self, Ends, Header, Piece, Place};
+use super::fragment_set::{MAX_TOTAL, Packet};
+use super::ip::{self, ICMP, ICMPV6, UDP, V4_HEADER, V6_HEADER};
+use super::link::{self, missing};
 use super::{Datagram, Endpoint, Turned, on_wire, udp};
 use crate::capture::Frame;
 use etherparse::err::ip_auth::HeaderSliceError;
@@ -28,28 +30,6 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// IPv4's offset of a fragment, in units of 8 bytes, and its flag "more fragments".
-const V4_OFFSET: u16 = 0x1fff;
-const V4_MORE: u16 = 0x2000;
-
-/// Source and destination of an IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ends {
-    V4([u8; 4], [u8; 4]),
-    V6([u8; 16], [u8; 16]),
-}
-
-/// Which part of a packet a fragment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// Identification of the packet, 16 bits in IPv4.
-    pub id: u32,
-    /// Where it begins, in bytes.
-    pub offset: u16,
-    /// It is not the last one.
-    pub more: bool,
-}
-
 /// What an IP packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried<'a> {
@@ -61,16 +41,16 @@ pub(super) struct Carried<'a> {
     /// Identification in IPv4, else 0.
     pub ip_id: u16,
     /// Set in a fragment of a packet that could be one of ours.
-    pub piece: Option<Piece>,
+    pub piece: Option<Header>,
 }
 
 impl<'a> Carried<'a> {
     /// What a packet carries; `packet` is the captured end of the frame. Its protocol is UDP, ICMP or that of a
     /// tunnel, or it is a piece of such a packet.
-    pub fn of(frame: &Frame<'a>, packet: Packet<'a>) -> Result<Self, Turned> {
+    pub fn of(frame: &Frame<'a>, packet: link::Packet<'a>) -> Result<Self, Turned> {
         match packet {
-            Packet::V4(packet) => Self::of_v4(frame, packet),
-            Packet::V6(packet) => Self::of_v6(frame, packet),
+            link::Packet::V4(packet) => Self::of_v4(frame, packet),
+            link::Packet::V6(packet) => Self::of_v6(frame, packet),
         }
     }
 
@@ -87,12 +67,7 @@ impl<'a> Carried<'a> {
             ours(protocol)?;
         }
         let ip_id = u16::from_be_bytes([head[4], head[5]]);
-        let place = u16::from_be_bytes([head[6], head[7]]);
-        let piece = (place & V4_FRAGMENT != 0).then(|| Piece {
-            id: u32::from(ip_id),
-            offset: (place & V4_OFFSET).wrapping_mul(8),
-            more: place & V4_MORE != 0,
-        });
+        let piece = fragment_header::v4(head, 0);
         let wire = on_wire(frame, packet);
         let total = match u16::from_be_bytes([head[2], head[3]]) {
             0 => wire,
@@ -160,7 +135,7 @@ impl<'a> Carried<'a> {
     /// A piece that is worth putting together with its fellows. ICMP errors are as short as their beginning.
     fn of_ours(mut self) -> Result<Self, Turned> {
         match (self.protocol, self.piece) {
-            (ICMP | ICMPV6, Some(Piece { offset: 0, .. })) => self.piece = None,
+            (ICMP | ICMPV6, Some(Header { offset: 0, .. })) => self.piece = None,
             (ICMP | ICMPV6, _) => return Err(Turned::Icmp),
             (protocol, _) if is_extension(protocol) => {}
             (protocol, _) => ours(protocol)?,
@@ -180,11 +155,7 @@ impl<'a> Carried<'a> {
             FRAGMENT => match Ipv6FragmentHeaderSlice::from_slice(inside) {
                 Ok(header) => {
                     // A fragment without fellows (RFC 6946) is a whole packet.
-                    self.piece = header.is_fragmenting_payload().then(|| Piece {
-                        id: header.identification(),
-                        offset: header.fragment_offset().byte_offset(),
-                        more: header.more_fragments(),
-                    });
+                    self.piece = fragment_header::v6(self.ends, &header, 0);
                     Ok((header.next_header().0, header.slice().len()))
                 }
                 Err(error) => Err(error.required_len),
@@ -205,6 +176,35 @@ impl<'a> Carried<'a> {
             Err(required) if required > room => Err(Turned::BadIp),
             Err(_) => Err(Turned::HeadersCut),
         }
+    }
+
+    /// What a packet carries that was put together, or the beginning of it. It stands nowhere in the file as one
+    /// piece; `frame` is the one that it is told of.
+    pub fn of_packet(frame: &Frame<'_>, packet: &'a Packet) -> Result<Self, Turned> {
+        // Where the end is missing its length is not known: the longest there can be.
+        let wire_len = packet.total.unwrap_or(MAX_TOTAL).max(packet.payload.len());
+        let frame = Frame {
+            number: frame.number,
+            time: frame.time,
+            link: frame.link,
+            interface: frame.interface,
+            at: Datagram::NOWHERE,
+            wire_len: u32::try_from(wire_len).unwrap_or(u32::MAX),
+            bytes: &packet.payload,
+        };
+        let ip_id = match packet.ends {
+            Ends::V4(..) => packet.id as u16,
+            Ends::V6(..) => 0,
+        };
+        Carried { frame, protocol: packet.protocol, ends: packet.ends, ip_id, piece: None }
+            .behind_extensions()
+    }
+
+    /// The fragment that is carried, `header` being what its own header says.
+    pub fn as_piece(&self, header: Header) -> Piece<'a> {
+        let frame = &self.frame;
+        let place = Place { frame: frame.number, time: frame.time, at: frame.at };
+        Piece { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place }
     }
 
     /// What is carried as a UDP segment.

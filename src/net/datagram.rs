@@ -108,13 +108,16 @@ pub struct Datagram<'a> {
     pub src: Endpoint,
     /// Receiver.
     pub dst: Endpoint,
-    /// Offset of the payload in the capture file (after decompression), or [`Datagram::NOWHERE`].
+    /// Offset of the payload in the capture file (after decompression); [`Datagram::NOWHERE`] and more where it was
+    /// put together from fragments.
     pub at: u64,
     /// Payload bytes that the capture left out (snap length): not the sender's fault.
     pub cut: u32,
     /// Where its frame was captured: the interface's number in the upper 24 bits, and below it what Linux cooked
     /// captures say of its way (0 to us, 4 from us), 0 elsewhere.
     pub origin: u32,
+    /// Fragments of it are missing: what is [`cut`](Self::cut), the network lost, or the capture.
+    pub partial: bool,
     /// UDP checksum as sent; 0 where the sender made none.
     pub checksum: u16,
     /// Identification of its IPv4 packet; 0 in IPv6.
@@ -126,12 +129,12 @@ pub struct Datagram<'a> {
 }
 
 impl Datagram<'_> {
-    /// In place of the offset of a payload that stands nowhere in the file as one piece.
-    pub const NOWHERE: u64 = u64::MAX;
+    /// Offsets from here on are those of payloads that stand nowhere in the file as one piece.
+    pub const NOWHERE: u64 = 1 << 63;
 
     /// Offset in the capture file of a byte of the payload; `None` where the payload was put together.
     pub fn file_offset(&self, start: u16) -> Option<u64> {
-        (self.at != Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
+        (self.at < Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
     }
 
     /// Length of the payload on the wire in bytes.

@@ -17,7 +17,8 @@
 //!
 //! ERSPAN after draft-foschiano-erspan-03.
 
-use super::carried::{Carried, Ends, narrow};
+use super::carried::{Carried, narrow};
+use super::fragment_header::Ends;
 use super::link::missing;
 use super::path::Tunnel;
 use super::{Turned, ethertype, ip};

@@ -35,6 +35,9 @@ mod carried;
 mod datagram;
 mod deep;
 mod ethertype;
+mod fragment_header;
+mod fragment_set;
+mod fragments;
 mod gre;
 mod ip;
 mod link;
@@ -53,6 +56,12 @@ mod craft_links;
 #[cfg(test)]
 mod craft_tunnels;
 #[cfg(test)]
+mod fragments_limits;
+#[cfg(test)]
+mod fragments_oracle;
+#[cfg(test)]
+mod fragments_tests;
+#[cfg(test)]
 mod ip_tests;
 #[cfg(test)]
 mod link_tests;
@@ -64,7 +73,8 @@ mod tests;
 mod tunnel_tests;
 
 pub use datagram::{Datagram, Endpoint};
-pub use deep::{Deep, Inside};
+pub use deep::{Deep, Inside, Opened};
+pub use fragments::FragmentCounts;
 pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
 pub use quote::Quote;
 pub use turned::{Turned, TurnedCounts};

@@ -5,7 +5,8 @@
 //! ```
 
 use super::Endpoint;
-use super::carried::{Carried, Ends};
+use super::carried::Carried;
+use super::fragment_header::Ends;
 use super::ip::UDP;
 
 /// Bytes of an ICMP error before the packet it quotes.

@@ -13,11 +13,12 @@ const TCP: u8 = 6;
 
 /// What a frame leads to, and the tunnels on the way.
 fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), Turned> {
-    let mut deep = Deep::default();
-    match deep.open(frame)? {
+    let deep: &'a mut Deep = Box::leak(Box::default());
+    let opened = deep.open(frame)?;
+    match opened.inside {
         Inside::Datagram(datagram) => {
             hold(frame, &datagram);
-            let names: Vec<_> = deep.tunnels().path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
+            let names: Vec<_> = opened.tunnels.path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
             Ok((datagram, names.join(" ")))
         }
         Inside::Icmp(_) => Err(Turned::Icmp),
@@ -253,7 +254,10 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
         for (link, packet) in LINKS.iter().flat_map(|link| packets.iter().map(move |p| (*link, p))) {
             let Some(bytes) = linked(link, packet) else { continue };
             let frame = frame(link, &bytes);
-            let Ok(Inside::Icmp(Some(quote))) = Deep::default().open(&frame) else { panic!("link {link}") };
+            let mut deep = Deep::default();
+            let Ok(Inside::Icmp(Some(quote))) = deep.open(&frame).map(|opened| opened.inside) else {
+                panic!("link {link}")
+            };
             assert_eq!(
                 (quote.payload, quote.wire_len, quote.reason),
                 (QUERY, QUERY.len(), "port unreachable")
@@ -263,7 +267,10 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
         }
     }
     let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &v4(17, &udp(QUERY))]));
-    assert!(matches!(Deep::default().open(&frame(101, &echo)), Ok(Inside::Icmp(None))));
+    assert!(matches!(
+        Deep::default().open(&frame(101, &echo)).map(|opened| opened.inside),
+        Ok(Inside::Icmp(None))
+    ));
 }
 
 #[test]
@@ -272,7 +279,7 @@ fn a_walker_numbers_the_ways_it_met() {
     let mut number = |network: u32| {
         let [_, a, b, c] = network.to_be_bytes();
         let (protocol, body) = over(4789, &[&[8, 0, 0, 0, a, b, c, 0], &wired(&v4(17, &udp(QUERY)))]);
-        match deep.open(&frame(101, &v4(protocol, &body))) {
+        match deep.open(&frame(101, &v4(protocol, &body))).map(|opened| opened.inside) {
             Ok(Inside::Datagram(datagram)) => datagram.tunnel,
             other => panic!("{other:?}"),
         }

@@ -69,6 +69,7 @@ pub(super) fn datagram<'a, A>(
         at: frame.at.wrapping_add(offset as u64),
         cut: announced.wrapping_sub(payload.len()) as u32,
         origin: 0,
+        partial: false,
         checksum: u16::from_be_bytes([head[6], head[7]]),
         ip_id,
         tunnel: 0,

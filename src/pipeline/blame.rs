@@ -6,7 +6,7 @@
 
 use super::deliver::Told;
 use crate::bounded::Bounded;
-use crate::check::{Cause, Finding, GEN_004, GEN_005, Policy};
+use crate::check::{Cause, Finding, GEN_001, GEN_004, GEN_005, Policy};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint};
@@ -49,7 +49,10 @@ impl Blame {
         (policy, servers, every): (&Policy, &mut Servers, bool),
         open: Option<u64>,
     ) {
-        out.extend(sink.notes().heard().iter().map(Finding::of_violation));
+        let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
+        // What fragments are missing of is not the snap length's doing.
+        let heard = heard.iter().filter(|v| !(d.partial && v.rule == &GEN_001));
+        out.extend(heard.map(Finding::of_violation));
         out.extend(told.raised.findings(d.payload.len()));
         let id = told.verdict.id;
         if told.edge && out.iter().any(|f| f.rule.needs_past) {

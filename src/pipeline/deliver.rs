@@ -2,7 +2,7 @@
 
 use super::blame::{self, Blame};
 use super::{Options, Pipeline};
-use crate::check::{GEN_003, Raised};
+use crate::check::{GEN_003, GEN_008, Raised};
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::Listener;
@@ -23,6 +23,13 @@ pub(super) struct Told<'a> {
     pub level: Level,
     pub server_index: u32,
     pub slot: Slot,
+}
+
+impl Told<'_> {
+    /// The capture holds it twice; what it breaks is said of the first.
+    pub fn is_copy(&self) -> bool {
+        !self.raised.is_empty() && self.raised.has(&GEN_008)
+    }
 }
 
 impl<R: Report> Pipeline<R> {
@@ -83,7 +90,7 @@ impl<R: Report> Pipeline<R> {
             decoded: &decoded,
             sink: &self.sink,
             findings: &self.findings,
-            more_findings: self.sink.notes().more(),
+            more_findings: if told.is_copy() { 0 } else { self.sink.notes().more() },
         })
     }
 

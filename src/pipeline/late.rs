@@ -4,9 +4,9 @@ use super::Pipeline;
 use super::deliver::{Told, deliver_exchange};
 use super::room::{Claim, Item};
 use crate::capture::Time;
-use crate::check::Raised;
+use crate::check::{GEN_008, Raised};
 use crate::classify::Verdict;
-use crate::conversation::Slot;
+use crate::conversation::{NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Known, Level, Role};
@@ -43,6 +43,24 @@ impl<R: Report> Pipeline<R> {
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
         }
+    }
+
+    /// The capture holds a datagram once more: it is told as a copy, and otherwise left out.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn twice(&mut self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> io::Result<()> {
+        self.totals.copies += 1;
+        let pairing = self.table.copied(slot, d, v, of);
+        let (level, server_index) = match self.table.conversations.get(slot) {
+            Some(c) => (c.level, c.server),
+            None => (Level::Hint, NONE),
+        };
+        let mut raised = Raised::default();
+        raised.add(&GEN_008);
+        let verdict = Verdict { server_index, ..*v };
+        let (candidate, since) = (level <= Level::Low, self.table.clock());
+        let (unfinished, edge) = (false, false);
+        self.hold(d, Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, since })
     }
 
     /// A datagram of which not everything is known yet, or that must not overtake others.
@@ -157,7 +175,7 @@ impl<R: Report> Pipeline<R> {
                 if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
                     v.glance = read;
                 }
-                if same {
+                if same || claim.raised.has(&GEN_008) {
                     return;
                 }
             }

@@ -4,20 +4,25 @@
 //! peel, glance) holds no state and could run elsewhere.
 
 mod blame;
+// The loop does not ask for copies yet.
+#[allow(dead_code)]
+mod copies;
+mod deeper;
 mod deliver;
 mod late;
 mod room;
 mod sums;
 
 use crate::capture::{self, Frame, Source, Time};
-use crate::check::{Finding, GEN_003, GEN_006, GEN_007, Policy, Raised};
+use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
 use crate::exchange::{Pairing, Seen, Table, Windows};
-use crate::net::{self, Datagram, Deep, Inside, Quote, Turned};
+use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
 use blame::Blame;
+use copies::Copies;
 use deliver::Told;
 use room::{Claim, Room, is_part};
 use std::io;
@@ -93,6 +98,7 @@ pub struct Pipeline<R: Report> {
     blame: Blame,
     sums: Sums,
     room: Room,
+    copies: Copies,
     deep: Deep,
     /// The highest number of a way through tunnels that the report knows.
     told: u16,
@@ -119,6 +125,7 @@ impl<R: Report> Pipeline<R> {
             blame: Blame::default(),
             sums: Sums::default(),
             room: Room::default(),
+            copies: Copies::default(),
             deep: Deep::default(),
             told: 0,
             totals: Totals::default(),
@@ -171,6 +178,7 @@ impl<R: Report> Pipeline<R> {
             self.close()?;
             self.report.listened(&mut self.sink);
             self.sums = Sums::default();
+            self.copies.clear();
         }
         if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
             self.first = Time::UNKNOWN;
@@ -207,6 +215,9 @@ impl<R: Report> Pipeline<R> {
             // Whose time is up before this frame is not to profit from what it says.
             self.settle_room(self.table.clock().max(frame.time))?;
         }
+        if self.deep.waits() {
+            self.give_up(self.table.clock().max(frame.time), false)?;
+        }
         self.table.advance(frame.time);
         match net::peel(frame) {
             Ok(d) => self.datagram(&d)?,
@@ -217,42 +228,6 @@ impl<R: Report> Pipeline<R> {
             self.settle_room(self.table.clock())?;
         }
         Ok(())
-    }
-
-    /// A frame with a packet inside its packet.
-    #[cold]
-    #[inline(never)]
-    fn deeper(&mut self, frame: &Frame<'_>) -> io::Result<()> {
-        match self.deep.open(frame) {
-            Ok(Inside::Datagram(d)) => {
-                if d.tunnel > self.told {
-                    self.told = d.tunnel;
-                    self.report.tunnels(d.tunnel, self.deep.tunnels().path(d.tunnel));
-                }
-                self.datagram(&d)?;
-            }
-            Ok(Inside::Icmp(quote)) => {
-                self.totals.turned.add(Turned::Icmp);
-                if let Some(quote) = quote {
-                    self.refused(&quote);
-                }
-            }
-            Err(reason) => self.totals.turned.add(reason),
-        }
-        Ok(())
-    }
-
-    /// An ICMP error closes the exchange whose request it quotes.
-    fn refused(&mut self, quote: &Quote<'_>) {
-        let ports = [quote.src.port(), quote.dst.port()];
-        for &id in Id::ALL {
-            let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
-            let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == quote.src);
-            let key = id.glance(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
-            if asked {
-                self.table.refuse(slot, key, quote.reason);
-            }
-        }
     }
 
     /// The end of the input: closes what is open and tells the report the totals.
@@ -266,6 +241,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.waiting_overflow = self.room.early();
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
+        self.totals.fragments = *self.deep.fragments();
         self.totals.memory_forgotten = self.memories.forgotten();
         self.totals.one_sided = self.memory.servers.one_sided().collect();
         self.report.listened(&mut self.sink);
@@ -275,6 +251,7 @@ impl<R: Report> Pipeline<R> {
 
     /// Closes what is open: no further file goes on with it.
     fn close(&mut self) -> io::Result<()> {
+        self.give_up(self.table.clock(), true)?;
         self.drain(|_| true)?;
         self.table.finish();
         self.deliver_closed()
@@ -335,6 +312,11 @@ impl<R: Report> Pipeline<R> {
 
     #[inline]
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+        if let Some(of) = self.copies.copy_of(d)
+            && let Some(slot) = v.slot
+        {
+            return self.twice(d, v, slot, of);
+        }
         let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let (slot, pairing) = self.table.show(d, v);
@@ -342,6 +324,9 @@ impl<R: Report> Pipeline<R> {
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
+        }
+        if d.partial {
+            raised.add(&GEN_002);
         }
         let one_sided = !asked_before && self.one_sided(server_index, &pairing);
         let edge = !asked_before && (one_sided || self.near_start(d));

@@ -93,6 +93,8 @@ pub trait Report {
     /// What a [`Datagram::tunnel`] stands for, before the first datagram that bears it: the tunnels that it came
     /// through, the outermost first. Numbers count from 1.
     fn tunnels(&mut self, _number: u16, _path: &[Tunnel]) {}
+    /// The datagram that will be told of a frame was put together from all of these, or as many as are remembered.
+    fn pieces(&mut self, _frame: u64, _pieces: &[u64]) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
     /// The listener, at the end of every file: nearly everything in it has been decoded.

@@ -266,6 +266,10 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
             t.one_sided.len() as u64,
             "servers have only their answers in the capture, and not what they were asked",
         ),
+        (
+            t.fragments.disputes,
+            "IP fragments contradicted others of their datagram; of each byte the first counts",
+        ),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
         (

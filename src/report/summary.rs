@@ -215,7 +215,7 @@ impl Report for Summary {
         let Some(server) = self.server(p.server_index, endpoint, p.id) else { return Ok(()) };
         p.findings.iter().for_each(|f| server.findings.see(f));
         if by_server
-            && !matches!(p.pairing, Pairing::Copy { .. })
+            && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
             && let Ok(facts) = p.decoded
         {
             server.said.hear(facts);

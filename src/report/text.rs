@@ -183,7 +183,7 @@ impl<W: Write> Report for Lister<W> {
                 let asked = self.lines.other(a.request_frame, here.file);
                 let _ = write!(self.lines.text, " [answer to {asked}{time}]");
             }
-            Pairing::Copy { of, .. } => {
+            Pairing::Copy { of, .. } | Pairing::Twice { of } => {
                 let first = self.lines.other(*of, here.file);
                 let _ = write!(self.lines.text, " [copy of {first}]");
             }

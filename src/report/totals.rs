@@ -4,7 +4,7 @@ use super::stamp::stamp;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
-use crate::net::{Endpoint, TurnedCounts};
+use crate::net::{Endpoint, FragmentCounts, TurnedCounts};
 use crate::protocols::Id;
 use serde_json::json;
 
@@ -51,6 +51,10 @@ pub struct Totals {
     pub memory_forgotten: u64,
     /// Servers of which only answers were seen: their requests are not in the captures.
     pub one_sided: Vec<(Endpoint, Id)>,
+    /// What became of IP fragments.
+    pub fragments: FragmentCounts,
+    /// Frames that hold a datagram once more, by an earlier frame of the capture.
+    pub copies: u64,
     /// Datagrams whose way through tunnels got no number of its own.
     pub tunnels_unnamed: u64,
     /// Link types seen, in order.
@@ -92,8 +96,15 @@ impl Totals {
             "retransmissions": self.retransmissions,
             "finding_counts": self.findings.record(),
             "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
-            "one_sided_servers": self.one_sided.len(), "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
+            "one_sided_servers": self.one_sided.len(), "duplicate_frames": self.copies, "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
         });
+        let f = &self.fragments;
+        if f.pieces > 0 {
+            record["fragments"] = json!({
+                "seen": f.pieces, "datagrams": f.whole, "incomplete": f.begun + f.headless, "evicted": f.evicted,
+                "copies": f.copies, "disputed": f.disputes, "damaged": f.damaged, "crowded": f.crowded,
+            });
+        }
         if self.tunnels_unnamed > 0 {
             record["tunnels_unnamed"] = self.tunnels_unnamed.into();
         }

@@ -89,6 +89,11 @@ pub fn shots(example: &Example) -> Vec<Shot> {
                 time += i64::from(ms) * MS;
                 continue;
             }
+            Act::Copy => {
+                let last = shots.last().expect("something stands before").clone();
+                shots.push(Shot { time: last.time + MS / 10, ..last });
+                continue;
+            }
         };
         shots.push(shot);
         time += STEP;

@@ -53,6 +53,7 @@ fn step(step: &Step) -> Value {
         Act::Frame(link, wire_len, text) => {
             json!({ "link": link, "wire_length": wire_len, "frame": digits(text) })
         }
+        Act::Copy => json!({ "copy": true }),
         Act::Wait(ms) => json!({ "wait": seconds(i64::from(ms) * 1_000_000) }),
     }
 }

@@ -1,0 +1,272 @@
+//! Puts IP packets together from their fragments.
+//!
+//! ```text
+//!             key                        sets, the oldest first
+//!  piece ──────────> HashMap ─────> │ open │ whole │ replaced │ open │ ... <── new ones
+//!                                        │                         │
+//!                 given_up, finish <─────┘                         └─────> add: the packet
+//!                 time is up, or no room
+//! ```
+//!
+//! Sets stand in the order in which their first fragments came. They leave at the front only, whichever limit is
+//! reached: age decides, never the position of a hash, for hashes are seeded and two runs must not differ. So every step
+//! takes the same time however many sets there are.
+//!
+//! A set that became whole stays until its time is up. A fragment that brings nothing new to it is a late copy, as
+//! captures of several interfaces have them, and opens no set: that set would swallow fragments of the next packet
+//! with this identification. A fragment that says something else belongs to such a next packet, and opens a set for it.
+//! One case is lost: the next packet has bytes in common with this one, and a common fragment of it comes before the
+//! first different one.
+//!
+//! Before each fragment the caller takes out what must go:
+//!
+//! ```text
+//! while let Some(packet) = fragments.given_up(clock) { ...; fragments.recycle(packet) }
+//! if let Some(packet) = fragments.add(&piece) { ...; fragments.recycle(packet) }
+//! ```
+
+use super::fragment_header::{Key, Piece};
+use super::fragment_set::{Brought, Buffers, MAX_WEIGHT, Packet, Set, State};
+use crate::capture::Time;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+
+/// The most sets remembered at once, whole ones included.
+pub(super) const MAX_SETS: usize = 2048;
+
+/// The most memory of all sets in bytes, as their buffers take it.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+
+/// How long the fragments of a packet are waited for, in nanoseconds of capture time after the first. Fragments of
+/// one packet follow each other within milliseconds; hosts wait 30 s and longer, but exchanges are given up before.
+pub(super) const MAX_AGE: i64 = 2_000_000_000;
+
+/// Buffers kept for later sets and packets, of each kind.
+const MAX_SPARE: usize = 64;
+
+/// The longest buffer that is kept, in bytes: longer ones are rare, and would be held by short packets.
+const MAX_SPARE_BYTES: usize = 16 << 10;
+
+/// What became of fragments and packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FragmentCounts {
+    /// Fragments seen.
+    pub pieces: u64,
+    /// Packets that became whole.
+    pub whole: u64,
+    /// Packets given up of which the beginning is there: as many as were handed out.
+    pub begun: u64,
+    /// Packets given up of which not even the beginning is there.
+    pub headless: u64,
+    /// Of these two, those that had to go for want of room: [`MAX_SETS`], [`MAX_BYTES`].
+    pub evicted: u64,
+    /// Fragments that brought nothing new and contradicted nothing.
+    pub copies: u64,
+    /// Fragments that contradicted others of their packet.
+    pub disputes: u64,
+    /// Fragments that no packet can have: empty, beyond 65,535 bytes, or of an odd length before the end.
+    pub damaged: u64,
+    /// Fragments, or parts of them, that found no room in their packet.
+    pub crowded: u64,
+}
+
+/// Fragments of packets that are not whole yet.
+#[derive(Debug)]
+pub(super) struct Fragments {
+    by_key: HashMap<Key, u64>,
+    sets: VecDeque<Set>,
+    /// Sets that have left: the number of the front one.
+    left: u64,
+    /// The highest time stamp so far.
+    clock: Time,
+    /// Memory of all sets in bytes.
+    weight: usize,
+    spare: Vec<Buffers>,
+    payloads: Vec<Vec<u8>>,
+    counts: FragmentCounts,
+}
+
+impl Default for Fragments {
+    fn default() -> Self {
+        Fragments {
+            by_key: HashMap::new(),
+            sets: VecDeque::new(),
+            left: 0,
+            clock: Time::UNKNOWN,
+            weight: 0,
+            spare: vec![],
+            payloads: vec![],
+            counts: FragmentCounts::default(),
+        }
+    }
+}
+
+impl Fragments {
+    /// Takes a fragment in and returns its packet if it is whole now.
+    pub fn add(&mut self, piece: &Piece<'_>) -> Option<Packet> {
+        self.counts.pieces = self.counts.pieces.saturating_add(1);
+        self.advance(piece.place.time);
+        if !piece.is_sound() {
+            self.counts.damaged = self.counts.damaged.saturating_add(1);
+            return None;
+        }
+        // Nothing to do where the caller has taken out what must go.
+        while self.is_full() {
+            self.leave(true);
+        }
+        let number = self.set_for(piece)?;
+        let set = self.sets.get_mut(place(self.left, number))?;
+        let count = match set.take(piece) {
+            Brought::Bytes => None,
+            Brought::Copy => Some(&mut self.counts.copies),
+            Brought::Dispute => Some(&mut self.counts.disputes),
+            Brought::NoRoom => Some(&mut self.counts.crowded),
+        };
+        if let Some(count) = count {
+            *count = count.saturating_add(1);
+        }
+        self.weight = self.weight.saturating_sub(set.weight);
+        set.weight = set.weigh();
+        self.weight = self.weight.saturating_add(set.weight);
+        if !set.is_whole() {
+            return None;
+        }
+        set.state = State::Whole;
+        self.counts.whole = self.counts.whole.saturating_add(1);
+        set.packet(self.payloads.pop().unwrap_or_default())
+    }
+
+    /// Whether none is remembered.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// The next packet that must go: its time is up at `clock`, or there is no room. It is handed out when its
+    /// beginning is there. Called until there is none, it leaves room for any fragment.
+    #[inline]
+    pub fn given_up(&mut self, clock: Time) -> Option<Packet> {
+        if self.sets.is_empty() {
+            return None;
+        }
+        self.advance(clock);
+        while self.is_old() || self.is_full() {
+            let begun = self.leave(!self.is_old());
+            if begun.is_some() {
+                return begun;
+            }
+        }
+        None
+    }
+
+    /// The same for all that is left, at the end of a file. When there is none the next file may begin, with a time
+    /// of its own.
+    pub fn finish(&mut self) -> Option<Packet> {
+        while !self.sets.is_empty() {
+            let begun = self.leave(false);
+            if begun.is_some() {
+                return begun;
+            }
+        }
+        self.clock = Time::UNKNOWN;
+        None
+    }
+
+    /// Takes the memory of a packet back that is done with.
+    pub fn recycle(&mut self, packet: Packet) {
+        if self.payloads.len() < MAX_SPARE && packet.payload.capacity() <= MAX_SPARE_BYTES {
+            self.payloads.push(packet.payload);
+        }
+    }
+
+    /// What became of fragments and packets so far.
+    pub fn counts(&self) -> &FragmentCounts {
+        &self.counts
+    }
+
+    /// Sets remembered, and their memory in bytes.
+    #[cfg(test)]
+    pub fn held(&self) -> (usize, usize) {
+        (self.sets.len(), self.weight)
+    }
+
+    /// Capture time never goes back. What came before the first time stamp ages from there.
+    fn advance(&mut self, time: Time) {
+        if self.clock == Time::UNKNOWN && time != Time::UNKNOWN {
+            self.sets.iter_mut().for_each(|set| set.since = time);
+        }
+        self.clock = self.clock.max(time);
+    }
+
+    /// Whether there is no room for another set of any length.
+    fn is_full(&self) -> bool {
+        self.sets.len() >= MAX_SETS || self.weight > MAX_BYTES.saturating_sub(MAX_WEIGHT)
+    }
+
+    /// Whether the time of the oldest set is up.
+    fn is_old(&self) -> bool {
+        let age = self.sets.front().and_then(|oldest| self.clock.since(oldest.since));
+        age.is_some_and(|age| age > MAX_AGE)
+    }
+
+    /// Number of the set that a fragment belongs to, new if need be; `None` when it is a late copy.
+    fn set_for(&mut self, piece: &Piece<'_>) -> Option<u64> {
+        let key = piece.header.key;
+        if let Some(&number) = self.by_key.get(&key)
+            && let Some(set) = self.sets.get_mut(place(self.left, number))
+        {
+            match set.state {
+                State::Whole if set.repeats(piece) => {
+                    self.counts.copies = self.counts.copies.saturating_add(1);
+                    return None;
+                }
+                State::Whole => {
+                    self.weight = self.weight.saturating_sub(set.weight);
+                    let buffers = set.replace();
+                    self.keep(buffers);
+                }
+                State::Open | State::Replaced => return Some(number),
+            }
+        }
+        let number = self.left.saturating_add(self.sets.len() as u64);
+        let buffers = self.spare.pop().unwrap_or_default();
+        self.by_key.insert(key, number);
+        self.sets.push_back(Set::new(key, self.clock, buffers));
+        Some(number)
+    }
+
+    /// The oldest set leaves, `evicted` or because its time is up; its packet, if that is not whole and its beginning
+    /// is there.
+    fn leave(&mut self, evicted: bool) -> Option<Packet> {
+        let set = self.sets.pop_front()?;
+        let number = self.left;
+        self.left = number.saturating_add(1);
+        self.weight = self.weight.saturating_sub(set.weight);
+        if self.by_key.get(&set.key) == Some(&number) {
+            self.by_key.remove(&set.key);
+        }
+        let begun = if set.state == State::Open {
+            self.counts.evicted = self.counts.evicted.saturating_add(u64::from(evicted));
+            let begun = set.packet(self.payloads.pop().unwrap_or_default());
+            let count = if begun.is_some() { &mut self.counts.begun } else { &mut self.counts.headless };
+            *count = count.saturating_add(1);
+            begun
+        } else {
+            None
+        };
+        self.keep(set.into_buffers());
+        begun
+    }
+
+    /// Keeps the memory of a set for the next one.
+    fn keep(&mut self, buffers: Buffers) {
+        if self.spare.len() < MAX_SPARE && buffers.weight() <= MAX_SPARE_BYTES {
+            self.spare.push(buffers);
+        }
+    }
+}
+
+/// Where set `number` stands, when `left` have left.
+fn place(left: u64, number: u64) -> usize {
+    usize::try_from(number.wrapping_sub(left)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,282 @@
+//! What fragments may hold, and for how long.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::fragment_header::{Ends, Header, Key, Piece, Place};
+use super::fragment_set::{MAX_FRAMES, MAX_RUNS, MAX_TOTAL, MAX_WEIGHT, Packet};
+use super::fragments::{Fragments, MAX_AGE, MAX_BYTES, MAX_SETS};
+use super::fragments_tests::{bytes, in_frame, piece};
+use crate::capture::Time;
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// The first fragment of a packet, 8 bytes of payload.
+fn begin(id: u32, frame: u64, nanos: i64) -> Piece<'static> {
+    in_frame(piece(id, 0, true, b"begining"), frame, nanos)
+}
+
+/// Takes out what must go at `nanos`, by the frames of the first fragments.
+fn given_up(fragments: &mut Fragments, nanos: i64) -> Vec<u64> {
+    let time = Time::from_nanos(nanos);
+    std::iter::from_fn(|| fragments.given_up(time)).map(|packet| packet.first.frame).collect()
+}
+
+fn finish(fragments: &mut Fragments) -> Vec<u64> {
+    std::iter::from_fn(|| fragments.finish()).map(|packet| packet.first.frame).collect()
+}
+
+#[test]
+fn who_waits_too_long_is_given_up_in_order() {
+    let mut fragments = Fragments::default();
+    for (id, nanos) in [(1, 0), (2, 5), (3, 6)] {
+        fragments.add(&begin(id, id.into(), nanos));
+    }
+    assert!(given_up(&mut fragments, MAX_AGE).is_empty());
+    assert_eq!(given_up(&mut fragments, MAX_AGE + 5), [1]);
+    assert_eq!(given_up(&mut fragments, MAX_AGE + 7), [2, 3]);
+    let counts = fragments.counts();
+    assert_eq!((counts.begun, counts.headless, counts.evicted, fragments.held()), (3, 0, 0, (0, 0)));
+}
+
+#[test]
+fn the_beginning_is_handed_out_with_what_is_known() {
+    let payload = bytes(80);
+    let part = |offset: usize, stop: usize, frame| {
+        in_frame(piece(7, offset, stop < 80, &payload[offset..stop]), frame, frame as i64)
+    };
+    let mut fragments = Fragments::default();
+    for (offset, stop, frame) in [(72, 80, 3), (0, 16, 4), (16, 24, 5), (32, 40, 6)] {
+        assert!(fragments.add(&part(offset, stop, frame)).is_none());
+    }
+    let begun = fragments.given_up(Time::from_nanos(MAX_AGE + 4)).unwrap();
+    assert_eq!(begun.payload, payload[..24]);
+    assert_eq!((begun.total, begun.came, begun.whole, begun.disputed), (Some(80), 40, false, false));
+    assert_eq!(begun.first, Place { frame: 4, time: Time::from_nanos(4), at: 400 });
+    assert_eq!((begun.frames.as_slice(), begun.pieces), (&[3, 4, 5, 6][..], 4));
+    // Without the last fragment nobody knows the length; without the first there is nothing to show.
+    fragments.add(&part(0, 16, 7));
+    fragments.add(&Piece { header: Header { more: true, ..part(72, 80, 8).header }, ..part(72, 80, 8) });
+    assert_eq!(fragments.finish().unwrap().total, None);
+    fragments.add(&part(16, 24, 9));
+    assert!(fragments.finish().is_none());
+    assert_eq!((fragments.counts().begun, fragments.counts().headless), (2, 1));
+}
+
+#[test]
+fn the_oldest_goes_when_there_are_too_many() {
+    let mut fragments = Fragments::default();
+    for id in 0..MAX_SETS as u32 {
+        assert!(given_up(&mut fragments, 0).is_empty());
+        fragments.add(&begin(id, id.into(), 0));
+    }
+    assert_eq!(given_up(&mut fragments, 0), [0]);
+    fragments.add(&begin(9_999, 9_999, 0));
+    assert_eq!(given_up(&mut fragments, 0), [1]);
+    assert_eq!((fragments.counts().evicted, fragments.held().0), (2, MAX_SETS - 1));
+    assert!(finish(&mut fragments).is_sorted());
+    assert_eq!(fragments.counts().evicted, 2, "the end of a file is no want of room");
+}
+
+#[test]
+fn the_oldest_goes_when_memory_is_short() {
+    let long = bytes(65_000);
+    let mut fragments = Fragments::default();
+    let mut gone = vec![];
+    for frame in 0..300 {
+        gone.extend(given_up(&mut fragments, 0));
+        fragments.add(&in_frame(piece(frame as u32, 0, true, &long), frame, 0));
+        assert!(fragments.held().1 <= MAX_BYTES);
+    }
+    assert!(fragments.held().1 > MAX_BYTES / 2, "the limit is memory, not the number of sets");
+    assert_eq!(gone, (0..gone.len() as u64).collect::<Vec<_>>());
+    assert_eq!(fragments.counts().evicted as usize, gone.len());
+}
+
+#[test]
+fn limits_hold_for_a_caller_that_takes_nothing_out() {
+    let long = bytes(65_528);
+    let mut fragments = Fragments::default();
+    for (half, more) in [(0, true), (32_768, true)] {
+        for id in 0..3 * MAX_SETS as u32 {
+            fragments.add(&piece(id, half, more, &long[..32_760]));
+            let (sets, weight) = fragments.held();
+            assert!(sets <= MAX_SETS && weight <= MAX_BYTES, "{sets} sets, {weight} bytes");
+        }
+    }
+    assert!(fragments.counts().evicted > 0);
+}
+
+#[test]
+fn a_set_takes_no_more_than_its_most() {
+    let payload = bytes(MAX_TOTAL);
+    let mut fragments = Fragments::default();
+    // Every second splinter, backwards, then all the rest in one: the worst for vectors that grow.
+    for unit in (0..2 * MAX_RUNS).step_by(2).rev() {
+        fragments.add(&piece(7, unit * 8, true, &payload[unit * 8..][..8]));
+        assert!(fragments.held().1 <= MAX_WEIGHT);
+    }
+    fragments.add(&piece(7, 4096, true, &payload[4096..65_528]));
+    assert!(fragments.held().1 <= MAX_WEIGHT);
+    assert_eq!(fragments.counts().crowded, 1);
+}
+
+#[test]
+fn lone_fragments_stay_within_bounds() {
+    let mut fragments = Fragments::default();
+    let mut given = 0;
+    for frame in 0..300_000_u64 {
+        let nanos = frame as i64 * 1_000;
+        given += given_up(&mut fragments, nanos).len() as u64;
+        let id = frame as u32;
+        let lone = if frame % 3 == 0 {
+            begin(id, frame, nanos)
+        } else {
+            piece(id, 8 * frame as usize % 65_000, true, b"somebody")
+        };
+        assert!(fragments.add(&in_frame(lone, frame, nanos)).is_none());
+        let (sets, weight) = fragments.held();
+        assert!(sets <= MAX_SETS && weight <= sets * 1024, "{sets} sets, {weight} bytes");
+    }
+    given += finish(&mut fragments).len() as u64;
+    let counts = *fragments.counts();
+    assert_eq!(counts.begun + counts.headless, 300_000);
+    assert_eq!(counts.begun, given);
+}
+
+#[test]
+fn splinters_in_order_are_one_run() {
+    let payload = bytes(MAX_TOTAL);
+    let mut fragments = Fragments::default();
+    let whole: Vec<_> = payload
+        .chunks(8)
+        .zip(0..)
+        .filter_map(|(part, unit)| fragments.add(&piece(7, unit * 8, unit < 8191, part)))
+        .collect();
+    assert_eq!((whole.len(), &whole[0].payload, whole[0].pieces), (1, &payload, 8192));
+    assert_eq!((whole[0].frames.len(), fragments.counts().crowded), (MAX_FRAMES, 0));
+}
+
+#[test]
+fn splinters_without_order_find_no_room() {
+    let payload = bytes(16 * MAX_RUNS);
+    let mut fragments = Fragments::default();
+    for unit in (0..2 * MAX_RUNS).rev() {
+        let splinter = piece(7, unit * 8, unit + 1 < 2 * MAX_RUNS, &payload[unit * 8..][..8]);
+        assert!(fragments.add(&splinter).is_none());
+    }
+    assert_eq!(fragments.counts().crowded as usize, MAX_RUNS);
+    // A run that grows at its end needs no room of its own, and one piece may close all gaps.
+    assert!(fragments.add(&piece(7, 8 * MAX_RUNS - 8, true, &payload[8 * MAX_RUNS - 8..][..8])).is_none());
+    assert_eq!((fragments.counts().crowded as usize, fragments.held().0), (MAX_RUNS + 1, 1));
+    assert!(fragments.finish().is_none());
+    assert_eq!(fragments.counts().headless, 1);
+}
+
+#[test]
+fn a_whole_packet_goes_without_a_word() {
+    let mut fragments = Fragments::default();
+    fragments.add(&begin(7, 1, 0));
+    assert!(fragments.add(&in_frame(piece(7, 8, false, b"end"), 2, 1)).is_some());
+    fragments.add(&begin(8, 3, 1));
+    assert_eq!(given_up(&mut fragments, MAX_AGE + 2), [3]);
+    assert_eq!((fragments.counts().whole, fragments.counts().begun, fragments.held()), (1, 1, (0, 0)));
+    // With its set, the memory of its fragments goes: what comes now is a packet of its own.
+    assert!(fragments.add(&in_frame(piece(7, 8, false, b"end"), 4, MAX_AGE)).is_none());
+    assert_eq!((fragments.counts().copies, fragments.held().0), (0, 1));
+}
+
+#[test]
+fn time_that_jumps_back_keeps_nobody() {
+    let mut fragments = Fragments::default();
+    fragments.add(&begin(1, 1, 100 * SECOND));
+    fragments.add(&begin(2, 2, 5 * SECOND));
+    assert!(given_up(&mut fragments, 6 * SECOND).is_empty());
+    assert!(fragments.add(&in_frame(piece(1, 8, false, b"end"), 3, 0)).is_some());
+    assert_eq!(given_up(&mut fragments, 100 * SECOND + MAX_AGE + 1), [2]);
+    // One stamp from far away ends the time of all that came before it.
+    fragments.add(&begin(3, 4, 200 * SECOND));
+    fragments.add(&begin(4, 5, i64::MAX));
+    assert_eq!(given_up(&mut fragments, 0), [4]);
+    assert_eq!(finish(&mut fragments), [5]);
+}
+
+#[test]
+fn unknown_time_ages_from_the_first_stamp() {
+    let mut fragments = Fragments::default();
+    let timeless =
+        |piece: Piece<'static>| Piece { place: Place { time: Time::UNKNOWN, ..piece.place }, ..piece };
+    fragments.add(&timeless(begin(1, 1, 0)));
+    assert!(fragments.given_up(Time::UNKNOWN).is_none());
+    assert!(given_up(&mut fragments, 7 * SECOND).is_empty());
+    fragments.add(&timeless(begin(2, 2, 0)));
+    assert!(given_up(&mut fragments, 7 * SECOND + MAX_AGE).is_empty());
+    assert_eq!(given_up(&mut fragments, 7 * SECOND + MAX_AGE + 1), [1, 2]);
+}
+
+#[test]
+fn each_file_has_a_time_of_its_own() {
+    let mut fragments = Fragments::default();
+    fragments.add(&begin(1, 1, 100 * SECOND));
+    assert_eq!(finish(&mut fragments), [1]);
+    fragments.add(&begin(1, 2, 0));
+    assert!(given_up(&mut fragments, MAX_AGE).is_empty());
+    assert_eq!(given_up(&mut fragments, MAX_AGE + 1), [2]);
+}
+
+#[test]
+fn memory_is_used_again() {
+    let mut fragments = Fragments::default();
+    let mut places = vec![];
+    for id in 0..10 {
+        fragments.add(&begin(id, 1, 0));
+        let whole = fragments.add(&piece(id, 8, false, b"end")).unwrap();
+        places.push(whole.payload.as_ptr());
+        fragments.recycle(whole);
+    }
+    assert!(places.iter().all(|place| *place == places[0]));
+}
+
+/// What can be said of a packet.
+fn facts(packet: &Packet) -> (Vec<u8>, u64, Option<usize>, bool, bool) {
+    (packet.payload.clone(), packet.first.frame, packet.total, packet.whole, packet.disputed)
+}
+
+proptest! {
+    /// Whatever comes: bounds hold, every packet is accounted for, and two runs say the same.
+    #[test]
+    fn anything_at_all(
+        pieces in prop::collection::vec(
+            ((0_u32..6, 0_usize..9000, any::<bool>()), (0_usize..70, 0_usize..70_000), any::<i64>()), 1..200),
+    ) {
+        let mut runs = [Fragments::default(), Fragments::default()];
+        let mut said = [vec![], vec![]];
+        for (frame, ((id, unit, more), (held, wire), nanos)) in (1..).zip(pieces) {
+            let key = Key { ends: Ends::V6([1; 16], [2; 16]), id, protocol: 0, tunnel: 0 };
+            let header = Header { key, protocol: 17, offset: unit * 8 % 1000, more };
+            let wire_len = if wire % 2 == 0 { held & !7 } else { wire };
+            let time = if nanos % 5 == 0 { Time::UNKNOWN } else { Time::from_nanos(nanos % SECOND) };
+            let bytes = vec![frame as u8; held];
+            let piece = Piece { header, bytes: &bytes, wire_len, place: Place { frame, time, at: frame } };
+            for (fragments, said) in runs.iter_mut().zip(&mut said) {
+                while let Some(packet) = fragments.given_up(time) {
+                    said.push(facts(&packet));
+                    fragments.recycle(packet);
+                }
+                if let Some(packet) = fragments.add(&piece) {
+                    said.push(facts(&packet));
+                    fragments.recycle(packet);
+                }
+                prop_assert!(fragments.held().1 <= MAX_BYTES);
+            }
+        }
+        for (fragments, said) in runs.iter_mut().zip(&mut said) {
+            while let Some(packet) = fragments.finish() {
+                said.push(facts(&packet));
+            }
+            prop_assert_eq!(fragments.held(), (0, 0));
+            prop_assert_eq!(fragments.counts().whole + fragments.counts().begun, said.len() as u64);
+        }
+        prop_assert_eq!(&said[0], &said[1]);
+        prop_assert!(said[0].iter().all(|(payload, _, total, _, _)| payload.len() <= total.unwrap_or(MAX_TOTAL)));
+    }
+}

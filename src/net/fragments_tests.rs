@@ -1,0 +1,253 @@
+//! Packets put together from fragments: orders, copies, two ends, snap lengths; and the headers of fragments.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::craft::{DST4, DST6, SRC4, SRC6, join};
+use super::fragment_header::{Ends, Header, Key, Piece, Place, v4, v6};
+use super::fragment_set::Packet;
+use super::fragments::Fragments;
+use crate::capture::Time;
+use etherparse::Ipv6FragmentHeaderSlice;
+
+/// A fragment of the packet `id`, captured as a whole.
+pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Piece<'_> {
+    let key = Key { ends: Ends::V4(SRC4, DST4), id, protocol: 17, tunnel: 0 };
+    let place = Place { frame: 1, time: Time::from_nanos(0), at: 42 };
+    let header = Header { key, protocol: 17, offset, more };
+    Piece { header, bytes, wire_len: bytes.len(), place }
+}
+
+/// The same in another frame.
+pub fn in_frame(piece: Piece<'_>, frame: u64, nanos: i64) -> Piece<'_> {
+    Piece { place: Place { frame, time: Time::from_nanos(nanos), at: frame * 100 }, ..piece }
+}
+
+/// Bytes that differ from each other for a while.
+pub fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 7 + i / 256) as u8).collect()
+}
+
+/// Cuts a payload at multiples of 8 bytes: offset, whether more follows, bytes.
+pub fn cut<'a>(payload: &'a [u8], cuts: &[usize]) -> Vec<(usize, bool, &'a [u8])> {
+    let mut edges: Vec<_> = cuts.iter().map(|c| c * 8).filter(|c| (1..payload.len()).contains(c)).collect();
+    edges.extend([0, payload.len()]);
+    edges.sort_unstable();
+    edges.dedup();
+    edges.windows(2).map(|w| (w[0], w[1] < payload.len(), &payload[w[0]..w[1]])).collect()
+}
+
+/// Adds fragments of the packet `id`; the packets that become whole.
+pub fn add_all<'a>(
+    fragments: &mut Fragments,
+    id: u32,
+    parts: impl IntoIterator<Item = &'a (usize, bool, &'a [u8])>,
+) -> Vec<Packet> {
+    parts
+        .into_iter()
+        .filter_map(|&(offset, more, bytes)| fragments.add(&piece(id, offset, more, bytes)))
+        .collect()
+}
+
+#[test]
+fn orders() {
+    let payload = bytes(4000);
+    let parts = cut(&payload, &[185, 370]);
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], [0, 2, 1], [1, 2, 0]] {
+        let mut fragments = Fragments::default();
+        let mut whole = None;
+        for (nth, index) in (1..).zip(order) {
+            assert!(whole.is_none());
+            let (offset, more, bytes) = parts[index];
+            whole = fragments.add(&in_frame(piece(7, offset, more, bytes), nth * 10, nth as i64));
+        }
+        let whole = whole.unwrap();
+        assert_eq!(whole.payload, payload);
+        assert_eq!((whole.whole, whole.disputed, whole.total, whole.came), (true, false, Some(4000), 4000));
+        assert_eq!((whole.frames.as_slice(), whole.pieces), (&[10, 20, 30][..], 3));
+        let first = 10 * (1 + order.iter().position(|index| *index == 0).unwrap() as u64);
+        let place = Place { frame: first, time: Time::from_nanos(first as i64 / 10), at: first * 100 };
+        assert_eq!((whole.first, whole.protocol, whole.ends), (place, 17, Ends::V4(SRC4, DST4)));
+        assert_eq!((fragments.counts().pieces, fragments.counts().whole), (3, 1));
+    }
+}
+
+#[test]
+fn packets_mix_only_where_all_of_the_key_is_the_same() {
+    let payload = bytes(32);
+    let first = piece(7, 0, true, &payload[..16]);
+    let last = piece(7, 16, false, &payload[16..]);
+    let changed = |change: fn(&mut Key)| {
+        let mut other = last;
+        change(&mut other.header.key);
+        other
+    };
+    let others = [
+        changed(|key| key.id = 8),
+        changed(|key| key.protocol = 6),
+        changed(|key| key.tunnel = 1),
+        changed(|key| key.ends = Ends::V4(DST4, SRC4)),
+    ];
+    let mut fragments = Fragments::default();
+    assert!(fragments.add(&first).is_none());
+    for other in &others {
+        assert!(fragments.add(other).is_none());
+    }
+    assert_eq!(fragments.add(&last).unwrap().payload, payload);
+    for other in &others {
+        let mut first = first;
+        first.header.key = other.header.key;
+        let whole = fragments.add(&first).unwrap();
+        assert_eq!((whole.payload, whole.ends), (payload.clone(), other.header.key.ends));
+        assert_eq!(whole.tunnel, other.header.key.tunnel);
+    }
+}
+
+#[test]
+fn two_ends_the_first_one_stays() {
+    let payload = bytes(64);
+    let end = |offset, stop| piece(7, offset, false, &payload[offset..stop]);
+    let part = |offset, stop| piece(7, offset, true, &payload[offset..stop]);
+    // Another end; beyond the end; more at the end; an end before what is there; an end where more was said to follow.
+    let contradictions: [&[Piece<'_>]; 5] = [
+        &[end(16, 24), end(16, 32), part(0, 16)],
+        &[end(16, 24), part(16, 32), part(0, 16)],
+        &[end(16, 24), part(16, 24), part(0, 16)],
+        &[part(16, 24), end(8, 16), part(0, 16), end(24, 32)],
+        &[part(16, 24), end(16, 24), part(0, 16), end(24, 32)],
+    ];
+    for pieces in contradictions {
+        let mut fragments = Fragments::default();
+        let (last, others) = pieces.split_last().unwrap();
+        assert!(others.iter().all(|piece| fragments.add(piece).is_none()));
+        let whole = fragments.add(last).unwrap();
+        assert_eq!(whole.payload, payload[..last.end().max(24)]);
+        assert!(whole.disputed && whole.whole);
+        assert_eq!(fragments.counts().disputes, 1);
+    }
+}
+
+#[test]
+fn pieces_that_no_packet_has_are_left_out() {
+    let long = bytes(65_536);
+    let mut fragments = Fragments::default();
+    let damaged = [
+        piece(7, 0, true, &[]),
+        piece(7, 24, false, &[]),
+        piece(7, 0, true, &long[..15]),
+        piece(7, 65_528, false, &long[..8]),
+        piece(7, 65_528, true, &long[..8]),
+        piece(7, usize::MAX, true, &long[..8]),
+        piece(7, 0, false, &long),
+    ];
+    for piece in &damaged {
+        assert!(fragments.add(piece).is_none());
+    }
+    assert_eq!((fragments.counts().damaged, fragments.held()), (7, (0, 0)));
+    assert!(fragments.add(&piece(7, 0, true, &long[..65_528])).is_none());
+    let whole = fragments.add(&piece(7, 65_528, false, &long[65_528..65_535])).unwrap();
+    assert_eq!((whole.payload, whole.disputed), (long[..65_535].to_vec(), false));
+}
+
+#[test]
+fn a_snap_length_leaves_holes_of_known_length() {
+    let payload = bytes(64);
+    let snapped = |offset: usize, stop: usize, held: usize| Piece {
+        wire_len: stop - offset,
+        ..piece(7, offset, stop < 64, &payload[offset..offset + held])
+    };
+    // The first fragment cut, a later one, the last one, one of which nothing was captured.
+    for (held, prefix) in [([5, 16, 32], 5), ([16, 3, 32], 19), ([16, 16, 31], 63), ([16, 0, 32], 16)] {
+        for order in [[0, 1, 2], [2, 1, 0]] {
+            let parts = [snapped(0, 16, held[0]), snapped(16, 32, held[1]), snapped(32, 64, held[2])];
+            let mut fragments = Fragments::default();
+            let whole = order.into_iter().find_map(|i| fragments.add(&parts[i])).unwrap();
+            assert_eq!(whole.payload, payload[..prefix]);
+            assert_eq!((whole.total, whole.whole, whole.disputed), (Some(64), true, false));
+        }
+    }
+}
+
+#[test]
+fn padding_is_no_part_of_a_fragment() {
+    let payload = bytes(24);
+    let mut fragments = Fragments::default();
+    let padded = Piece { wire_len: 16, ..piece(7, 0, true, &payload) };
+    assert!(fragments.add(&padded).is_none());
+    let whole = fragments.add(&Piece { wire_len: 2, ..piece(7, 16, false, &payload[16..]) }).unwrap();
+    assert_eq!((whole.payload.as_slice(), whole.total), (&payload[..18], Some(18)));
+}
+
+#[test]
+fn a_late_copy_opens_no_set() {
+    let (old, new) = (bytes(40), vec![9; 40]);
+    let mut fragments = Fragments::default();
+    let parts = |payload: &'static [u8]| cut(payload, &[2]);
+    let (old, new): (&'static [u8], &'static [u8]) = (old.leak(), new.leak());
+    assert_eq!(add_all(&mut fragments, 7, &parts(old))[0].payload, old);
+    // All of it again, and the last fragment once more.
+    assert!(add_all(&mut fragments, 7, &parts(old)).is_empty());
+    assert!(add_all(&mut fragments, 7, &parts(old)[1..]).is_empty());
+    assert_eq!((fragments.counts().copies, fragments.held().0), (3, 1));
+    // The next packet with this identification is its own, and has late copies of its own.
+    let next = add_all(&mut fragments, 7, &parts(new));
+    assert_eq!((next.len(), next[0].payload.as_slice(), next[0].disputed), (1, new, false));
+    assert!(add_all(&mut fragments, 7, &parts(new)).is_empty());
+    assert_eq!(fragments.counts().copies, 5);
+    assert!(fragments.finish().is_none());
+    assert_eq!((fragments.counts().whole, fragments.counts().begun, fragments.counts().headless), (2, 0, 0));
+}
+
+#[test]
+fn an_early_fragment_in_common_is_lost_to_the_packet_before() {
+    let old = bytes(40);
+    let mut new = old.clone();
+    new[0] ^= 1;
+    let mut fragments = Fragments::default();
+    assert_eq!(add_all(&mut fragments, 7, &cut(&old, &[2])).len(), 1);
+    // Behind the first, different one it is the new packet's.
+    assert_eq!(add_all(&mut fragments, 7, &cut(&new, &[2]))[0].payload, new);
+    // In front of it, it is taken for a copy.
+    assert!(add_all(&mut fragments, 7, cut(&old, &[2]).iter().rev()).is_empty());
+    assert_eq!(fragments.finish().unwrap().payload, old[..16]);
+}
+
+#[test]
+fn headers_of_ipv4() {
+    let head = |word: u16| {
+        let [w0, w1] = word.to_be_bytes();
+        let head = join(&[&[0x45, 0, 0, 60, 0xab, 0xcd, w0, w1, 64, 17, 0, 0], &SRC4, &DST4]);
+        v4(head.first_chunk().unwrap(), 3)
+    };
+    // Whole, "don't fragment", the reserved flag.
+    assert_eq!([head(0), head(0x4000), head(0x8000)], [None; 3]);
+    let key = Key { ends: Ends::V4(SRC4, DST4), id: 0xabcd, protocol: 17, tunnel: 3 };
+    let header = |offset, more| Some(Header { key, protocol: 17, offset, more });
+    assert_eq!([head(0x2000), head(1)], [header(0, true), header(8, false)]);
+    assert_eq!([head(0x20b9), head(0xffff)], [header(1480, true), header(65_528, true)]);
+}
+
+#[test]
+fn headers_of_ipv6() {
+    let head = |next: u8, word: u16| {
+        let bytes = join(&[&[next, 0], &word.to_be_bytes(), &[0xfe, 0, 0, 9]]);
+        v6(Ends::V6(SRC6, DST6), &Ipv6FragmentHeaderSlice::from_slice(&bytes).unwrap(), 3)
+    };
+    assert_eq!([head(17, 0), head(17, 6)], [None; 2], "alone, reserved bits set or not");
+    let key = Key { ends: Ends::V6(SRC6, DST6), id: 0xfe00_0009, protocol: 0, tunnel: 3 };
+    let header = |protocol, offset, more| Some(Header { key, protocol, offset, more });
+    assert_eq!([head(17, 1), head(60, 8)], [header(17, 0, true), header(60, 8, false)]);
+    assert_eq!(head(17, 0xffff), header(17, 65_528, true));
+}
+
+#[test]
+fn in_ipv6_the_first_fragment_says_what_it_carries() {
+    let payload = bytes(32);
+    let of = |protocol, offset, more, part| {
+        let header = Header { protocol, ..piece(7, offset, more, part).header };
+        let key = Key { ends: Ends::V6(SRC6, DST6), protocol: 0, ..header.key };
+        Piece { header: Header { key, ..header }, ..piece(7, offset, more, part) }
+    };
+    let mut fragments = Fragments::default();
+    assert!(fragments.add(&of(60, 16, false, &payload[16..])).is_none());
+    let whole = fragments.add(&of(17, 0, true, &payload[..16])).unwrap();
+    assert_eq!((whole.protocol, whole.payload, whole.ends), (17, payload, Ends::V6(SRC6, DST6)));
+}

@@ -1,0 +1,298 @@
+//! Datagrams that the capture holds twice.
+//!
+//! A capture of several interfaces, of Linux's "any", or of a mirrored port shows one datagram more than once. Without
+//! care each copy looks like a request sent again, or like a second answer.
+//!
+//! ```text
+//!  signature: both ends, length, UDP checksum, first and last 8 bytes of the payload
+//!      │ 10 bits of it: the place      the rest must agree too
+//!      ▼
+//!  [ signature │ frame │ time │ origins │ IP identification ]   the latest original with these 10 bits
+//! ```
+//!
+//! Equal bytes are no evidence: clients do ask the same again. A copy is what looks like the original, comes within
+//! [`WINDOW`] of it, has its IP identification, and besides
+//!
+//! * that identification is not 0: who fills it in, counts with it or draws it anew; or
+//! * it comes from elsewhere, another interface or another packet type of Linux's "any", from where the original was not
+//!   seen before: what is sent again is seen again in the same places.
+//!
+//! **How sure.** Two datagrams that fall on one place, or two origins on one bit, only lose a copy: the later one counts
+//! as an original. To be taken for a copy, a datagram of other bytes must fit in all of the above: ends, length,
+//! 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time; chance alone does that once in
+//! 2^16 of those that fit in all but the checksum. Where network cards make the checksums after the capture, these say
+//! nothing of the payload, and such datagrams differ in the middle only. Mistakes of the hash come on top, one in 2^64.
+//! Its constants are no secret: who forges datagrams can make two look alike, and hides the second of his own. And RFC
+//! 6864 lets a sender give one identification to all datagrams that nobody may fragment: one that does so with another
+//! number than 0, and sends the same twice within a millisecond, is taken for a copy.
+
+use crate::capture::Time;
+use crate::net::Datagram;
+
+/// How far apart in capture time copies are, at most, in nanoseconds. A datagram passes a host in microseconds; who asks
+/// again waits at least as long as an answer takes.
+const WINDOW: u64 = 1_000_000;
+
+/// Originals remembered: far more than a millisecond of query traffic holds.
+const PLACES: usize = 1024;
+
+/// Factors of the signature: digits of pi.
+const FACTORS: [u64; 5] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7344,
+    0xa409_3822_299f_31d0,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+];
+
+#[derive(Clone, Copy, Debug)]
+struct Original {
+    signature: u64,
+    frame: u64,
+    time: Time,
+    /// Where it was seen: a bit for each origin, some share one.
+    origins: u32,
+    ip_id: u16,
+}
+
+impl Original {
+    const NONE: Original = Original { signature: 0, frame: 0, time: Time::UNKNOWN, origins: 0, ip_id: 0 };
+}
+
+/// The latest datagrams, to know copies of them.
+#[derive(Debug)]
+pub struct Copies {
+    places: Box<[Original; PLACES]>,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Copies { places: Box::new([Original::NONE; PLACES]) }
+    }
+}
+
+impl Copies {
+    /// The frame of the original, if a datagram is a copy of one; else it is an original from now on.
+    ///
+    /// Without a time stamp there is no evidence.
+    #[inline]
+    pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
+        let (ip_id, origin) = (d.ip_id, d.origin);
+        if d.time == Time::UNKNOWN {
+            return None;
+        }
+        let signature = signature(d);
+        let original = &mut self.places[signature as usize % PLACES];
+        let bit = 1 << (origin.wrapping_mul(0x9e37_79b1) >> 27);
+        if original.signature == signature
+            && original.ip_id == ip_id
+            && (ip_id != 0 || original.origins & bit == 0)
+            && d.time.since(original.time).is_some_and(|apart| apart.unsigned_abs() <= WINDOW)
+        {
+            original.origins |= bit;
+            return Some(original.frame);
+        }
+        *original = Original { signature, frame: d.frame, time: d.time, origins: bit, ip_id };
+        None
+    }
+
+    /// Forgets everything: another capture begins, with a time of its own.
+    pub fn clear(&mut self) {
+        self.places.fill(Original::NONE);
+    }
+}
+
+/// A hash of what copies have in common. Not seeded: which datagrams share a place must not differ between two runs.
+#[inline]
+fn signature(d: &Datagram<'_>) -> u64 {
+    let [first, last] = ends(d.payload);
+    let (low, port, high) = d.src.order();
+    let (to_low, to_port, to_high) = d.dst.order();
+    // A length and what is cut of it have 16 bits each.
+    let shape = (d.payload.len() as u64) << 32 | u64::from(d.cut) << 16 | u64::from(d.checksum);
+    let pairs = [(low, to_low), (high, to_high), (port << 32 | to_port, shape), (first, last)];
+    let mut sum = 0;
+    for ((a, b), factors) in pairs.into_iter().zip(FACTORS.windows(2)) {
+        sum ^= folded(a ^ factors[0], b ^ factors[1]);
+    }
+    folded(sum, FACTORS[0])
+}
+
+/// The first and the last 8 bytes; shorter payloads are filled with zeros, their length tells them apart.
+#[inline]
+fn ends(payload: &[u8]) -> [u64; 2] {
+    match (payload.first_chunk(), payload.last_chunk()) {
+        (Some(first), Some(last)) => [u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)],
+        _ => [payload.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0],
+    }
+}
+
+/// Both halves of the product, as one word.
+#[inline]
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Endpoint;
+    use proptest::prelude::*;
+
+    const CLIENT: Endpoint = Endpoint::v4([192, 0, 2, 1], 40_000);
+    const SERVER: Endpoint = Endpoint::v4([198, 51, 100, 2], 7777);
+
+    /// A datagram whose checksum is a sum of its bytes.
+    fn datagram(frame: u64, nanos: i64, payload: &[u8]) -> Datagram<'_> {
+        let checksum =
+            payload.iter().fold(1, |sum: u16, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+        let time = Time::from_nanos(nanos);
+        let (at, cut, origin, partial, ip_id, tunnel) = (frame * 100, 0, 0, false, 0, 0);
+        let (src, dst) = (CLIENT, SERVER);
+        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
+    }
+
+    fn see(copies: &mut Copies, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
+        copies.copy_of(&Datagram { ip_id, origin, ..*d })
+    }
+
+    /// What is said of datagrams of equal bytes: microseconds, IP identification, origin.
+    fn said<const N: usize>(seen: [(i64, u16, u32); N]) -> [Option<u64>; N] {
+        let mut copies = Copies::default();
+        let mut frame = 0;
+        seen.map(|(micros, ip_id, origin)| {
+            frame += 1;
+            see(&mut copies, &datagram(frame, micros * 1000, b"the same bytes"), ip_id, origin)
+        })
+    }
+
+    #[test]
+    fn an_original_takes_half_a_cache_line() {
+        assert_eq!(size_of::<Original>(), 32);
+    }
+
+    #[test]
+    fn the_same_identification_is_evidence() {
+        assert_eq!(said([(0, 7, 0), (5, 7, 0)]), [None, Some(1)]);
+        assert_eq!(said([(0, 7, 0), (5, 7, 1), (9, 7, 0)]), [None, Some(1), Some(1)]);
+        assert_eq!(said([(0, 7, 0), (5, 8, 1)]), [None, None], "another one is evidence to the contrary");
+        assert_eq!(said([(0, 7, 0), (5, 0, 1), (6, 7, 0)]), [None, None, None]);
+    }
+
+    #[test]
+    fn another_origin_is_evidence() {
+        assert_eq!(said([(0, 0, 0), (5, 0, 1)]), [None, Some(1)]);
+        assert_eq!(said([(0, 0, 4), (5, 0, 0x104), (9, 0, 0x200)]), [None, Some(1), Some(1)], "three copies");
+        assert_eq!(said([(0, 0, 3), (5, 0, 3)]), [None, None], "sent again");
+    }
+
+    #[test]
+    fn what_is_sent_again_is_seen_again_in_the_same_places() {
+        let again = said([(0, 0, 1), (5, 0, 2), (300, 0, 1), (305, 0, 2)]);
+        assert_eq!(again, [None, Some(1), None, Some(3)]);
+        let the_other_way_round = said([(0, 0, 1), (5, 0, 2), (300, 0, 2), (305, 0, 1)]);
+        assert_eq!(the_other_way_round, [None, Some(1), None, Some(3)]);
+    }
+
+    #[test]
+    fn a_millisecond_and_no_more() {
+        assert_eq!(said([(0, 7, 0), (1000, 7, 0)]), [None, Some(1)]);
+        assert_eq!(said([(0, 7, 0), (1001, 7, 0)]), [None, None]);
+        assert_eq!(said([(1000, 7, 0), (0, 7, 0)]), [None, Some(1)], "stamps of two interfaces out of order");
+        assert_eq!(said([(1001, 0, 0), (0, 0, 1)]), [None, None]);
+        // Each copy is measured from the original: there is no chain.
+        assert_eq!(said([(0, 7, 0), (900, 7, 0), (1800, 7, 0)]), [None, Some(1), None]);
+    }
+
+    #[test]
+    fn without_a_time_stamp_there_is_no_evidence() {
+        let mut copies = Copies::default();
+        let timeless = |frame| Datagram { time: Time::UNKNOWN, ..datagram(frame, 0, b"question") };
+        assert_eq!(see(&mut copies, &timeless(1), 7, 0), None);
+        assert_eq!(see(&mut copies, &timeless(2), 7, 1), None);
+        assert_eq!(see(&mut copies, &datagram(3, 0, b"question"), 7, 0), None);
+        assert_eq!(see(&mut copies, &timeless(4), 7, 1), None);
+        assert_eq!(see(&mut copies, &datagram(5, 0, b"question"), 7, 1), Some(3));
+    }
+
+    #[test]
+    fn any_difference_tells_datagrams_apart() {
+        let one = datagram(1, 0, b"a question");
+        let others = [
+            Datagram { src: Endpoint::v4([192, 0, 2, 1], 40_001), ..one },
+            Datagram { src: Endpoint::v4([192, 0, 2, 2], 40_000), ..one },
+            Datagram {
+                src: Endpoint::v6([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1], 40_000),
+                ..one
+            },
+            Datagram { dst: CLIENT, ..one },
+            Datagram { src: SERVER, dst: CLIENT, ..one },
+            Datagram { checksum: one.checksum ^ 1, ..one },
+            Datagram { cut: 1, ..one },
+            Datagram { payload: b"a questioN", ..one },
+            Datagram { payload: b"A question", ..one },
+            Datagram { payload: b"a question?", ..one },
+            Datagram { payload: b"a", ..one },
+            Datagram { payload: b"", ..one },
+        ];
+        for other in others {
+            let mut copies = Copies::default();
+            assert_eq!(see(&mut copies, &one, 7, 0), None);
+            assert_eq!(see(&mut copies, &other, 7, 0), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn files_have_nothing_to_do_with_each_other() {
+        let mut copies = Copies::default();
+        assert_eq!(see(&mut copies, &datagram(1, 0, b"question"), 7, 0), None);
+        copies.clear();
+        assert_eq!(see(&mut copies, &datagram(1, 0, b"question"), 7, 0), None);
+    }
+
+    proptest! {
+        /// Whatever the traffic: what is called a copy is one.
+        #[test]
+        fn no_copy_is_invented(
+            seen in prop::collection::vec((0_u8..4, 0_usize..20, 0_i64..3_000_000, 0_u16..3, 0_u32..40), 1..200),
+        ) {
+            let mut copies = Copies::default();
+            let payloads: Vec<Vec<u8>> = seen.iter().map(|(fill, length, ..)| vec![*fill; *length]).collect();
+            // Frames by the original they belong to.
+            let mut whose: Vec<usize> = vec![];
+            for (index, (payload, &(_, _, nanos, ip_id, origin))) in payloads.iter().zip(&seen).enumerate() {
+                let Some(frame) = see(&mut copies, &datagram(index as u64, nanos, payload), ip_id, origin) else {
+                    whose.push(index);
+                    continue;
+                };
+                let original = frame as usize;
+                prop_assert_eq!(whose[original], original, "an original, and no copy itself");
+                prop_assert_eq!(&payloads[original], payload);
+                prop_assert_eq!(seen[original].3, ip_id);
+                prop_assert!(seen[original].2.abs_diff(nanos) <= WINDOW);
+                let mut before = whose.iter().zip(&seen).filter(|(of, _)| **of == original);
+                prop_assert!(ip_id != 0 || before.all(|(_, seen)| seen.4 != origin));
+                whose.push(original);
+            }
+        }
+
+        /// Copies of any datagram are found, whatever came long before.
+        #[test]
+        fn copies_are_found(
+            earlier in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..50),
+            payload in prop::collection::vec(any::<u8>(), 0..1400),
+            (ip_id, origin) in (1_u16.., any::<u32>()),
+            apart in -(WINDOW as i64)..=WINDOW as i64,
+        ) {
+            let mut copies = Copies::default();
+            for earlier in &earlier {
+                see(&mut copies, &datagram(1, 0, earlier), ip_id, origin);
+            }
+            prop_assert_eq!(see(&mut copies, &datagram(2, 10_000_000, &payload), ip_id, origin), None);
+            let copy = datagram(3, 10_000_000 + apart, &payload);
+            prop_assert_eq!(see(&mut copies, &copy, ip_id, origin), Some(2));
+            prop_assert_eq!(see(&mut copies, &copy, ip_id, origin ^ 1), Some(2));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Frames whose packet holds another one, or a part of one: tunnels, fragments, ICMP errors.
+
+use super::Pipeline;
+use crate::capture::{Frame, Time};
+use crate::net::{Inside, Opened, Quote, Turned};
+use crate::protocols::Id;
+use crate::report::Report;
+use std::io;
+
+impl<R: Report> Pipeline<R> {
+    /// A frame with a packet inside its packet.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn deeper(&mut self, frame: &Frame<'_>) -> io::Result<()> {
+        // What is put together lies in there while it is looked at.
+        let mut deep = std::mem::take(&mut self.deep);
+        let done = match deep.open(frame) {
+            Ok(opened) => self.opened(&opened),
+            Err(reason) => {
+                self.totals.turned.add(reason);
+                Ok(())
+            }
+        };
+        self.deep = deep;
+        done
+    }
+
+    /// Takes in what is left of datagrams whose fragments did not all come: of those whose time is up, or of all.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn give_up(&mut self, clock: Time, all: bool) -> io::Result<()> {
+        let mut deep = std::mem::take(&mut self.deep);
+        let mut done = Ok(());
+        while done.is_ok()
+            && let Some(opened) = deep.given_up(clock, all)
+        {
+            done = self.opened(&opened);
+        }
+        self.deep = deep;
+        done
+    }
+
+    fn opened(&mut self, opened: &Opened<'_>) -> io::Result<()> {
+        match &opened.inside {
+            Inside::Datagram(d) => {
+                for number in self.told..d.tunnel {
+                    let number = number + 1; // none of them is told twice
+                    self.report.tunnels(number, opened.tunnels.path(number));
+                }
+                self.told = self.told.max(d.tunnel);
+                if !opened.pieces.is_empty() {
+                    self.report.pieces(d.frame, opened.pieces);
+                }
+                return self.datagram(d);
+            }
+            Inside::Icmp(quote) => {
+                self.totals.turned.add(Turned::Icmp);
+                if let Some(quote) = quote {
+                    self.refused(quote);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An ICMP error closes the exchange whose request it quotes.
+    fn refused(&mut self, quote: &Quote<'_>) {
+        let ports = [quote.src.port(), quote.dst.port()];
+        for &id in Id::ALL {
+            let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
+            let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == quote.src);
+            let key = id.glance(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
+            if asked {
+                self.table.refuse(slot, key, quote.reason);
+            }
+        }
+    }
+}
