@@ -97,10 +97,9 @@ impl<'a> Piece<'a> {
         self.wire_len > 0 && self.end() <= MAX_TOTAL && aligned
     }
 
-    /// What was captured of it from `start` to `stop` of the packet's payload.
+    /// What was captured of it from `start` to `stop` of the packet's payload, up to its end.
     pub fn part(&self, start: usize, stop: usize) -> &'a [u8] {
-        let most = self.bytes.len().min(self.wire_len);
-        let place = |position: usize| position.saturating_sub(self.header.offset).min(most);
+        let place = |position: usize| position.saturating_sub(self.header.offset).min(self.bytes.len());
         self.bytes.get(place(start)..place(stop)).unwrap_or_default()
     }
 }

@@ -9,11 +9,11 @@
 //! Memory follows the bytes that came, never an offset: a fragment that says it belongs at the end of 64 KiB takes no
 //! more than its own length.
 //!
-//! **Overlaps.** What came first stays, bytes as well as the end of the packet, and the packet is *disputed*. Receivers
-//! throw such packets away, IPv6 by RFC 5722, Linux IPv4 too: nobody sends them by mistake, and each choice of
-//! bytes is somebody's way past a filter. Who looks at a capture wants to see them all the same, and to be told. A
-//! fragment that brings nothing new and contradicts nothing is no overlap but a copy, and makes no difference
-//! (RFC 8200, 4.5).
+//! **Overlaps.** What came first stays, bytes as well as the end of the packet, and the packet is *disputed*. IPv6
+//! receivers throw such packets away (RFC 5722); Linux does in IPv4 too, unless a fragment lies within what came before:
+//! then it keeps what came first. Nobody sends them by mistake, and each choice of bytes is somebody's way past a filter.
+//! Who looks at a capture wants to see them all the same, and to be told. A fragment that brings nothing new and
+//! contradicts nothing is no overlap but a copy, and makes no difference (RFC 8200, 4.5).
 
 use super::fragment_header::{Ends, Key, Piece, Place};
 use crate::capture::Time;

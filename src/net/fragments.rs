@@ -54,7 +54,7 @@ pub struct FragmentCounts {
     pub pieces: u64,
     /// Packets that became whole.
     pub whole: u64,
-    /// Packets given up of which the beginning is there: as many as were handed out.
+    /// Packets given up of which the beginning is there: handed out, if the caller asks in time.
     pub begun: u64,
     /// Packets given up of which not even the beginning is there.
     pub headless: u64,

@@ -186,6 +186,19 @@ fn a_whole_packet_goes_without_a_word() {
 }
 
 #[test]
+fn a_packet_outlives_the_one_whose_identification_it_has() {
+    let mut fragments = Fragments::default();
+    fragments.add(&begin(7, 1, 0));
+    assert!(fragments.add(&in_frame(piece(7, 8, false, b"end"), 2, 0)).is_some());
+    assert!(fragments.add(&in_frame(piece(7, 0, true, b"nextbegi"), 3, SECOND)).is_none());
+    assert_eq!(fragments.held().0, 2);
+    assert!(given_up(&mut fragments, MAX_AGE + 1).is_empty());
+    assert_eq!(fragments.held().0, 1);
+    let next = fragments.add(&in_frame(piece(7, 8, false, b"end"), 4, MAX_AGE + 1)).unwrap();
+    assert_eq!(next.payload, b"nextbegiend");
+}
+
+#[test]
 fn time_that_jumps_back_keeps_nobody() {
     let mut fragments = Fragments::default();
     fragments.add(&begin(1, 1, 100 * SECOND));

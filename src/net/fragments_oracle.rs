@@ -15,7 +15,8 @@ struct Model {
     /// Bytes that came; their values where they were captured.
     came: Vec<Option<Option<u8>>>,
     total: Option<usize>,
-    disputed: bool,
+    disputes: u64,
+    copies: u64,
 }
 
 impl Model {
@@ -28,7 +29,7 @@ impl Model {
             (None, more) => !more && reach >= end,
         };
         if elsewhere {
-            self.disputed = true;
+            self.disputes += 1;
             return;
         }
         if !piece.header.more {
@@ -46,7 +47,8 @@ impl Model {
                 }
             }
         }
-        self.disputed |= differs || common && new;
+        self.disputes += u64::from(differs || common && new);
+        self.copies += u64::from(!differs && !new);
     }
 
     fn prefix(&self) -> Vec<u8> {
@@ -122,8 +124,10 @@ proptest! {
             model.take(&piece);
             let whole = fragments.add(&piece);
             prop_assert_eq!(whole.is_some(), model.is_whole());
+            let counts = fragments.counts();
+            prop_assert_eq!((counts.disputes, counts.copies), (model.disputes, model.copies));
             if let Some(whole) = whole {
-                prop_assert_eq!((whole.disputed, whole.total), (model.disputed, model.total));
+                prop_assert_eq!((whole.disputed, whole.total), (model.disputes > 0, model.total));
                 prop_assert_eq!(whole.payload, model.prefix());
                 return Ok(());
             }
@@ -131,7 +135,7 @@ proptest! {
         let begun = fragments.finish();
         prop_assert_eq!(begun.is_some(), model.came.first().is_some_and(Option::is_some));
         if let Some(begun) = begun {
-            prop_assert_eq!((begun.disputed, begun.total, begun.whole), (model.disputed, model.total, false));
+            prop_assert_eq!((begun.disputed, begun.total, begun.whole), (model.disputes > 0, model.total, false));
             prop_assert_eq!(begun.came, model.came.iter().flatten().count());
             prop_assert_eq!(begun.payload, model.prefix());
         }

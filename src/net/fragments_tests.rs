@@ -102,6 +102,35 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
 }
 
 #[test]
+fn overlaps_what_came_first_stays() {
+    static OURS: [u8; 32] = [1; 32];
+    static THEIRS: [u8; 32] = [2; 32];
+    let (ours, theirs) = (&OURS, &THEIRS);
+    let mixed = [&OURS[..24], &THEIRS[24..]].concat();
+    let overlap = |offset: usize, stop: usize, bytes: &'static [u8; 32]| {
+        piece(7, offset, stop < 32, &bytes.as_slice()[offset..stop])
+    };
+    // The same place, within, over the edge, over everything; over the edge with equal bytes.
+    let cases = [
+        (vec![overlap(0, 24, theirs)], &OURS[..], 1),
+        (vec![overlap(8, 16, theirs)], &OURS[..], 1),
+        (vec![overlap(16, 32, theirs)], &mixed[..], 1),
+        (vec![overlap(0, 32, theirs)], &mixed[..], 1),
+        (vec![overlap(16, 32, ours)], &OURS[..], 1),
+        (vec![overlap(0, 24, ours), overlap(8, 16, ours)], &OURS[..], 0),
+    ];
+    for (pieces, payload, disputes) in cases {
+        let mut fragments = Fragments::default();
+        assert!(fragments.add(&overlap(0, 24, ours)).is_none());
+        let mut whole = pieces.iter().find_map(|piece| fragments.add(piece));
+        whole = whole.or_else(|| fragments.add(&overlap(24, 32, ours)));
+        let whole = whole.unwrap();
+        assert_eq!((whole.payload.as_slice(), whole.disputed), (payload, disputes > 0));
+        assert_eq!(fragments.counts().disputes, disputes);
+    }
+}
+
+#[test]
 fn two_ends_the_first_one_stays() {
     let payload = bytes(64);
     let end = |offset, stop| piece(7, offset, false, &payload[offset..stop]);
