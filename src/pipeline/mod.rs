@@ -170,10 +170,17 @@ impl<R: Report> Pipeline<R> {
             self.settle_room(self.table.clock().max(frame.time))?;
         }
         self.table.advance(frame.time);
-        match net::peel(frame) {
-            Ok(d) => self.datagram(&d)?,
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
-            Err(reason) => self.totals.turned.add(reason),
+        let found = match net::peel(frame) {
+            Ok(d) => Some(d),
+            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame),
+            Err(reason) => {
+                self.totals.turned.add(reason);
+                None
+            }
+        };
+        // The only call: two of them would not be inlined.
+        if let Some(d) = found {
+            self.datagram(&d)?;
         }
         if self.table.has_closed() || !self.room.is_empty() {
             self.settle_room(self.table.clock())?;
@@ -181,27 +188,26 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    /// A frame with a packet inside its packet.
+    /// The datagram of a frame with a packet inside its packet.
     #[cold]
     #[inline(never)]
-    fn deeper(&mut self, frame: &Frame<'_>) -> io::Result<()> {
-        match self.deep.open(frame) {
+    fn deeper<'a>(&mut self, frame: &Frame<'a>) -> Option<Datagram<'a>> {
+        let reason = match self.deep.open(frame) {
             Ok(Inside::Datagram(d)) => {
                 if d.tunnel > self.told {
                     self.told = d.tunnel;
                     self.report.tunnels(d.tunnel, self.deep.tunnels().path(d.tunnel));
                 }
-                self.datagram(&d)?;
+                return Some(d);
             }
             Ok(Inside::Icmp(quote)) => {
-                self.totals.turned.add(Turned::Icmp);
-                if let Some(quote) = quote {
-                    self.refused(&quote);
-                }
+                quote.iter().for_each(|quote| self.refused(quote));
+                Turned::Icmp
             }
-            Err(reason) => self.totals.turned.add(reason),
-        }
-        Ok(())
+            Err(reason) => reason,
+        };
+        self.totals.turned.add(reason);
+        None
     }
 
     /// An ICMP error closes the exchange whose request it quotes.
