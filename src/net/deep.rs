@@ -55,7 +55,7 @@ impl Deep {
             let inner = match carried.protocol {
                 ip::ICMP | ip::ICMPV6 => return Ok(Inside::Icmp(quote::of(&carried))),
                 ip::UDP => {
-                    let datagram = carried.datagram()?;
+                    let datagram = carried.datagram(true)?;
                     match in_datagram(&carried.frame, &datagram) {
                         Some(inner) => inner?,
                         None => return Ok(Inside::Datagram(self.finished(frame, datagram, &path))),

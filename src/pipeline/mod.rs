@@ -179,8 +179,8 @@ impl<R: Report> Pipeline<R> {
             }
         };
         // The only call: two of them would not be inlined.
-        if let Some(d) = found {
-            self.datagram(&d)?;
+        if let Some(d) = &found {
+            self.datagram(d)?;
         }
         if self.table.has_closed() || !self.room.is_empty() {
             self.settle_room(self.table.clock())?;
