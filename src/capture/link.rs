@@ -59,6 +59,8 @@ const NAMES: &[(u16, &str)] = &[
     (230, "ieee802_15_4_nofcs"),
     (231, "dbus"),
     (239, "nflog"),
+    (240, "netanalyzer"),
+    (241, "netanalyzer_transparent"),
     (242, "ipoib"),
     (249, "usbpcap"),
     (252, "wireshark_upper_pdu"),

@@ -207,13 +207,15 @@ impl<'a> Carried<'a> {
         Piece { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place }
     }
 
-    /// What is carried as a UDP segment.
-    pub fn datagram(&self) -> Result<Datagram<'a>, Turned> {
+    /// What is carried as a UDP segment: `all` of them, or only what cannot hold another packet.
+    pub fn datagram(&self, all: bool) -> Result<Datagram<'a>, Turned> {
         let (frame, bytes) = (&self.frame, self.frame.bytes);
         let room = on_wire(frame, bytes);
         match self.ends {
-            Ends::V4(src, dst) => udp::datagram(frame, bytes, room, (src, dst), Endpoint::v4, self.ip_id),
-            Ends::V6(src, dst) => udp::datagram(frame, bytes, room, (src, dst), Endpoint::v6, 0),
+            Ends::V4(src, dst) => {
+                udp::datagram(frame, bytes, room, (src, dst), Endpoint::v4, self.ip_id, all)
+            }
+            Ends::V6(src, dst) => udp::datagram(frame, bytes, room, (src, dst), Endpoint::v6, 0, all),
         }
     }
 }

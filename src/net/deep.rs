@@ -172,7 +172,7 @@ fn walk<'a>(mut carried: Carried<'a>, path: &mut Path) -> Result<End<'a>, Turned
         let inner = match carried.protocol {
             ip::ICMP | ip::ICMPV6 => return Ok(End::Inside(Inside::Icmp(quote::of(&carried)))),
             ip::UDP => {
-                let datagram = carried.datagram()?;
+                let datagram = carried.datagram(true)?;
                 match in_datagram(&carried.frame, &datagram) {
                     Some(inner) => inner?,
                     None => return Ok(End::Inside(Inside::Datagram(datagram))),

@@ -23,7 +23,7 @@
 //! query traffic looks like and leave the rest to [`rare`], which reads everything, in the steps of `carried.rs`.
 
 use super::carried::Carried;
-use super::link::Packet;
+use super::link::{self, Packet};
 use super::{Datagram, Endpoint, Turned, udp};
 use crate::capture::Frame;
 
@@ -62,7 +62,7 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
     match total.checked_sub(V4_HEADER) {
         Some(room) if whole && total <= packet.len() => {
             let ip_id = u16::from_be_bytes([head[4], head[5]]);
-            udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id)
+            udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id, false)
         }
         _ => rare(frame, Packet::V4(packet)),
     }
@@ -86,7 +86,7 @@ pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
     if room == 0 || room > segment.len() {
         return rare(frame, Packet::V6(packet));
     }
-    udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0)
+    udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0, false)
 }
 
 /// The datagram of any IP packet: options, extension headers, cut, damaged, other protocols.
@@ -98,7 +98,7 @@ pub(super) fn rare<'a>(frame: &Frame<'a>, packet: Packet<'a>) -> Result<Datagram
         return Err(Turned::Fragment);
     }
     match carried.protocol {
-        UDP => carried.datagram(),
+        UDP => Ok(Datagram { origin: link::origin(frame), ..carried.datagram(false)? }),
         ICMP | ICMPV6 => Err(Turned::Icmp),
         _ => Err(Turned::Tunnel),
     }

@@ -93,14 +93,10 @@ use crate::capture::Frame;
 /// The first reason met on the way, see [`Turned`].
 #[inline(always)]
 pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
-    let datagram = match link::packet(frame)? {
+    match link::packet(frame)? {
         link::Packet::V4(packet) => ip::v4(frame, packet),
         link::Packet::V6(packet) => ip::v6(frame, packet),
-    }?;
-    if udp::is_tunnel(datagram.src.port(), datagram.dst.port()) {
-        return Err(Turned::Tunnel);
     }
-    Ok(Datagram { origin: link::origin(frame), ..datagram })
 }
 
 /// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.

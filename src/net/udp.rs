@@ -10,7 +10,7 @@
 //! │ payload ...                       │
 //! ```
 
-use super::{Datagram, Endpoint, Turned};
+use super::{Datagram, Endpoint, Turned, link};
 use crate::capture::Frame;
 
 /// Bytes of a UDP header.
@@ -26,10 +26,19 @@ pub(super) const GENEVE: u16 = 6081;
 /// VXLAN's port in Linux before it had one.
 pub(super) const VXLAN_LINUX: u16 = 8472;
 
+/// The bits of these ports among 64, for one test that nearly all ports fail.
+const TUNNELS: u64 = 1 << (GTP % 64)
+    | 1 << (TEREDO % 64)
+    | 1 << (VXLAN % 64)
+    | 1 << (VXLAN_GPE % 64)
+    | 1 << (GENEVE % 64)
+    | 1 << (VXLAN_LINUX % 64);
+
 /// Whether a datagram to or from these ports may hold another packet.
 #[inline(always)]
 pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
-    matches!(dst, GTP | TEREDO | VXLAN | VXLAN_GPE | GENEVE | VXLAN_LINUX) || src == TEREDO
+    let tunnel = || matches!(dst, GTP | TEREDO | VXLAN | VXLAN_GPE | GENEVE | VXLAN_LINUX);
+    TUNNELS >> (dst % 64) & 1 != 0 && tunnel() || src == TEREDO
 }
 
 /// Reads the UDP header at the start of `segment`.
@@ -38,7 +47,8 @@ pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
 /// wire in bytes, which the caller has found to lie within the frame. `endpoint` joins an address, `src` or
 /// `dst`, and a port; `ip_id` is IPv4's identification.
 ///
-/// What may be a tunnel's is left to `Deep`.
+/// A datagram that may hold another packet is turned away, unless all are wanted. The origin is that of a whole
+/// frame: whoever has narrowed it must set it.
 #[inline(always)]
 pub(super) fn datagram<'a, A>(
     frame: &Frame<'a>,
@@ -47,6 +57,7 @@ pub(super) fn datagram<'a, A>(
     (src, dst): (A, A),
     endpoint: impl Fn(A, u16) -> Endpoint,
     ip_id: u16,
+    all: bool,
 ) -> Result<Datagram<'a>, Turned> {
     let Some((head, rest)) = segment.split_first_chunk::<HEADER>() else {
         return Err(if room < HEADER { Turned::BadUdpLength } else { Turned::HeadersCut });
@@ -59,6 +70,9 @@ pub(super) fn datagram<'a, A>(
         return Err(Turned::BadUdpLength);
     };
     let ports = (u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]]));
+    if !all && is_tunnel(ports.0, ports.1) {
+        return Err(Turned::Tunnel);
+    }
     let payload = rest.get(..announced).unwrap_or(rest);
     let offset = frame.bytes.len().wrapping_sub(rest.len());
     Ok(Datagram {
@@ -68,7 +82,7 @@ pub(super) fn datagram<'a, A>(
         dst: endpoint(dst, ports.1),
         at: frame.at.wrapping_add(offset as u64),
         cut: announced.wrapping_sub(payload.len()) as u32,
-        origin: 0,
+        origin: link::origin(frame),
         partial: false,
         checksum: u16::from_be_bytes([head[6], head[7]]),
         ip_id,

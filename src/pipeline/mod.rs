@@ -257,7 +257,8 @@ impl<R: Report> Pipeline<R> {
         self.deliver_closed()
     }
 
-    #[inline]
+    /// In the loop, and once more apart from it, for what lies deeper.
+    #[inline(always)]
     fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.totals.udp += 1;
         let verdict = match classify::glance(d, self.memory.protocols()) {
