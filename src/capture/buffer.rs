@@ -6,8 +6,11 @@
 //!          ^ file offset `base`
 //! ```
 
+use super::compressed::{Packing, Unpacked};
+use super::input::Input;
 use super::{Error, MAX_FRAME};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
+use std::mem;
 
 /// Bytes asked for in one read. Large enough to make the system call cheap, small enough to stay in
 /// the second-level cache between the kernel's copy and the walk.
@@ -33,6 +36,21 @@ pub(super) struct Buffer {
 impl Buffer {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Buffer {
         Buffer { reader, data: vec![0; CAPACITY].into(), pos: 0, end: 0, base: 0, ended: false }
+    }
+
+    /// Decompresses what has been read and what is to come; gives how it is compressed.
+    ///
+    /// # Errors
+    /// As [`Unpacked::open`].
+    pub(super) fn unpack(&mut self) -> Result<&'static Packing, Error> {
+        let empty: Box<dyn Read + Send> = Box::new(io::empty());
+        let reader = mem::replace(&mut self.reader, empty);
+        let rest = if self.ended { Box::new(io::empty()) } else { reader };
+        let unpacked = Unpacked::open(Input::new(self.rest(), rest))?;
+        let packing = unpacked.packing();
+        self.reader = Box::new(unpacked);
+        (self.pos, self.end, self.base, self.ended) = (0, 0, 0, false);
+        Ok(packing)
     }
 
     /// What is there to look at; never `None`, and left to the caller to rule out because that costs

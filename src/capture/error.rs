@@ -1,5 +1,6 @@
 //! Why reading a capture ended early.
 
+use super::compressed::Packing;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,13 @@ impl Error {
         Error::new(ErrorKind::Io, None, format!("the capture cannot be opened: {cause}"), Some(cause))
     }
 
+    /// `cause` may bring an error of this type along, which it is then.
+    #[cold]
     pub(super) fn io(at: u64, cause: io::Error) -> Error {
+        let cause = match cause.downcast() {
+            Ok(error) => return error,
+            Err(cause) => cause,
+        };
         let text = format!("the capture cannot be read on from byte {at}: {cause}");
         Error::new(ErrorKind::Io, Some(at), text, Some(cause))
     }
@@ -87,6 +94,35 @@ impl Error {
     pub(super) fn damaged(what: &str, at: u64, text: impl fmt::Display) -> Error {
         let text = format!("the capture is damaged: the {what} at byte {at} {text}; reading ends there");
         Error::new(ErrorKind::Damaged, Some(at), text, None)
+    }
+
+    /// A stream of `packing` ends too early at byte `at` of the file, after `given` decompressed bytes.
+    pub(super) fn packing_cut(packing: &str, at: u64, given: u64) -> Error {
+        let text = format!(
+            "the capture is cut short: its {packing} stream ends at byte {at} and is not complete; \
+             {given} bytes could be decompressed"
+        );
+        Error::new(ErrorKind::CutShort, Some(given), text, None)
+    }
+
+    /// At byte `at` of the file, after `given` decompressed bytes; `text` says what is wrong.
+    pub(super) fn packing_damaged(packing: &str, at: u64, given: u64, text: &str) -> Error {
+        let text = format!(
+            "the capture is damaged: its {packing} stream {text}, at byte {at}; \
+             {given} bytes could be decompressed"
+        );
+        Error::new(ErrorKind::Damaged, Some(given), text, None)
+    }
+
+    /// Likewise of a stream that cannot be read though nothing is wrong with it.
+    pub(super) fn packing_refused(packing: &Packing, at: u64, given: u64, text: &str) -> Error {
+        let Packing { name, command, .. } = packing;
+        let text = format!(
+            "the capture cannot be read on: its {name} stream {text}, at byte {at}; decompress it on the way, \
+             with `{command} | qdissect -`"
+        );
+        let kind = if given == 0 { ErrorKind::NotACapture } else { ErrorKind::Damaged };
+        Error::new(kind, Some(given).filter(|&given| given > 0), text, None)
     }
 
     /// The same, of the capture called `path`.

@@ -4,23 +4,14 @@
 //!  a1 b2 c3 d4, a1 b2 3c 4d, a1 b2 cd 34   pcap (or backwards)
 //!  0a 0d 0d 0a .. .. .. .. 1a 2b 3c 4d     pcapng (the last four or backwards)
 //!  1f 8b   28 b5 2f fd   04 22 4d 18   fd 37 7a 58 5a 00   42 5a 68   50 4b 03 04
-//!  gzip    zstd          lz4           xz                  bzip2      zip
+//!  gzip    zstd          lz4           xz                  bzip2      zip, which is not read
 //! ```
 
 use super::Error;
 use super::blocks::{BYTE_ORDER, SECTION, SECTION_LEAST};
 use super::buffer::{Buffer, word};
+use super::compressed::{Packing, is_skippable, packing};
 use super::pcap::{self, Layout};
-
-/// Compressed inputs: first bytes, name, and the command that decompresses `FILE` to standard output.
-const COMPRESSED: [(&[u8], &str, &str); 6] = [
-    (b"\x1f\x8b", "gzip", "gzip -dc FILE"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc FILE"),
-    (b"\x04\x22\x4d\x18", "lz4", "lz4 -dc FILE"),
-    (b"\xfd7zXZ\0", "xz", "xz -dc FILE"),
-    (b"BZh", "bzip2", "bzip2 -dc FILE"),
-    (b"PK\x03\x04", "zip", "unzip -p FILE"),
-];
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +20,31 @@ pub(super) enum Format {
     Pcapng,
 }
 
-/// Reads the first bytes of an input, no more than its format needs, and leaves them in `buffer`.
-pub(super) fn format(buffer: &mut Buffer) -> Result<Format, Error> {
+/// Reads the first bytes of an input, no more than its format needs, and leaves them in `buffer`,
+/// which decompresses from then on if that is needed. Also gives the name of the compression.
+pub(super) fn format(buffer: &mut Buffer) -> Result<(Format, Option<&'static str>), Error> {
+    buffer.fill(4)?;
+    if packing(buffer.rest()).is_none() && !is_skippable(buffer.rest()) {
+        return bare(buffer).map(|format| (format, None));
+    }
+    let outer = buffer.unpack()?;
+    buffer.fill(4)?;
+    if let Some(inner) = packing(buffer.rest()) {
+        return Err(nested(outer, inner));
+    }
+    bare(buffer).map(|format| (format, Some(outer.name)))
+}
+
+fn nested(outer: &Packing, inner: &Packing) -> Error {
+    Error::not_a_capture(format!(
+        "it is compressed with {}, and what is in it with {} once more: only one compression is undone, \
+         so do the outer one on the way, with `{} | qdissect -`",
+        outer.name, inner.name, outer.command
+    ))
+}
+
+/// The format of an input that is not compressed, or not any more.
+fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     buffer.fill(4)?;
     if pcap::magic(buffer.rest()).is_some() {
         buffer.fill(pcap::FILE_HEAD)?;
@@ -57,10 +71,10 @@ fn not_a_capture(head: &[u8]) -> Error {
     if head.is_empty() {
         return Error::not_a_capture("it is empty: a capture has at least a file header");
     }
-    if let Some((_, name, command)) = COMPRESSED.iter().find(|(magic, ..)| head.starts_with(magic)) {
-        return Error::not_a_capture(format!(
-            "it is compressed with {name}, which is not read yet: decompress it on the way, with `{command} | qdissect -`"
-        ));
+    if head.starts_with(b"PK\x03\x04") {
+        return Error::not_a_capture(
+            "it is a zip archive, which is not read: decompress it on the way, with `unzip -p FILE | qdissect -`",
+        );
     }
     if head.len() < 12 && word::<false>(head, 0) == SECTION {
         return too_short(head);

@@ -1,13 +1,13 @@
-//! Frames come from here: pcap and pcapng, from files and pipes.
+//! Frames come from here: pcap and pcapng, from files and pipes, also compressed.
 //!
 //! ```text
 //!                        one buffer of 256 KiB and one record
 //!  file, FIFO, stdin --read--> [....|record|record|rec] --Source::next--> Frame<'_> --> net
 //!                   ^                 ^                                    number, time, link,
 //!                   |                 |                                    place, lengths, bytes
-//!      decompression goes here:       pcap.rs    records of a classic file
-//!      between the file and the       pcapng.rs  packet blocks, the hot ones
-//!      buffer, as another `Read`      blocks.rs  sections, interfaces, everything else
+//!      compressed.rs, when needed:    pcap.rs    records of a classic file
+//!      another `Read` between the     pcapng.rs  packet blocks, the hot ones
+//!      file and the buffer            blocks.rs  sections, interfaces, everything else
 //! ```
 //!
 //! [`Source`] hands out one [`Frame`] at a time, borrowed from its buffer: no frame is copied and
@@ -18,25 +18,37 @@
 //! Whatever the input, reading ends: with [`None`], or once with an [`Error`] that names the byte,
 //! after the frames that stand before it.
 //!
-//! Still to come, and where it belongs: compressed captures are recognised and declined with advice
-//! in `magic.rs`; a decoder would wrap the reader that [`Source::open`] passes on, and offsets would
-//! then count decompressed bytes. Live capture would be a second way to make frames, beside
+//! Of a compressed capture, offsets count decompressed bytes.
+//!
+//! Still to come, and where it belongs: live capture would be a second way to make frames, beside
 //! [`Source`], for the same loop.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod blocks;
 mod buffer;
+mod bzip2;
 mod clock;
+mod compressed;
 mod error;
+mod gzip;
+mod input;
 mod link;
+mod lz4;
 mod magic;
 mod pcap;
 mod pcapng;
 mod source;
 mod time;
+mod xz;
+mod xz_check;
+mod zstd;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_packed;
+#[cfg(test)]
+mod tests_compressed;
 #[cfg(test)]
 mod tests_damage;
 #[cfg(test)]

@@ -23,6 +23,8 @@ const MAX_LINKS: usize = 256;
 pub struct Facts {
     /// `pcap` or `pcapng`.
     pub format: &'static str,
+    /// How the file is compressed: `gzip`, `zstd`, `lz4`, `xz`, `bzip2`; `None` when it is not.
+    pub compression: Option<&'static str>,
     /// Link types of the interfaces described so far, each once, in order of appearance; at most 256.
     pub links: Vec<u16>,
     /// Snap length of the first interface in bytes; `None` when there is no limit or no interface.
@@ -124,22 +126,25 @@ impl Source {
     /// Reads a capture from `reader`; `name` is for messages.
     ///
     /// Reads the file header, and in pcapng on to the first packet: on a pipe this waits for them.
+    /// What is compressed with gzip, zstd, lz4, xz or bzip2 is decompressed; every offset is then one
+    /// in the decompressed capture.
     ///
     /// # Errors
     /// [`NotACapture`](super::ErrorKind::NotACapture) when the first bytes are not those of pcap or
-    /// pcapng or end too early, [`Io`](super::ErrorKind::Io) when they cannot be read. What is wrong
-    /// further on is left to [`next`](Self::next).
+    /// pcapng or end too early, [`Io`](super::ErrorKind::Io) when they cannot be read;
+    /// [`CutShort`](super::ErrorKind::CutShort) or [`Damaged`](super::ErrorKind::Damaged) when they
+    /// cannot be decompressed. What is wrong further on is left to [`next`](Self::next).
     pub fn from_reader(name: impl Into<PathBuf>, reader: Box<dyn Read + Send>) -> Result<Source, Error> {
         let path = name.into();
         let mut buffer = Buffer::new(reader);
-        let format = magic::format(&mut buffer).map_err(|error| error.of(&path))?;
+        let (format, compression) = magic::format(&mut buffer).map_err(|error| error.of(&path))?;
         let mut source = Source {
             buffer,
             walk: Walk::NgCare,
             frames: 0,
             layout: Layout::default(),
             section: Section::default(),
-            facts: Facts::default(),
+            facts: Facts { compression, ..Facts::default() },
             failed: None,
             path,
         };

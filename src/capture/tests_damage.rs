@@ -159,18 +159,13 @@ fn a_packet_before_any_interface() {
 
 #[test]
 fn no_captures() {
-    let cases: [(&[u8], &str); 15] = [
+    let cases: [(&[u8], &str); 10] = [
         (b"", "it is empty"),
         (b"a", "it is text"),
         (b"Hello, this is a text of more than one line,\nsaved as a capture\n", "it is text"),
         ("Grüße".as_bytes(), "it is text"),
         (&"Grüße"[..].as_bytes()[..3], "it is text"),
         (&[0xff; 40], "its first bytes are ff ff ff ff ff ff ff ff;"),
-        (b"\x1f\x8b\x08\0\0\0\0\0", "`gzip -dc FILE | qdissect -`"),
-        (b"\x28\xb5\x2f\xfd\x04\x58", "`zstd -dc FILE | qdissect -`"),
-        (b"\x04\x22\x4d\x18d@\xa7", "`lz4 -dc FILE | qdissect -`"),
-        (b"\xfd7zXZ\0\0\x04", "`xz -dc FILE | qdissect -`"),
-        (b"BZh91AY&SY", "`bzip2 -dc FILE | qdissect -`"),
         (b"PK\x03\x04\x14\0", "`unzip -p FILE | qdissect -`"),
         (b"snoop\0\0\0\0\0\0\x02\0\0\0\x04", "its first bytes are 73 6e 6f 6f 70 00 00 00"),
         (&[0; 100], "`editcap -F pcapng FILE NEW` converts others"),

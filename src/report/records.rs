@@ -86,7 +86,7 @@ impl<W: Write> Output<W> {
 pub fn capture_record(name: &str, facts: &Facts) -> Value {
     let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
     json!({
-        "type": "capture", "file": name, "format": facts.format, "compression": null, "links": links,
+        "type": "capture", "file": name, "format": facts.format, "compression": facts.compression, "links": links,
         "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
     })
 }

@@ -61,7 +61,10 @@ pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &To
 
 fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
     let name = match summary.files.as_slice() {
-        [(name, facts)] => format!("{}: {}", shown(name), facts.format),
+        [(name, facts)] => {
+            let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
+            format!("{}: {}{packed}", shown(name), facts.format)
+        }
         files => format!("{} captures", files.len()),
     };
     let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();

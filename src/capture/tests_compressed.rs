@@ -1,0 +1,340 @@
+//! Compressed captures: sound, cut, damaged, followed by something, larger than they look.
+//!
+//! The files were made with the programs of the formats, see `captures/README.md`: `base` is one
+//! stream, `parts` are several, which end inside of records.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::compressed::{MAX_WINDOW, is_skippable};
+use super::lz4::LEGACY;
+use super::testing::{Got, Pipe, drain, open, read_sound};
+use super::testing_packed::{bzip2, gzip, lz4, many, xxh32, xz, zstd};
+use super::{Error, ErrorKind, Source};
+use flate2::{Compression, write::GzEncoder};
+use lz4_flex::block::compress as lz4_block;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::fs;
+use std::io::{self, Cursor, Read, Write};
+use std::path::Path;
+
+/// Names and endings.
+const FORMATS: [(&str, &str); 5] =
+    [("gzip", "gz"), ("zstd", "zst"), ("lz4", "lz4"), ("xz", "xz"), ("bzip2", "bz2")];
+
+fn file(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("captures/containers").join(name)).unwrap()
+}
+
+fn base() -> Vec<u8> {
+    file("base.pcap")
+}
+
+/// The files in one stream.
+fn whole() -> Vec<(&'static str, Vec<u8>)> {
+    FORMATS.map(|(name, ending)| (name, file(&format!("base.pcap.{ending}")))).into()
+}
+
+/// Those in several as well.
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    whole()
+        .into_iter()
+        .chain(FORMATS.map(|(name, ending)| (name, file(&format!("parts.pcap.{ending}")))))
+        .collect()
+}
+
+/// Everything there is, and why it ended.
+fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
+    open(capture).map_or_else(|error| (Vec::new(), Some(error)), |mut source| drain(&mut source))
+}
+
+fn message(capture: &[u8]) -> String {
+    read(capture).1.unwrap().to_string()
+}
+
+fn kind(error: &Error) -> ErrorKind {
+    error.kind()
+}
+
+#[test]
+fn frames_are_those_of_the_plain_capture() {
+    let plain = read_sound(&base());
+    for (name, file) in files() {
+        let mut source = open(&file).unwrap();
+        assert_eq!((source.facts().format, source.facts().compression), ("pcap", Some(name)));
+        let (frames, error) = drain(&mut source);
+        assert!(error.is_none() && frames == plain, "{name}: {error:?}");
+        assert_eq!(source.offset(), 1648, "offsets count decompressed bytes");
+    }
+    assert_eq!(open(&base()).unwrap().facts().compression, None);
+}
+
+#[test]
+fn a_pipe_may_give_a_byte_at_a_time() {
+    let plain = read_sound(&base());
+    for step in [1, 3, 100] {
+        for (name, file) in files() {
+            let mut source = Source::from_reader("pipe", Box::new(Pipe::new(&file, step))).unwrap();
+            let (frames, error) = drain(&mut source);
+            assert!(error.is_none() && frames == plain, "{name}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn cut_everywhere() {
+    let plain = read_sound(&base());
+    for (name, file) in files() {
+        for cut in 0..file.len() {
+            let (frames, error) = read(&file[..cut]);
+            assert!(plain.starts_with(&frames), "{name} cut at {cut}");
+            match error.as_ref().map(kind) {
+                // All that is missing is padding, or a skippable frame …
+                None => assert_eq!(frames, plain, "{name} cut at {cut}"),
+                // … or there is not even a magic number, nothing but such a frame, or nothing behind the
+                // magic number of a legacy frame, which has no mark of its end.
+                Some(ErrorKind::NotACapture) => {
+                    let nothing = is_skippable(&file) && cut == 13 || file.starts_with(LEGACY) && cut == 4;
+                    assert!(cut < 4 || nothing, "{name} cut at {cut}: {error:?}");
+                }
+                Some(kind) => assert_eq!(kind, ErrorKind::CutShort, "{name} cut at {cut}: {error:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_there_of_a_cut_block_is_handed_out() {
+    let (capture, plain) = many(2000);
+    // Where a format can be decoded byte by byte, half of the file is about half of the frames.
+    let zstd = zstd(&[0, 17 << 3], &capture);
+    for (name, file) in
+        [("gzip", gzip(&capture)), ("zstd", zstd), ("lz4", lz4(0, &[], &[&lz4_block(&capture)]))]
+    {
+        let (frames, error) = read(&file[..file.len() / 2]);
+        assert!(plain.starts_with(&frames) && frames.len() > 500, "{name}: {} frames", frames.len());
+        assert_eq!(kind(&error.unwrap()), ErrorKind::CutShort, "{name}");
+    }
+}
+
+#[test]
+fn cut_messages() {
+    let gzip = file("base.pcap.gz");
+    assert_eq!(
+        message(&gzip[..700]),
+        "the capture is cut short: its gzip stream ends at byte 700 and is not complete; \
+         1297 bytes could be decompressed"
+    );
+    assert_eq!(read(&gzip[..700]).1.unwrap().offset(), Some(1297));
+}
+
+/// Changes of single bits: nothing panics, and what has checksums is right or ends with an error.
+#[test]
+fn flipped_bits() {
+    let plain = read_sound(&base());
+    for (index, (name, mut file)) in files().into_iter().enumerate() {
+        let checked = index < FORMATS.len();
+        for at in 0..file.len() {
+            let flip = 1 << (at % 8);
+            file[at] ^= flip;
+            let (frames, error) = read(&file);
+            assert!(!checked || error.is_some() || frames == plain, "{name}: byte {at} ^ {flip:#x}");
+            file[at] ^= flip;
+        }
+    }
+}
+
+#[test]
+fn what_stands_behind_the_end() {
+    let plain = read_sound(&base());
+    for (name, file) in files() {
+        for more in ["garbage", "\0\0\0\0garbage", "g"] {
+            let (frames, error) = read(&[&file, more.as_bytes()].concat());
+            let error = error.unwrap();
+            assert_eq!((frames == plain, error.kind()), (true, ErrorKind::Damaged), "{name}: {error}");
+        }
+        // Another stream is another part of the capture.
+        let (frames, error) = read(&file.repeat(2));
+        assert!(frames.starts_with(&plain) && error.is_some(), "{name}: two file headers");
+    }
+    assert_eq!(
+        message(&[file("base.pcap.gz").as_slice(), b"garbage"].concat()),
+        "the capture is damaged: its gzip stream is followed by something that is not gzip, at byte 883; \
+         1648 bytes could be decompressed"
+    );
+}
+
+#[test]
+fn checksums_at_the_end() {
+    let plain = read_sound(&base());
+    // Where the checksum of the last stream stands: in xz before the index and the footer of 12 bytes.
+    for (index, at) in [(0, 8), (1, 4), (2, 4), (3, 12 + 8 + 8)] {
+        let (name, mut file) = whole().remove(index);
+        let place = file.len() - at;
+        file[place] ^= 1;
+        let (frames, error) = read(&file);
+        let error = error.unwrap();
+        assert_eq!((frames == plain, error.kind()), (true, ErrorKind::Damaged), "{name}: {error}");
+        assert!(error.to_string().contains("wrong checksum"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_was_decoded_before_damage_is_handed_out() {
+    let (capture, plain) = many(3000);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
+    encoder.write_all(&capture).unwrap();
+    let sound = encoder.finish().unwrap();
+    // Behind the header of 10 bytes come stored blocks: 0 | length | its complement | data.
+    let first = usize::from(u16::from_le_bytes([sound[11], sound[12]]));
+    let mut damaged = sound.clone();
+    damaged[10 + 5 + first + 3] ^= 0xff;
+    let (frames, error) = read(&damaged);
+    let whole = plain.iter().filter(|frame| frame.at as usize + frame.bytes.len() <= first).count();
+    assert!(whole > 100 && frames == plain[..whole], "{} of {whole} frames", frames.len());
+    let error = error.unwrap();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Damaged, Some(first as u64)), "{error}");
+}
+
+/// What has arrived is handed out before more is asked for.
+#[test]
+fn a_frame_is_handed_out_as_soon_as_it_can_be_decoded() {
+    let (capture, plain) = many(100);
+    let (first, rest) = capture.split_at(plain[49].at as usize + plain[49].bytes.len());
+    let mut flushed = GzEncoder::new(Vec::new(), Compression::best());
+    flushed.write_all(first).unwrap();
+    flushed.flush().unwrap();
+    let block = lz4(0, &[], &[&lz4_block(first)]);
+    let (chunk, chunk_end) = xz(first, 20);
+    let begun = [
+        ("gzip", flushed.get_ref().clone()),
+        ("gzip member", gzip(first)),
+        ("zstd frame", compress_to_vec(first, CompressionLevel::Fastest)),
+        ("lz4 block", block[..block.len() - 4].to_vec()),
+        ("xz chunk", chunk[..chunk_end].to_vec()),
+        ("bzip2 stream", bzip2(first)),
+    ];
+    for (name, begun) in begun {
+        let mut source = Source::from_reader("pipe", Box::new(Begun(Cursor::new(begun)))).unwrap();
+        for expected in &plain[..50] {
+            let frame = source.next().unwrap_or_else(|error| panic!("{name}: {error}")).unwrap();
+            assert_eq!(&Got::from(frame), expected, "{name}");
+        }
+        let error = source.next().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{name}: an error of the input stays one: {error}");
+        assert!(error.to_string().contains("the pipe is empty"), "{name}: {error}");
+    }
+    assert!(!rest.is_empty());
+}
+
+/// Gives what it has, and then an error instead of waiting for more.
+struct Begun(Cursor<Vec<u8>>);
+
+impl Read for Begun {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(space)? {
+            0 => Err(io::Error::other("the pipe is empty")),
+            got => Ok(got),
+        }
+    }
+}
+
+#[test]
+fn compressed_twice_is_refused() {
+    for (outer, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("bzip2", bzip2)] {
+        for (inner, file) in whole() {
+            let error = read(&pack(&file)).1.unwrap();
+            assert_eq!(error.kind(), ErrorKind::NotACapture);
+            let expected = format!(
+                "it is compressed with {outer}, and what is in it with {inner} once more: only one compression \
+                 is undone, so do the outer one on the way, with `{outer} -dc FILE | qdissect -`"
+            );
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}
+
+#[test]
+fn nothing_compressed() {
+    let empty_xz =
+        b"\xfd7zXZ\0\0\x01\x69\x22\xde\x36\0\0\0\0\x1c\xdf\x44\x21\x90\x42\x99\x0d\x01\0\0\0\0\x01YZ";
+    let none = [
+        ("gzip", gzip(&[])),
+        ("zstd", zstd(&[0, 0], &[])),
+        ("lz4", lz4(0, &[], &[])),
+        ("xz", empty_xz.to_vec()),
+        ("bzip2", bzip2(&[])),
+    ];
+    for (name, stream) in none {
+        // Any number of them: neither stack nor time may run away.
+        let (frames, error) = read(&stream.repeat(20_000));
+        assert!(frames.is_empty());
+        assert_eq!(error.unwrap().to_string(), "it is empty: a capture has at least a file header", "{name}");
+    }
+    let skippable = b"\x50\x2a\x4d\x18\x04\0\0\0abcd".repeat(20_000);
+    assert_eq!(read(&[&skippable[..], &file("base.pcap.zst")].concat()).0, read_sound(&base()));
+    assert!(message(&skippable).contains("nothing but skippable frames"));
+    let garbage = message(&[&skippable[..12], b"garbage"].concat());
+    assert!(garbage.contains("at byte 12 stands neither"), "{garbage}");
+}
+
+#[test]
+fn windows_above_the_limit_are_refused() {
+    let (capture, plain) = many(10);
+    for (window, sound) in [(17 << 3, true), (17 << 3 | 1, false), (31 << 3, false)] {
+        let (frames, error) = read(&zstd(&[0, window], &capture));
+        assert_eq!(frames == plain, sound);
+        assert_eq!(error.is_none(), sound, "{error:?}");
+    }
+    let single = |size: u64| [&[0b1110_0000][..], &size.to_le_bytes()].concat();
+    assert!(message(&zstd(&single(MAX_WINDOW), &capture)).contains("another length than its header says"));
+    assert_eq!(
+        message(&zstd(&single(MAX_WINDOW + 1), &capture)),
+        "the capture cannot be read on: its zstd stream needs a window of 134217729 bytes, and at most 128 MiB \
+         are kept, at byte 13; decompress it on the way, with `zstd -dc --long=31 FILE | qdissect -`"
+    );
+    assert_eq!(read(&xz(&capture, 30).0).0, plain, "exactly 128 MiB");
+    for (byte, bytes) in [(31, 201_326_592), (40, u32::MAX)] {
+        let error = read(&xz(&capture, byte).0).1.unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotACapture);
+        assert!(error.to_string().contains(&format!("needs a dictionary of {bytes} bytes")), "{error}");
+    }
+    // Behind a part that can be read, the rest is what is refused.
+    let (frames, error) = read(&[zstd(&[0, 17 << 3], &capture), zstd(&[0, 31 << 3], b"more")].concat());
+    assert_eq!((frames == plain, error.unwrap().kind()), (true, ErrorKind::Damaged));
+}
+
+#[test]
+fn dictionaries_and_filters_are_refused() {
+    assert!(message(&zstd(&[1, 0, 7], b"")).contains("needs the dictionary 7"));
+    assert!(message(&lz4(1, &[7, 0, 0, 0], &[])).contains("needs a dictionary"));
+    let (mut filtered, _) = xz(b"", 20);
+    // Two filters: the header's checksum is that of its first eight bytes.
+    filtered[13] = 1;
+    assert!(message(&filtered).contains("a block header with a wrong checksum"));
+    let mut sum = flate2::Crc::new();
+    sum.update(&filtered[12..20]);
+    filtered[20..24].copy_from_slice(&sum.sum().to_le_bytes());
+    assert!(message(&filtered).contains("uses filters before LZMA2, which are not read"));
+}
+
+#[test]
+fn lz4_says_what_does_not_fit() {
+    let (capture, plain) = many(10);
+    let block = lz4_block(&capture);
+    let sum = |frame: Vec<u8>, content: &[u8]| [&frame, &xxh32(content).to_le_bytes()[..]].concat();
+    let size = |size: usize| (size as u64).to_le_bytes();
+    assert_eq!(read(&sum(lz4(0x0c, &size(capture.len()), &[&block]), &capture)).0, plain);
+    for (file, what) in [
+        (sum(lz4(0x04, &[], &[&block]), b"other"), "has a wrong checksum"),
+        (lz4(0x08, &size(7), &[&block]), "has another length than its header says"),
+        (lz4(0x10, &[], &[&block, &[0; 4]]), "has a block with a wrong checksum"),
+        (
+            lz4(0x00, &[], &[&block, &vec![0; (4 << 20) + 1]]),
+            "has a block of 4194305 bytes where 4194304 are the most",
+        ),
+        (lz4(0x02, &[], &[&block]), "sets bits in its header that lz4 does not have"),
+    ] {
+        let error = read(&file).1.unwrap();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
