@@ -28,6 +28,7 @@ mod blocks;
 mod buffer;
 mod clock;
 mod error;
+mod facts;
 mod link;
 mod magic;
 mod pcap;
@@ -40,6 +41,8 @@ mod testing;
 #[cfg(test)]
 mod tests_damage;
 #[cfg(test)]
+mod tests_facts;
+#[cfg(test)]
 mod tests_oracle;
 #[cfg(test)]
 mod tests_pcap;
@@ -47,6 +50,7 @@ mod tests_pcap;
 mod tests_pcapng;
 
 pub use error::{Error, ErrorKind};
+pub use facts::Interface;
 pub use link::link_name;
 pub use source::{Facts, Source};
 pub use time::Time;

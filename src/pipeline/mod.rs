@@ -134,6 +134,7 @@ impl<R: Report> Pipeline<R> {
         let read = self.frames(source);
         self.totals.see(source.facts());
         self.close_file()?;
+        self.report.file_read(source.facts());
         self.report.listened(&mut self.sink);
         read
     }

@@ -89,12 +89,24 @@ pub trait Report {
     }
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
+    /// A file has been read, to its end or as far as it goes: what it says about itself is known now.
+    fn file_read(&mut self, _facts: &capture::Facts) {}
     /// The listener, at the end of every file: everything in it has been decoded.
     fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What it means that captures dropped packets; `None` when they dropped none, or do not say.
+pub fn dropped_remark(totals: &Totals) -> Option<String> {
+    let dropped = totals.dropped.filter(|&n| n > 0)?;
+    let capture = if totals.files == 1 { "The capture" } else { "The captures" };
+    Some(format!(
+        "{capture} dropped {}: a request without an answer may have been answered.",
+        count(dropped, "packet")
+    ))
 }
 
 /// A number of things: `1 packet`, `2 packets`.
