@@ -29,7 +29,7 @@ pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
 /// Interface Statistics Block, and its bytes without options.
-const STATISTICS: u32 = 5;
+pub(super) const STATISTICS: u32 = 5;
 const STATISTICS_LEAST: u64 = 24;
 /// What stands in a section header to tell the byte order.
 pub(super) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
@@ -38,7 +38,7 @@ pub(super) const SECTION_LEAST: usize = 28;
 
 /// Interfaces remembered in a section; an obsolete Packet Block cannot name more. Those beyond are
 /// taken for not described.
-const MAX_INTERFACES: usize = 65_536;
+pub(super) const MAX_INTERFACES: usize = 65_536;
 
 /// Blocks that are no packets and that Wireshark numbers like frames all the same: journal entries,
 /// custom blocks, and three kinds of system call events.
