@@ -10,6 +10,7 @@ mod pattern;
 #[cfg(test)]
 mod played;
 mod run;
+mod save;
 mod show;
 mod suppress;
 mod text;

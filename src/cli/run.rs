@@ -4,9 +4,9 @@ use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
 use super::check;
 use super::config::Config;
 use super::output::Target;
-use super::say;
 use super::values::no_rule;
-use qdissect::capture::{ErrorKind, Source, link_name};
+use super::{save, say};
+use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::net::Turned;
@@ -49,12 +49,18 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
-    let mut target = match Target::open(common.output.as_deref()) {
+    let inputs = inputs(common);
+    if let Some(e) = save::refusal(command, common, &inputs) {
+        say(&format_args!("qdissect: {e}\n"));
+        return FAILED;
+    }
+    let target =
+        if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };
+    let mut target = match target {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
     let (quiet, flush) = (common.quiet, common.line_buffered);
-    let inputs = inputs(common);
     let many = inputs.len() > 1;
     let to = &mut target;
     let read = match command {
@@ -121,9 +127,12 @@ pub fn why(e: &io::Error) -> String {
 }
 
 /// A file's name as text that a terminal can bear.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
+
+/// How inputs are opened.
+pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
 
 /// The exit code and how many captures were read.
 pub type Done = (u8, u64);
@@ -184,12 +193,34 @@ fn report<R: Report>(common: &Common, options: Options, inputs: &[PathBuf], repo
     read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
 }
 
-/// Reads every input into one report.
+/// Reads every input into one report, and writes a capture of what was found where that is wanted.
 pub fn read_all<R: Report>(
     common: &Common,
     options: Options,
     inputs: &[PathBuf],
     report: R,
+) -> io::Result<(R, Totals, u8)> {
+    match &common.save.write {
+        None => read_with(common, options, inputs, report, &mut open),
+        Some(path) => save::read_all(path, common, options, inputs, report),
+    }
+}
+
+/// Opens an input.
+pub fn open(path: &Path) -> Result<Source, capture::Error> {
+    match path.to_str() {
+        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
+        _ => Source::open(path),
+    }
+}
+
+/// Reads every input into one report; `open` opens them.
+pub fn read_with<R: Report>(
+    common: &Common,
+    options: Options,
+    inputs: &[PathBuf],
+    report: R,
+    open: Open<'_>,
 ) -> io::Result<(R, Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
@@ -198,7 +229,7 @@ pub fn read_all<R: Report>(
         (code, complete) = (FAILED, false);
     }
     for path in inputs {
-        if let Err(end) = read_one(&mut pipeline, path)? {
+        if let Err(end) = read_one(&mut pipeline, path, open)? {
             complete = false;
             // A capture that is cut short was read as far as it goes; the user may call that enough.
             if !(end == End::CutShort && common.allow_truncated) {
@@ -231,12 +262,12 @@ enum End {
 }
 
 /// Reads one input, and says so if it could not be read, or not to its end.
-fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Result<(), End>> {
-    let source = match path.to_str() {
-        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
-        _ => Source::open(path),
-    };
-    let mut source = match source {
+fn read_one<R: Report>(
+    pipeline: &mut Pipeline<R>,
+    path: &Path,
+    open: Open<'_>,
+) -> io::Result<Result<(), End>> {
+    let mut source = match open(path) {
         Ok(source) => source,
         Err(e) => {
             let hint = if misplaced(path) {

@@ -1,6 +1,7 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
 mod hostile;
+mod recorder;
 mod records;
 #[cfg(feature = "cli")]
 pub mod screen;
@@ -11,6 +12,7 @@ mod text;
 mod totals;
 
 pub use hostile::{harmless, is_hostile, quoted, shown};
+pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
 pub use text::{Exchanges, Lister};
