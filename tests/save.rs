@@ -9,7 +9,7 @@ use qdissect::capture::Source;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::{TempDir, tempdir};
@@ -363,74 +363,5 @@ fn a_reader_that_goes_away_does_not_end_the_capture() {
 }
 
 #[cfg(unix)]
-mod unix {
-    use super::*;
-    use std::thread;
-
-    fn fifo(folder: &TempDir, name: &str) -> String {
-        let fifo = at(folder, name);
-        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        fifo
-    }
-
-    fn fill(fifo: &str) {
-        let mut to = File::options().write(true).open(fifo).unwrap();
-        to.write_all(&fs::read(DEMO).unwrap()).unwrap();
-    }
-
-    #[test]
-    fn a_fifo_is_read_and_written() {
-        let folder = tempdir().unwrap();
-        let (input, output) = (fifo(&folder, "in"), fifo(&folder, "out"));
-        let expected = at(&folder, "expected.pcapng");
-        sound(&["dump", "-w", &expected, DEMO]);
-        let mut child = qdissect(&["dump", "-q", "-w", &output, &input]).spawn().unwrap();
-        let reader = thread::spawn(move || fs::read(output).unwrap());
-        fill(&input);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-        assert_eq!(reader.join().unwrap(), fs::read(expected).unwrap());
-        assert_eq!(names(folder.path()), ["expected.pcapng", "in", "out"], "it is no file now");
-    }
-
-    /// The second input is a FIFO: while the program waits for it, the first one changes.
-    #[test]
-    fn an_input_that_changes_between_the_passes_is_an_error() {
-        let folder = tempdir().unwrap();
-        let (input, late) = (at(&folder, "in.pcapng"), fifo(&folder, "late"));
-        let file = at(&folder, "out.pcapng");
-        type Change = fn(&str);
-        let changes: [Change; 3] = [
-            |path| fs::remove_file(path).unwrap(),
-            |path| fs::write(path, &fs::read(DEMO).unwrap()[..9000]).unwrap(),
-            |path| File::options().append(true).open(path).unwrap().write_all(&[0; 12]).unwrap(),
-        ];
-        for change in changes {
-            fs::copy(DEMO, &input).unwrap();
-            let mut command = qdissect(&["dump", "-l", "-w", &file, &input, &late]);
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            let mut from = child.stdout.take().unwrap();
-            // The last packet of the first input is out: it has been read to its end.
-            let mut seen = String::new();
-            while !seen.contains("\n  108 ") {
-                let mut piece = [0; 4096];
-                let n = from.read(&mut piece).unwrap();
-                assert_ne!(n, 0, "the output ended early: {seen}");
-                seen.push_str(str::from_utf8(&piece[..n]).unwrap());
-            }
-            change(&input);
-            fill(&late);
-            from.read_to_string(&mut seen).unwrap();
-            let output = child.wait_with_output().unwrap();
-            let said = str::from_utf8(&output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(2), "{said}");
-            assert_eq!(
-                said,
-                format!(
-                    "qdissect: \"{input}\" has changed since it was read, and no capture was written; run it again.\n"
-                )
-            );
-            assert_eq!(seen.matches("== ").count(), 2, "the result is there");
-            assert!(!names(folder.path()).contains(&"out.pcapng".to_owned()));
-        }
-    }
-}
+#[path = "save/unix.rs"]
+mod unix;
