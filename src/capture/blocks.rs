@@ -7,8 +7,10 @@
 //!  16  section length        8      12  snap length 4            4  n bytes, padded to four
 //!  24  options                      16  options                  code 0 ends the list
 //! ```
-//! Options used: 1 comment and 4 application of a section; 9 `if_tsresol` (1 byte) and 14
-//! `if_tsoffset` (8 bytes) of an interface. draft-ietf-opsawg-pcapng, sections 3.5, 4.1 and 4.2.
+//! Options used: 1 comment, 2 hardware, 3 operating system and 4 application of a section; 1 comment,
+//! 2 name, 3 description, 9 `if_tsresol` (1 byte) and 14 `if_tsoffset` (8 bytes) of an interface; 4, 5
+//! and 7 (8 bytes each) of Interface Statistics, 5, which begin with the interface (4) and a time stamp
+//! (8). draft-ietf-opsawg-pcapng, sections 3.5, 4.1, 4.2 and 4.6.
 //!
 //! Options are taken one at a time, so that a list of any length needs no memory, and a list that
 //! overruns its block costs its last option and not the file.
@@ -16,6 +18,7 @@
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
 use super::clock::Clock;
+use super::facts::{self, Statistics};
 use super::pcapng::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use super::source::Facts;
 use nom::error::ErrorKind;
@@ -25,6 +28,9 @@ use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
+/// Interface Statistics Block, and its bytes without options.
+pub(super) const STATISTICS: u32 = 5;
+const STATISTICS_LEAST: u64 = 24;
 /// What stands in a section header to tell the byte order.
 pub(super) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Bytes of a section header without options.
@@ -32,7 +38,7 @@ pub(super) const SECTION_LEAST: usize = 28;
 
 /// Interfaces remembered in a section; an obsolete Packet Block cannot name more. Those beyond are
 /// taken for not described.
-const MAX_INTERFACES: usize = 65_536;
+pub(super) const MAX_INTERFACES: usize = 65_536;
 
 /// Blocks that are no packets and that Wireshark numbers like frames all the same: journal entries,
 /// custom blocks, and three kinds of system call events.
@@ -56,6 +62,7 @@ impl Section {
                 ENHANCED | PACKET | SIMPLE => return Ok(Some(block)),
                 SECTION => self.begin(buffer, block, facts)?,
                 INTERFACE => self.describe(buffer, block, facts)?,
+                STATISTICS if block.total >= STATISTICS_LEAST => self.statistics(buffer, block, facts)?,
                 kind => {
                     *frames = frames.wrapping_add(NUMBERED.contains(&kind).into());
                     self.pass(buffer, block, block.total)?;
@@ -111,11 +118,7 @@ impl Section {
             return Err(block.damaged(wrong));
         }
         self.interfaces.clear();
-        self.options(buffer, block, 24, |code, value| match code {
-            1 => facts.note_comment(value),
-            4 => facts.note_application(value),
-            _ => {}
-        })
+        self.options(buffer, block, 24, |code, value| facts.note_section(code, value))
     }
 
     /// An interface description.
@@ -124,23 +127,39 @@ impl Section {
         let link = half_in(self.big, buffer.rest(), 8);
         let snaplen = word_in(self.big, buffer.rest(), 12);
         let (mut resolution, mut offset) = (None, None);
+        let mut told = facts::Interface::new(link, snaplen);
         let big = self.big;
         self.options(buffer, block, 16, |code, value| match (code, value) {
             (9, [value]) => _ = resolution.get_or_insert(*value),
             (14, value) => {
-                if let Ok(field) = value.try_into() {
-                    let value = if big { i64::from_be_bytes(field) } else { i64::from_le_bytes(field) };
-                    offset.get_or_insert(value);
+                if let Some(value) = long(big, value) {
+                    offset.get_or_insert(value.cast_signed());
                 }
             }
-            _ => {}
+            _ => told.note(code, value),
         })?;
-        facts.note_interface(link, snaplen);
+        facts.note_interface(told);
         if self.interfaces.len() < MAX_INTERFACES {
             let clock = Clock::new(resolution.unwrap_or(6), offset.unwrap_or(0));
             self.interfaces.push(Interface { link, number: self.described, snaplen, clock });
         }
         self.described = self.described.saturating_add(1);
+        Ok(())
+    }
+
+    /// Statistics of an interface; of one that is not described they are passed over.
+    fn statistics(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+        block.fill(buffer, 20)?;
+        let interface = self.interfaces.get(word_in(self.big, buffer.rest(), 8) as usize).copied();
+        let (big, mut statistics) = (self.big, Statistics::default());
+        self.options(buffer, block, 20, |code, value| {
+            if let Some(value) = long(big, value) {
+                statistics.note(code, value);
+            }
+        })?;
+        if let Some(interface) = interface {
+            facts.note_statistics(interface.number, statistics);
+        }
         Ok(())
     }
 
@@ -185,6 +204,12 @@ impl Section {
         buffer.advance(TRAILER);
         Ok(())
     }
+}
+
+/// An integer of 64 bits; `None` when the option is not as long as that.
+pub(super) fn long(big: bool, value: &[u8]) -> Option<u64> {
+    let field = value.try_into().ok()?;
+    Some(if big { u64::from_be_bytes(field) } else { u64::from_le_bytes(field) })
 }
 
 /// The option at the start of `bytes`.

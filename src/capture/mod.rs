@@ -15,6 +15,8 @@
 //! the buffer is carried over in front of the next read. A frame is handed out as soon as its last
 //! byte has arrived, so a pipe from a running capture program is read without delay.
 //!
+//! [`Writer`] goes the other way: frames of any number of captures into one pcapng file.
+//!
 //! Whatever the input, reading ends: with [`None`], or once with an [`Error`] that names the byte,
 //! after the frames that stand before it.
 //!
@@ -30,6 +32,7 @@ mod bzip2;
 mod clock;
 mod compressed;
 mod error;
+mod facts;
 mod gzip;
 mod input;
 mod link;
@@ -39,6 +42,7 @@ mod pcap;
 mod pcapng;
 mod source;
 mod time;
+mod writer;
 mod xz;
 mod xz_check;
 mod zstd;
@@ -52,16 +56,22 @@ mod tests_compressed;
 #[cfg(test)]
 mod tests_damage;
 #[cfg(test)]
+mod tests_facts;
+#[cfg(test)]
 mod tests_oracle;
 #[cfg(test)]
 mod tests_pcap;
 #[cfg(test)]
 mod tests_pcapng;
+#[cfg(test)]
+mod tests_writer;
 
 pub use error::{Error, ErrorKind};
+pub use facts::Interface;
 pub use link::link_name;
 pub use source::{Facts, Source};
 pub use time::Time;
+pub use writer::Writer;
 
 /// The most bytes a frame may have, as in libpcap and Wireshark: a record that announces more is
 /// taken for damage, because reading on would take packet data for record headers.

@@ -6,7 +6,7 @@
 //!   4  total T   4       12  time, high    4      10  drops         2      12  data
 //!   8  ...               16  time, low     4      12  time, high    4
 //!      body              20  captured n    4      ..  as in 6               captured length:
-//! T-4  total T   4       24  length on wire 4                               the lesser of the
+//! T-4  total T   4       24  length on wire 4       (ffff: unknown)         the lesser of the
 //!                        28  data, padding, options                         length on the wire and
 //!                                                                           the snap length
 //! ```
@@ -24,6 +24,9 @@ pub(super) const ENHANCED: u32 = 6;
 pub(super) const PACKET: u32 = 2;
 /// Simple Packet Block.
 pub(super) const SIMPLE: u32 = 3;
+
+/// Option of an Enhanced Packet Block: packets lost since the one before it (`epb_dropcount`).
+const DROPPED: u16 = 4;
 
 /// Bytes of a block before its body, and of the total length behind it.
 pub(super) const HEAD: usize = 8;
@@ -70,10 +73,12 @@ impl Section {
         let head = rest.first_chunk::<28>()?;
         let total = word::<BIG>(head, 4);
         let captured = word::<BIG>(head, 20);
+        // Padding alone is less than four bytes; a block shorter than its packet wraps around.
+        let behind = total.wrapping_sub(captured).wrapping_sub(32);
         if word::<BIG>(head, 0) != ENHANCED
             || !total.is_multiple_of(4)
             || captured > MAX_FRAME
-            || total < captured.wrapping_add(32)
+            || behind > 3 && needs_care(BIG, rest, total, captured)
         {
             return None;
         }
@@ -144,6 +149,20 @@ impl Section {
         fields.ok().map(|(_, time, ..)| time)
     }
 
+    /// How many packets its block says were lost before the packet `found`, which has just been found
+    /// at the front of the buffer. Of a block larger than the buffer that is not known.
+    pub(super) fn lost_before(&self, buffer: &Buffer, block: Block, found: Found) -> Option<u64> {
+        let rest = buffer.rest();
+        match block.kind {
+            PACKET => Some(half_in(self.big, rest, 10)).filter(|&drops| drops != 0xffff).map(u64::from),
+            ENHANCED if self.tail.is_none() => {
+                let value = option(self.big, behind(rest, found.total, found.len), DROPPED)?;
+                super::blocks::long(self.big, value)
+            }
+            _ => None,
+        }
+    }
+
     /// Interface, time, captured length and length on the wire of the block that starts `rest`.
     fn fields(&self, rest: &[u8], block: Block) -> Result<(Interface, Time, u32, u32), Error> {
         let get = |at| word_in(self.big, rest, at);
@@ -166,6 +185,33 @@ impl Section {
         }
         let count = u64::from(get(12)) << 32 | u64::from(get(16));
         Ok((interface, interface.clock.time(count), get(20), get(24)))
+    }
+}
+
+/// Whether an Enhanced Packet Block with something behind its packet is shorter than that, or says how
+/// many packets were lost before it.
+#[cold]
+#[inline(never)]
+fn needs_care(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
+    total < captured.wrapping_add(32) || option(big, behind(rest, total, captured), DROPPED).is_some()
+}
+
+/// What stands between the packet of an Enhanced Packet Block and its trailer: the options.
+fn behind(rest: &[u8], total: u32, captured: u32) -> &[u8] {
+    let from = captured.next_multiple_of(4).saturating_add(28) as usize;
+    rest.get(from..(total as usize).saturating_sub(TRAILER)).unwrap_or_default()
+}
+
+/// The value of the first option of that code in a list.
+fn option(big: bool, mut list: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let (code, len) = (half_in(big, list, 0), usize::from(half_in(big, list, 2)));
+        let value = list.get(4..)?.get(..len)?;
+        match code {
+            0 => return None,
+            _ if code == wanted => return Some(value),
+            _ => list = list.get(len.next_multiple_of(4).saturating_add(4)..)?,
+        }
     }
 }
 

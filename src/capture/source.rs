@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
-use super::{Error, Frame, Time};
+use super::{Error, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -12,9 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Bytes kept of a text that the capture brings along.
 const MAX_TEXT: usize = 4096;
-
-/// Distinct link types listed in [`Facts`].
-const MAX_LINKS: usize = 256;
 
 /// What the capture says about itself, as far as it has been read.
 ///
@@ -34,32 +31,35 @@ pub struct Facts {
     pub application: Option<String>,
     /// Comment on a section (`opt_comment` of its header), the first there is; bounded likewise.
     pub comment: Option<String>,
+    /// The hardware that made the capture (`shb_hardware`), likewise.
+    pub hardware: Option<String>,
+    /// The operating system that made it (`shb_os`), likewise.
+    pub os: Option<String>,
+    /// The interfaces described so far, over all sections and counted as [`Frame::interface`] does;
+    /// at most 256.
+    pub interfaces: Vec<Interface>,
 }
 
 impl Facts {
-    pub(super) fn note_interface(&mut self, link: u16, snaplen: u32) {
-        if self.links.is_empty() {
-            self.snaplen = Some(snaplen).filter(|&limit| limit != 0);
-        }
-        if self.links.len() < MAX_LINKS && !self.links.contains(&link) {
-            self.links.push(link);
-        }
-    }
-
-    pub(super) fn note_application(&mut self, value: &[u8]) {
-        self.application = self.application.take().or_else(|| text(value));
-    }
-
-    pub(super) fn note_comment(&mut self, value: &[u8]) {
-        self.comment = self.comment.take().or_else(|| text(value));
+    /// Takes an option of a section header; the first section that has one counts.
+    pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
+        let place = match code {
+            1 => &mut self.comment,
+            2 => &mut self.hardware,
+            3 => &mut self.os,
+            4 => &mut self.application,
+            _ => return,
+        };
+        *place = place.take().or_else(|| text(value, MAX_TEXT));
     }
 }
 
-/// Text of an option, without the zeros that some writers count in; `None` when nothing is left.
-fn text(value: &[u8]) -> Option<String> {
+/// At most `most` bytes of the text of an option, without the zeros that some writers count in; `None`
+/// when nothing is left.
+pub(super) fn text(value: &[u8], most: usize) -> Option<String> {
     let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
-    let mut text = String::from_utf8_lossy(value.get(..MAX_TEXT).unwrap_or(value)).into_owned();
-    if value.len() > MAX_TEXT {
+    let mut text = String::from_utf8_lossy(value.get(..most).unwrap_or(value)).into_owned();
+    if value.len() > most {
         // What the cut left of a character.
         text.truncate(text.trim_end_matches('\u{fffd}').len());
     }
@@ -263,6 +263,9 @@ impl Source {
             return Ok(None);
         };
         let found = self.section.packet(&mut self.buffer, block)?;
+        if let Some(packets) = self.section.lost_before(&self.buffer, block, found) {
+            self.facts.note_lost(found.interface, packets);
+        }
         self.walk = match (&self.section.tail, self.section.big) {
             (Some(_), _) => Walk::NgCare,
             (None, false) => Walk::NgLittle,
@@ -275,7 +278,7 @@ impl Source {
     fn start_pcap(&mut self, layout: Layout) {
         self.buffer.advance(pcap::FILE_HEAD);
         self.facts.format = "pcap";
-        self.facts.note_interface(layout.link, layout.snaplen);
+        self.facts.note_interface(Interface::new(layout.link, layout.snaplen));
         self.walk = if layout.big { Walk::PcapBig } else { Walk::PcapLittle };
         self.layout = layout;
     }

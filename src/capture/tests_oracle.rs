@@ -14,7 +14,7 @@ use proptest::prelude::*;
 const CAPACITY: usize = 1 << 15;
 
 /// What is compared: time, link, length on the wire, bytes.
-type Plain = (Option<i64>, u16, u32, Vec<u8>);
+pub(super) type Plain = (Option<i64>, u16, u32, Vec<u8>);
 
 fn ours(capture: &[u8]) -> Vec<Plain> {
     read_sound(capture)
@@ -61,7 +61,7 @@ fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
     (whole as i64 + offset) * 1_000_000_000 + (part * 1_000_000_000 / units) as i64
 }
 
-fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
+pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
     let (mut interfaces, mut frames) = (Vec::new(), Vec::new());
     blocks(Box::new(PcapNGReader::new(CAPACITY, capture).unwrap()), |block| match block {
         PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),

@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
@@ -246,6 +247,8 @@ pub struct Common {
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub save: SaveArgs,
     /// Stop after N packets
     #[arg(short = 'c', value_name = "N")]
     pub count: Option<u64>,

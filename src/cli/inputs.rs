@@ -1,5 +1,6 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
+use super::run::{self, Open};
 use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
@@ -84,12 +85,14 @@ impl Inputs {
         }
     }
 
-    /// Orders several inputs by their first time stamps; those that have none come last, as named.
-    pub fn order(&mut self) {
+    /// Orders several inputs by their first time stamps; those that have none come last, as named. Pipes have
+    /// none unless they may be opened now (`pipes`): what was opened cannot be opened again.
+    pub fn order(&mut self, pipes: bool) {
         if self.list.len() < 2 {
             return;
         }
-        let mut timed: Vec<_> = self.list.drain(..).map(|mut input| (input.first_time(), input)).collect();
+        let mut timed: Vec<_> =
+            self.list.drain(..).map(|mut input| (input.first_time(pipes), input)).collect();
         timed.sort_by_key(|(time, _)| (*time == Time::UNKNOWN, *time));
         self.list.extend(timed.into_iter().map(|(_, input)| input));
     }
@@ -97,25 +100,25 @@ impl Inputs {
 
 impl Input {
     /// Its first time stamp. A pipe stays open; of thousands of files none does.
-    fn first_time(&mut self) -> Time {
-        let mut opened = self.open();
+    fn first_time(&mut self, pipes: bool) -> Time {
+        let file = self.path.metadata().is_ok_and(|data| data.is_file());
+        if !file && !pipes {
+            return Time::UNKNOWN;
+        }
+        let mut opened = run::open(&self.path);
         let time = opened.as_mut().map_or(Time::UNKNOWN, Source::next_time);
-        if !self.path.metadata().is_ok_and(|data| data.is_file()) {
+        if !file {
             self.opened = Some(opened);
         }
         time
     }
 
-    /// Opens it.
+    /// What comes of opening it with `open`, unless it is open already.
     ///
     /// # Errors
-    /// As [`Source::open`].
-    pub fn open(&mut self) -> Result<Source, Error> {
-        match self.opened.take() {
-            Some(opened) => opened,
-            None if self.path.as_os_str() == "-" => Source::from_reader("-", Box::new(io::stdin())),
-            None => Source::open(&self.path),
-        }
+    /// Those of `open`.
+    pub fn open(&mut self, open: Open<'_>) -> Result<Source, Error> {
+        self.opened.take().unwrap_or_else(|| open(&self.path))
     }
 }
 

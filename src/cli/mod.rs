@@ -11,6 +11,7 @@ mod pattern;
 #[cfg(test)]
 mod played;
 mod run;
+mod save;
 mod show;
 mod suppress;
 mod text;

@@ -1,6 +1,6 @@
 //! Where results go: standard output, or a file that appears only when it is complete.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -9,6 +9,10 @@ use tempfile::NamedTempFile;
 pub enum Target {
     /// Standard output.
     Stdout(io::Stdout),
+    /// A FIFO or a device, which must not be replaced by a file.
+    Device(File),
+    /// Nobody wants it.
+    Nowhere,
     /// A file aside, and the name it is to get.
     File(NamedTempFile, PathBuf),
 }
@@ -20,7 +24,10 @@ impl Target {
     /// When the file cannot be made.
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
         let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+            return Ok(Target::Device(File::options().write(true).open(path)?));
+        }
+        let folder = folder(path);
         fs::metadata(folder)?;
         Ok(Target::File(tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?, path.to_owned()))
     }
@@ -33,6 +40,8 @@ impl Target {
         match self {
             Target::File(..) if !any => Ok(()),
             Target::Stdout(mut out) => out.flush(),
+            Target::Device(mut out) => out.flush(),
+            Target::Nowhere => Ok(()),
             Target::File(file, path) => {
                 file.as_file().sync_all()?;
                 readable(&file)?;
@@ -40,6 +49,11 @@ impl Target {
             }
         }
     }
+}
+
+/// The folder of a file.
+pub fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A temporary file is for its owner only; a result is as readable as its folder's other files.
@@ -58,12 +72,16 @@ impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Target::Stdout(out) => out.write(bytes),
+            Target::Device(out) => out.write(bytes),
+            Target::Nowhere => Ok(bytes.len()),
             Target::File(file, _) => file.write(bytes),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Target::Stdout(out) => out.flush(),
+            Target::Device(out) => out.flush(),
+            Target::Nowhere => Ok(()),
             Target::File(file, _) => file.flush(),
         }
     }

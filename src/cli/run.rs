@@ -5,9 +5,9 @@ use super::check;
 use super::config::Config;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
-use super::say;
 use super::values::no_rule;
-use qdissect::capture::{ErrorKind, link_name};
+use super::{save, say};
+use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::net::Turned;
@@ -50,13 +50,19 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
-    let mut target = match Target::open(common.output.as_deref()) {
+    let mut inputs = Inputs::find(common.files.iter().chain(&common.read));
+    if let Some(e) = save::refusal(command, common, &inputs) {
+        say(&format_args!("qdissect: {e}\n"));
+        return FAILED;
+    }
+    inputs.order(common.save.write.is_none());
+    let target =
+        if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };
+    let mut target = match target {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
     let (quiet, flush) = (common.quiet, common.line_buffered);
-    let mut inputs = Inputs::find(common.files.iter().chain(&common.read));
-    inputs.order();
     let many = inputs.list.len() > 1;
     let to = &mut target;
     let read = match command {
@@ -123,9 +129,12 @@ pub fn why(e: &io::Error) -> String {
 }
 
 /// A file's name as text that a terminal can bear.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
+
+/// How inputs are opened.
+pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
 
 /// The exit code and how many captures were read.
 pub type Done = (u8, u64);
@@ -186,12 +195,34 @@ fn report<R: Report>(common: &Common, options: Options, inputs: Inputs, report: 
     read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
 }
 
-/// Reads every input into one report.
+/// Reads every input into one report, and writes a capture of what was found where that is wanted.
 pub fn read_all<R: Report>(
     common: &Common,
     options: Options,
     inputs: Inputs,
     report: R,
+) -> io::Result<(R, Totals, u8)> {
+    match &common.save.write {
+        None => read_with(common, options, inputs, report, &mut open),
+        Some(path) => save::read_all(path, common, options, inputs, report),
+    }
+}
+
+/// Opens an input.
+pub fn open(path: &Path) -> Result<Source, capture::Error> {
+    match path.to_str() {
+        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
+        _ => Source::open(path),
+    }
+}
+
+/// Reads every input into one report; `open` opens them.
+pub fn read_with<R: Report>(
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: R,
+    open: Open<'_>,
 ) -> io::Result<(R, Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
@@ -202,7 +233,7 @@ pub fn read_all<R: Report>(
         (code, complete) = (FAILED, false);
     }
     for input in inputs.list {
-        if let Err(end) = read_one(&mut pipeline, input)? {
+        if let Err(end) = read_one(&mut pipeline, input, open)? {
             complete = false;
             // A capture that is cut short was read as far as it goes; the user may call that enough.
             if !(end == End::CutShort && common.allow_truncated) {
@@ -222,8 +253,12 @@ enum End {
 }
 
 /// Reads one input, and says so if it could not be read, or not to its end.
-fn read_one<R: Report>(pipeline: &mut Pipeline<R>, mut input: Input) -> io::Result<Result<(), End>> {
-    let opened = input.open();
+fn read_one<R: Report>(
+    pipeline: &mut Pipeline<R>,
+    mut input: Input,
+    open: Open<'_>,
+) -> io::Result<Result<(), End>> {
+    let opened = input.open(open);
     let path = &input.path;
     let mut source = match opened {
         Ok(source) => source,

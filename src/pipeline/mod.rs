@@ -166,6 +166,7 @@ impl<R: Report> Pipeline<R> {
         // Also the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());
         self.totals.see(source.facts());
+        self.report.file_read(source.facts());
         self.report.listened(&mut self.sink);
         read
     }

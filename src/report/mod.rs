@@ -2,6 +2,7 @@
 
 mod files;
 mod hostile;
+mod recorder;
 mod records;
 #[cfg(feature = "cli")]
 pub mod screen;
@@ -13,6 +14,7 @@ mod totals;
 
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
+pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Form, Output, Records, capture_record};
 pub use stamp::{Stamps, duration};
 pub use text::{Exchanges, Lister};
@@ -97,12 +99,24 @@ pub trait Report {
     fn pieces(&mut self, _frame: u64, _pieces: &[u64]) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
+    /// A file has been read, to its end or as far as it goes: what it says about itself is known now.
+    fn file_read(&mut self, _facts: &capture::Facts) {}
     /// The listener, at the end of every file: nearly everything in it has been decoded.
     fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What it means that captures dropped packets; `None` when they dropped none, or do not say.
+pub fn dropped_remark(totals: &Totals) -> Option<String> {
+    let dropped = totals.dropped.filter(|&n| n > 0)?;
+    let capture = if totals.files == 1 { "The capture" } else { "The captures" };
+    Some(format!(
+        "{capture} dropped {}: a request without an answer may have been answered.",
+        count(dropped, "packet")
+    ))
 }
 
 /// A number of things: `1 packet`, `2 packets`.

@@ -2,7 +2,7 @@
 
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals};
-use crate::capture::{Facts, link_name};
+use crate::capture::{Facts, Interface, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
@@ -88,7 +88,21 @@ pub fn capture_record(name: &str, facts: &Facts) -> Value {
     json!({
         "type": "capture", "file": name, "format": facts.format, "compression": facts.compression, "links": links,
         "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
+        "os": facts.os, "hardware": facts.hardware,
+        "interfaces": facts.interfaces.iter().map(interface_record).collect::<Vec<_>>(),
     })
+}
+
+/// An interface in it.
+fn interface_record(interface: &Interface) -> Value {
+    let Interface { link, snaplen, name, .. } = interface;
+    let mut record = json!({ "name": name, "link": link_name(*link), "snaplen": snaplen });
+    for (key, text) in [("description", &interface.description), ("comment", &interface.comment)] {
+        if let Some(text) = text {
+            record[key] = text.as_str().into();
+        }
+    }
+    record
 }
 
 /// Writes records of captures, packets, exchanges and the summary.

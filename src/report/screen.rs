@@ -3,8 +3,8 @@
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
 use super::text::short;
-use super::{Totals, count, duration, shown};
-use crate::capture::{Time, link_name};
+use super::{Totals, count, dropped_remark, duration, quoted, shown};
+use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
@@ -19,6 +19,9 @@ const MAX_ROWS: usize = 200;
 const WIDE: u16 = 120;
 /// Longest text from the network in a cell, in characters.
 const MAX_CELL: usize = 48;
+
+/// Most names of interfaces shown.
+const MAX_NAMES: usize = 8;
 
 /// How the screen is.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +83,9 @@ fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals)
         screen.paint(BOLD, &name),
         count(totals.packets, "packet")
     )?;
+    if let [(_, facts)] = summary.files.as_slice() {
+        about(out, facts)?;
+    }
     let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
     let mut rest: Vec<_> = totals.turned.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
@@ -89,6 +95,28 @@ fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals)
         let _ = write!(line, "; besides: {}", rest.join(", "));
     }
     writeln!(out, "{line}")
+}
+
+/// What a capture says about its origin: a line, or none.
+fn about(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+    let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&short(t, MAX_CELL)));
+    let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
+    let interfaces = match names.as_slice() {
+        [] => None,
+        [all @ .., _] if all.len() == MAX_NAMES => Some(format!("on {} and others", all.join(", "))),
+        all => Some(format!("on {}", all.join(", "))),
+    };
+    let origin = [
+        text(&facts.application).map(|t| format!("by {t}")),
+        interfaces,
+        text(&facts.os).map(|t| format!("under {t}")),
+        text(&facts.hardware).map(|t| format!("with {t}")),
+    ];
+    let origin: Vec<_> = origin.into_iter().flatten().collect();
+    let captured = Some(origin.join(" ")).filter(|o| !o.is_empty()).map(|o| format!("captured {o}"));
+    let comment = text(&facts.comment).map(|t| format!("comment {t}"));
+    let parts: Vec<_> = [captured, comment].into_iter().flatten().collect();
+    if parts.is_empty() { Ok(()) } else { writeln!(out, "{}", parts.join("; ")) }
 }
 
 fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
@@ -262,6 +290,9 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     let warning =
         screen.paint(if c.warning > 0 { WARNING } else { Style::new() }, &count(c.warning, "warning"));
     writeln!(out, "findings: {error}, {warning}, {}", count(c.note, "note"))?;
+    if let Some(remark) = dropped_remark(t) {
+        writeln!(out, "{remark}")?;
+    }
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),

@@ -17,7 +17,9 @@ pub struct Totals {
     pub files: u64,
     /// Frames read.
     pub packets: u64,
-    /// UDP datagrams among them.
+    /// Packets that were lost on the way into the captures; `None` where none of them says.
+    pub dropped: Option<u64>,
+    /// UDP datagrams among those read.
     pub udp: u64,
     /// Datagrams that a protocol claims.
     pub recognised: u64,
@@ -74,6 +76,8 @@ impl Totals {
     }
 
     pub(crate) fn see(&mut self, facts: &Facts) {
+        let dropped = [self.dropped, facts.dropped()];
+        self.dropped = dropped.into_iter().flatten().reduce(u64::saturating_add);
         for &link in &facts.links {
             if !self.links.contains(&link) {
                 self.links.push(link);
@@ -88,7 +92,8 @@ impl Totals {
         let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
         let mut record = json!({
             "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
-            "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
+            "dropped": self.dropped, "udp": self.udp, "recognised": self.recognised,
+            "unclaimed": self.unclaimed,
             "not_datagrams": not_udp, "links": links,
             "first_time": self.span.map(|s| stamp(s.0)), "last_time": self.span.map(|s| stamp(s.1)),
             "exchanges": self.exchanges, "answered": self.answered, "late": self.late,

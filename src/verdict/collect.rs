@@ -121,6 +121,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
+        for entry in self.findings.iter_mut().filter(|e| e.rule() == e.protocol.info().unanswered) {
+            entry.dropped = self.seen.get(entry.file).map_or(0, |seen| seen.dropped);
+        }
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = rule::all().map(|rule| self.result(rule)).collect();
@@ -208,6 +211,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 file_offset: d.file_offset(span.start),
                 exchange: p.pairing.exchange(),
                 marked: marked.iter().copied().take(super::MAX_MARKED).collect(),
+                dropped: 0,
                 count: 1,
                 fingerprint: Default::default(),
                 excused: None,
@@ -238,12 +242,19 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 file_offset: None,
                 exchange: Some(e.id),
                 marked: Default::default(),
+                dropped: 0,
                 count: 1,
                 fingerprint: Default::default(),
                 excused: None,
             })?;
         }
         Ok(())
+    }
+
+    fn file_read(&mut self, facts: &Facts) {
+        // Captures beyond the list share a place.
+        let seen = self.seen(self.places.len().saturating_sub(1));
+        seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));
     }
 
     fn listened(&mut self, sink: &mut Coverage) {

@@ -47,6 +47,8 @@ pub struct Seen {
     pub protocols: Vec<Id>,
     /// Protocols of its exchanges.
     pub(super) exchanges: Vec<Id>,
+    /// Packets that were lost on the way into it; 0 where it does not say.
+    pub(super) dropped: u64,
     /// Rules of datagrams that were checked.
     pub(super) marks: HashSet<&'static str>,
 }

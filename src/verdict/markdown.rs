@@ -5,7 +5,7 @@
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
 use crate::protocols::Id;
-use crate::report::shown;
+use crate::report::{dropped_remark, shown};
 use crate::rule::Rule;
 use hashbrown::HashMap;
 use std::io::{self, Write};
@@ -134,6 +134,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if !t.complete {
         said.push("Not everything could be read: the verdict is about the readable part.".to_owned());
     }
+    said.extend(dropped_remark(t));
     let counted = [
         (verdict.more, "findings were counted, but not listed."),
         (t.undecided, "exchanges were open when their capture ended."),

@@ -38,7 +38,7 @@ use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
-use crate::report::Totals;
+use crate::report::{Totals, count};
 use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
@@ -77,6 +77,9 @@ pub struct Entry {
     pub exchange: Option<u64>,
     /// The marked bytes, the first [`MAX_MARKED`] of them; none where a password is among them.
     pub marked: ArrayVec<u8, MAX_MARKED>,
+    /// Of an exchange without an answer: packets that its capture lost, so that the answer may be among
+    /// them. Known once the capture has been read to its end; else 0.
+    pub dropped: u64,
     /// How often it was found: more than once only for what is said once a server.
     pub count: u64,
     /// What stays the same when the conversation is recorded again; its text is made by `to_string`.
@@ -123,7 +126,10 @@ impl Entry {
     /// The message of the finding: what is wrong, and with which numbers. Plain text of our own, without
     /// anything from the network.
     pub fn text(&self) -> String {
-        self.finding.to_string()
+        match self.dropped {
+            0 => self.finding.to_string(),
+            n => format!("{} (the capture dropped {})", self.finding, count(n, "packet")),
+        }
     }
 }
 

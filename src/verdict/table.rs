@@ -2,7 +2,7 @@
 
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
-use crate::report::{count, shown};
+use crate::report::{count, dropped_remark, shown};
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
 use hashbrown::HashMap;
@@ -160,6 +160,9 @@ fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> 
     if symptoms > 0 {
         let further = count(symptoms as u64, "further finding");
         writeln!(out, "{further} caused by these, not counted.")?;
+    }
+    if let Some(remark) = dropped_remark(&verdict.totals) {
+        writeln!(out, "{remark}")?;
     }
     let Counts { error, warning, note } = verdict.counts;
     let worst = match () {

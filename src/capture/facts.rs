@@ -1,0 +1,117 @@
+//! What a capture says about its interfaces: their descriptions, and how many packets they lost.
+
+use super::source::{Facts, text};
+
+/// Interfaces listed in [`Facts`]; what is said of further ones is passed over.
+const MAX_INTERFACES: usize = 256;
+
+/// Distinct link types listed in [`Facts`].
+const MAX_LINKS: usize = 256;
+
+/// Bytes kept of a text about an interface: with all of them, the facts stay below 128 KiB.
+const MAX_NAME: usize = 128;
+
+/// An interface as the capture describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Link type (`LINKTYPE_…` of tcpdump.org).
+    pub link: u16,
+    /// Snap length in bytes; `None` where there is no limit.
+    pub snaplen: Option<u32>,
+    /// Name (`if_name`), such as `eth0`; at most 128 bytes, as the other texts.
+    pub name: Option<String>,
+    /// Description (`if_description`).
+    pub description: Option<String>,
+    /// Comment (`opt_comment` of its description), the first there is.
+    pub comment: Option<String>,
+    /// Packets that it received since the capture began (`isb_ifrecv`), by its latest statistics.
+    pub received: Option<u64>,
+    /// Packets lost by interface and operating system (`isb_ifdrop`, `isb_osdrop`), likewise.
+    counted: Option<u64>,
+    /// Packets lost between single ones (`epb_dropcount`, and the field of obsolete blocks), added up.
+    between: Option<u64>,
+}
+
+impl Interface {
+    /// One of a link type, with a snap length in bytes, where 0 is no limit.
+    pub(super) fn new(link: u16, snaplen: u32) -> Interface {
+        Interface { link, snaplen: Some(snaplen).filter(|&limit| limit != 0), ..Interface::default() }
+    }
+
+    /// Takes an option of its description.
+    pub(super) fn note(&mut self, code: u16, value: &[u8]) {
+        let place = match code {
+            1 => &mut self.comment,
+            2 => &mut self.name,
+            3 => &mut self.description,
+            _ => return,
+        };
+        *place = place.take().or_else(|| text(value, MAX_NAME));
+    }
+
+    /// Packets that were lost on the way into the capture, as far as it has been read; `None` where
+    /// it says nothing of that. Both ways of counting speak of the same packets: the higher counts.
+    pub fn dropped(&self) -> Option<u64> {
+        self.counted.max(self.between)
+    }
+}
+
+/// Interface statistics; each value replaces that of earlier ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Statistics {
+    received: Option<u64>,
+    dropped: [Option<u64>; 2],
+}
+
+impl Statistics {
+    /// Takes an option: 4 `isb_ifrecv`, 5 `isb_ifdrop`, 7 `isb_osdrop`.
+    pub(super) fn note(&mut self, code: u16, value: u64) {
+        let place = match code {
+            4 => &mut self.received,
+            5 => &mut self.dropped[0],
+            7 => &mut self.dropped[1],
+            _ => return,
+        };
+        place.get_or_insert(value);
+    }
+
+    fn lost(self) -> Option<u64> {
+        let [interface, system] = self.dropped;
+        let sum = interface.unwrap_or(0).saturating_add(system.unwrap_or(0));
+        interface.or(system).map(|_| sum)
+    }
+}
+
+impl Facts {
+    pub(super) fn note_interface(&mut self, interface: Interface) {
+        if self.links.is_empty() {
+            self.snaplen = interface.snaplen;
+        }
+        if self.links.len() < MAX_LINKS && !self.links.contains(&interface.link) {
+            self.links.push(interface.link);
+        }
+        if self.interfaces.len() < MAX_INTERFACES {
+            self.interfaces.push(interface);
+        }
+    }
+
+    /// Statistics of the interface of a number over all sections.
+    pub(super) fn note_statistics(&mut self, number: u32, statistics: Statistics) {
+        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
+        interface.received = statistics.received.or(interface.received);
+        interface.counted = statistics.lost().or(interface.counted);
+    }
+
+    /// That many packets were lost before one of the interface.
+    pub(super) fn note_lost(&mut self, number: u32, packets: u64) {
+        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
+        interface.between = Some(interface.between.unwrap_or(0).saturating_add(packets));
+    }
+
+    /// Packets that were lost on the way into the capture, as far as it has been read; `None` where
+    /// none of its interfaces says anything of that. Statistics stand at the end of most files.
+    pub fn dropped(&self) -> Option<u64> {
+        let told = self.interfaces.iter().filter_map(Interface::dropped);
+        told.reduce(u64::saturating_add)
+    }
+}

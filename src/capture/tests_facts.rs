@@ -1,0 +1,161 @@
+//! What pcapng files say about their interfaces and about packets that were lost.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::buffer::CAPACITY;
+use super::testing::{BIG, LITTLE, Order, data, drain, open};
+use super::{Facts, Source};
+use std::path::Path;
+
+/// The facts once everything has been read.
+fn facts(capture: &[u8]) -> Facts {
+    let mut source = open(capture).unwrap();
+    let (_, error) = drain(&mut source);
+    assert!(error.is_none(), "{}", error.unwrap());
+    source.facts().clone()
+}
+
+fn statistics(order: Order, interface: u32, counts: &[(u16, u64)]) -> Vec<u8> {
+    let options: Vec<u8> =
+        counts.iter().flat_map(|&(code, n)| order.option(code, &order.long(n as i64))).collect();
+    order.block(5, &[&order.word(interface), &[0; 8], &options])
+}
+
+#[test]
+fn sections_say_who_made_them_and_interfaces_what_they_are() {
+    for order in [LITTLE, BIG] {
+        let section =
+            [order.option(2, b"a machine"), order.option(3, b"a system"), order.option(3, b"other")];
+        let first = [
+            order.option(2, b"eth0\0"),
+            order.option(3, b"the wire"),
+            order.option(1, b"noisy"),
+            order.option(2, b"another name"),
+        ];
+        let capture = [
+            order.section(&section.concat()),
+            order.interface(1, 262_144, &first.concat()),
+            order.interface(101, 0, &[]),
+            order.section(&[]),
+            order.interface(1, 96, &order.option(2, &[b'x'; 500])),
+        ];
+        let facts = facts(&capture.concat());
+        assert_eq!((facts.hardware.as_deref(), facts.os.as_deref()), (Some("a machine"), Some("a system")));
+        let [wire, raw, long] = facts.interfaces.as_slice() else { panic!("{facts:?}") };
+        assert_eq!((wire.link, wire.snaplen, wire.name.as_deref()), (1, Some(262_144), Some("eth0")));
+        assert_eq!((wire.description.as_deref(), wire.comment.as_deref()), (Some("the wire"), Some("noisy")));
+        assert_eq!((raw.link, raw.snaplen, &raw.name), (101, None, &None));
+        assert_eq!((long.snaplen, long.name.as_ref().unwrap().len()), (Some(96), 128), "bounded");
+    }
+}
+
+#[test]
+fn interfaces_listed_are_bounded() {
+    let interfaces = LITTLE.interface(1, 0, &[]).repeat(300);
+    let capture = [LITTLE.section(&[]), interfaces, statistics(LITTLE, 299, &[(5, 7)])].concat();
+    let facts = facts(&capture);
+    assert_eq!((facts.interfaces.len(), facts.dropped()), (256, None));
+}
+
+#[test]
+fn the_latest_statistics_of_an_interface_count() {
+    for order in [LITTLE, BIG] {
+        let mut capture = [
+            order.section(&[]),
+            order.interface(1, 0, &[]),
+            order.interface(1, 0, &[]),
+            statistics(order, 0, &[(4, 100), (5, 3), (7, 4)]),
+            statistics(order, 1, &[(4, 50)]),
+            statistics(order, 9, &[(5, 1000)]),
+        ]
+        .concat();
+        assert_eq!(
+            facts(&capture).dropped(),
+            Some(7),
+            "nothing is known of the second, nor is there a tenth"
+        );
+        capture.extend(statistics(order, 0, &[(4, 200), (5, 8), (5, 99)]));
+        capture.extend(statistics(order, 1, &[(7, 0)]));
+        // A new section has interfaces of its own.
+        capture.extend(order.section(&[]));
+        capture.extend(order.interface(1, 0, &[]));
+        capture.extend(statistics(order, 0, &[(5, 30)]));
+        let facts = facts(&capture);
+        let each: Vec<_> = facts.interfaces.iter().map(|i| (i.received, i.dropped())).collect();
+        assert_eq!(each, [(Some(200), Some(8)), (Some(50), Some(0)), (None, Some(30))]);
+        assert_eq!(facts.dropped(), Some(38));
+    }
+}
+
+#[test]
+fn statistics_that_lie_are_passed_over() {
+    let wrong = [LITTLE.option(5, &[1; 4]), LITTLE.option(5, &[]), [5, 0, 255, 0].to_vec()].concat();
+    let capture = [
+        LITTLE.section(&[]),
+        LITTLE.interface(1, 0, &[]),
+        LITTLE.block(5, &[]),
+        LITTLE.block(5, &[&[0; 8]]),
+        LITTLE.block(5, &[&[0; 12]]),
+        LITTLE.block(5, &[&[0; 12], &wrong]),
+        LITTLE.enhanced(0, 1, 4, &data(4)),
+    ]
+    .concat();
+    assert_eq!(facts(&capture).dropped(), None);
+    let huge = statistics(LITTLE, 0, &[(5, u64::MAX), (7, u64::MAX)]);
+    assert_eq!(facts(&[capture, huge].concat()).dropped(), Some(u64::MAX));
+}
+
+#[test]
+fn packets_say_how_many_were_lost_before_them() {
+    for order in [LITTLE, BIG] {
+        let lost = |n: i64| [order.option(2, &[0; 4]), order.option(4, &order.long(n))].concat();
+        let obsolete = |drops: u16| {
+            let head = [order.word(0), order.word(1), order.word(5), order.word(9)].concat();
+            order.block(2, &[&order.half(0), &order.half(drops), &head, &data(5)])
+        };
+        let mut capture =
+            [order.section(&[]), order.interface(1, 0, &[]), order.interface(1, 0, &[])].concat();
+        for len in 0..9 {
+            capture.extend(order.enhanced_with(0, 1, 70, &data(len), &lost(2)));
+            capture.extend(order.enhanced_with(0, 1, 70, &data(len), &order.option(1, b"a comment")));
+            capture.extend(order.enhanced(0, 1, 70, &data(len)));
+        }
+        assert_eq!(facts(&capture).dropped(), Some(18));
+        capture.extend([obsolete(5), obsolete(0xffff), obsolete(0)].concat());
+        assert_eq!(facts(&capture).dropped(), Some(23), "ffff is not known");
+        // Both speak of the same packets.
+        capture.extend(statistics(order, 0, &[(5, 20)]));
+        assert_eq!(facts(&capture).dropped(), Some(23));
+        capture.extend(statistics(order, 0, &[(5, 30)]));
+        capture.extend(order.enhanced_with(1, 1, 4, &data(4), &lost(1)));
+        assert_eq!(facts(&capture).dropped(), Some(31));
+    }
+}
+
+#[test]
+fn options_of_packets_that_lie_cost_nothing() {
+    let lies: [&[u8]; 5] =
+        [&[4, 0, 255, 255], &[4, 0, 4, 0, 1, 2, 3, 4], &[0, 0, 0, 0, 4, 0, 0, 0], &[4, 0], &[9; 16]];
+    for lie in lies {
+        let packet = LITTLE.enhanced_with(0, 1, 70, &data(7), lie);
+        let capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[]), packet].concat();
+        assert_eq!(facts(&capture).dropped(), None, "{lie:x?}");
+    }
+    // A block larger than the buffer: its frame comes out, its options are passed.
+    let options = [LITTLE.option(1, &data(60_000)).repeat(20), LITTLE.option(4, &LITTLE.long(3))].concat();
+    let packet = LITTLE.enhanced_with(0, 1, 70, &data(70), &options);
+    assert!(packet.len() > 2 * CAPACITY);
+    let capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[]), packet].concat();
+    assert_eq!(facts(&capture).dropped(), None);
+}
+
+#[test]
+fn interfaces_count_on_over_sections() {
+    let mut source = Source::open(Path::new("captures/containers/ng_two_sections.pcapng")).unwrap();
+    let mut numbers = Vec::new();
+    while let Some(frame) = source.next().unwrap() {
+        if numbers.last() != Some(&frame.interface) {
+            numbers.push(frame.interface);
+        }
+    }
+    assert_eq!((numbers.as_slice(), source.facts().interfaces.len()), (&[0, 1][..], 2));
+}

@@ -1,0 +1,254 @@
+//! Writes captures: pcapng, little-endian, time stamps in nanoseconds.
+//!
+//! ```text
+//!  Section Header          the program; once, but for captures of more than 65,536 interfaces
+//!  Interface Description   before the first packet of an interface: link type, snap length, name,
+//!                          description, if_tsresol 9
+//!  Enhanced Packet         a frame as it was captured, and comments
+//!  Simple Packet           a frame without a time stamp, where the block says the same
+//!  Interface Statistics    what an interface received and lost
+//! ```
+//! The blocks are drawn in `pcapng.rs` and `blocks.rs`. Time stamps are counted without sign: frames
+//! from before 1970 get an interface of their own, with an `if_tsoffset` that lies before all of them.
+//!
+//! A frame without a time stamp becomes a Simple Packet Block. That names no interface, holds as
+//! much as the snap length of the first one allows, and takes no comment; where this does not fit, the
+//! frame becomes an Enhanced Packet Block at the start of 1970, with a comment that says so.
+
+use super::blocks::{BYTE_ORDER, INTERFACE, MAX_INTERFACES, SECTION, STATISTICS};
+use super::pcapng::{ENHANCED, SIMPLE};
+use super::{Facts, Frame, Interface};
+use hashbrown::HashMap;
+use std::io::{self, Write};
+
+/// Longest text of an option in bytes: the length field has 16 bits.
+pub const MAX_TEXT: usize = 65_535;
+
+/// `if_tsresol`: 10^-9 seconds.
+const NANOSECONDS: u8 = 9;
+const NANOS: i64 = 1_000_000_000;
+/// `if_tsoffset` for frames from before 1970, in seconds: all that [`Time`](super::Time) holds is later.
+const BEFORE: i64 = i64::MIN / NANOS - 1;
+/// What is said of a frame whose block must have a time stamp.
+const NO_TIME: &str = "qdissect: this packet had no time stamp";
+
+/// An interface of an input: which input, which of its interfaces, and whether before 1970.
+type Key = (usize, u32, bool);
+
+/// A capture under way. Every block is handed on whole; give it a buffered `W`.
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    out: W,
+    application: String,
+    block: Vec<u8>,
+    /// Interfaces described in this section, and their numbers.
+    known: HashMap<Key, u32>,
+    /// Snap length of the first of them, 0 for none.
+    snaplen: u32,
+    /// The highest time stamp so far, in nanoseconds since 1970.
+    latest: i64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a capture; `application` is the program that writes it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(out: W, application: &str) -> io::Result<Writer<W>> {
+        let (application, block, known) = (application.to_owned(), vec![], HashMap::new());
+        let mut writer = Writer { out, application, block, known, snaplen: 0, latest: 0 };
+        writer.section()?;
+        Ok(writer)
+    }
+
+    /// Writes a frame as it was captured, with comments. `input` is a number for its capture, so that
+    /// interfaces of several are kept apart, and `facts` what that capture says about itself.
+    /// Comments longer than 65,535 bytes are cut, and say so.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn frame<T: AsRef<str>>(
+        &mut self,
+        input: usize,
+        facts: &Facts,
+        frame: &Frame<'_>,
+        comments: &[T],
+    ) -> io::Result<()> {
+        let nanos = frame.time.nanos();
+        let before = nanos.is_some_and(|nanos| nanos < 0);
+        let interface = self.interface((input, frame.interface, before), facts, frame.link)?;
+        if nanos.is_none() && comments.is_empty() && interface == 0 && self.is_simple(frame) {
+            self.begin(SIMPLE);
+            self.word(frame.wire_len);
+            self.bytes(frame.bytes);
+            return self.end();
+        }
+        self.latest = self.latest.max(nanos.unwrap_or(0));
+        self.begin(ENHANCED);
+        self.word(interface);
+        self.time(nanos.unwrap_or(0), before);
+        self.word(u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX));
+        self.word(frame.wire_len);
+        self.bytes(frame.bytes);
+        self.pad();
+        let untimed = nanos.is_none().then_some(NO_TIME);
+        let comments = untimed.into_iter().chain(comments.iter().map(AsRef::as_ref));
+        let mut any = false;
+        for comment in comments {
+            self.text(1, comment);
+            any = true;
+        }
+        if any {
+            self.option(0, &[]);
+        }
+        self.end()
+    }
+
+    /// Writes what the interfaces of an input received and lost, as far as it says and frames of them
+    /// were written; after its last frame.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn statistics(&mut self, input: usize, facts: &Facts) -> io::Result<()> {
+        for (number, told) in (0u32..).zip(&facts.interfaces) {
+            let Some(&interface) = self.known.get(&(input, number, false)) else { continue };
+            if told.received.is_none() && told.dropped().is_none() {
+                continue;
+            }
+            self.begin(STATISTICS);
+            self.word(interface);
+            self.time(self.latest, false);
+            for (code, count) in [(4, told.received), (5, told.dropped())] {
+                if let Some(count) = count {
+                    self.option(code, &count.to_le_bytes());
+                }
+            }
+            self.option(0, &[]);
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the capture and gives back what it was written to.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Begins a section: its interfaces are counted from 0.
+    fn section(&mut self) -> io::Result<()> {
+        self.known.clear();
+        self.begin(SECTION);
+        self.word(BYTE_ORDER);
+        self.bytes(&[1, 0, 0, 0]); // version 1.0
+        self.bytes(&(-1i64).to_le_bytes()); // its length is not known
+        let application = std::mem::take(&mut self.application);
+        self.text(4, &application);
+        self.application = application;
+        self.option(0, &[]);
+        self.end()
+    }
+
+    /// The number of an interface here; it is described first, if it is new.
+    fn interface(&mut self, key: Key, facts: &Facts, link: u16) -> io::Result<u32> {
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        if self.known.len() >= MAX_INTERFACES {
+            self.section()?;
+        }
+        let number = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let (_, source, before) = key;
+        let told = facts.interfaces.get(source as usize).filter(|told| told.link == link);
+        let snaplen = told.and_then(|told| told.snaplen).unwrap_or(0);
+        self.begin(INTERFACE);
+        self.bytes(&link.to_le_bytes());
+        self.bytes(&[0, 0]);
+        self.word(snaplen);
+        if let Some(Interface { name, description, comment, .. }) = told {
+            for (code, text) in [(1, comment), (2, name), (3, description)] {
+                if let Some(text) = text {
+                    self.text(code, text);
+                }
+            }
+        }
+        self.option(9, &[NANOSECONDS]);
+        if before {
+            self.option(14, &BEFORE.to_le_bytes());
+        }
+        self.option(0, &[]);
+        self.end()?;
+        if number == 0 {
+            self.snaplen = snaplen;
+        }
+        self.known.insert(key, number);
+        Ok(number)
+    }
+
+    /// Whether a Simple Packet Block of the first interface would hold just the bytes of the frame.
+    fn is_simple(&self, frame: &Frame<'_>) -> bool {
+        let limit = if self.snaplen == 0 { u32::MAX } else { self.snaplen };
+        frame.wire_len.min(limit) as usize == frame.bytes.len()
+    }
+
+    /// A time stamp, in nanoseconds since 1970.
+    fn time(&mut self, nanos: i64, before: bool) {
+        let offset = if before { i128::from(BEFORE).saturating_mul(NANOS.into()) } else { 0 };
+        let count = u64::try_from(i128::from(nanos).saturating_sub(offset)).unwrap_or(0);
+        self.word((count >> 32) as u32);
+        self.word(count as u32);
+    }
+
+    fn begin(&mut self, kind: u32) {
+        self.block.clear();
+        self.word(kind);
+        self.word(0);
+    }
+
+    /// Hands the block on, with its length at both ends.
+    fn end(&mut self) -> io::Result<()> {
+        self.pad();
+        let total = self.block.len().saturating_add(4);
+        let total = u32::try_from(total).map_err(|_| io::Error::other("a block of 4 GiB or more"))?;
+        if let Some(place) = self.block.get_mut(4..8) {
+            place.copy_from_slice(&total.to_le_bytes());
+        }
+        self.word(total);
+        self.out.write_all(&self.block)
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = value.get(..MAX_TEXT).unwrap_or(value);
+        self.bytes(&code.to_le_bytes());
+        self.bytes(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_le_bytes());
+        self.bytes(value);
+        self.pad();
+    }
+
+    /// A text, cut between two characters where it is too long.
+    fn text(&mut self, code: u16, text: &str) {
+        if text.len() <= MAX_TEXT {
+            return self.option(code, text.as_bytes());
+        }
+        // Room for the words behind it, whatever the number.
+        let most = MAX_TEXT.saturating_sub(64);
+        let kept = (0..=most).rev().find_map(|end| text.get(..end)).unwrap_or_default();
+        let more = text.len().saturating_sub(kept.len());
+        self.option(code, format!("{kept} … and {more} more bytes").as_bytes());
+    }
+
+    fn word(&mut self, word: u32) {
+        self.bytes(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.block.extend_from_slice(bytes);
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+}

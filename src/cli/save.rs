@@ -1,0 +1,287 @@
+//! `-w`: what was recognised, in a new capture.
+//!
+//! ```text
+//!  first pass    Source ──> Pipeline ──> Recorder ──> the report      frame numbers, findings
+//!                  └──> spool: what cannot be read twice
+//!  second pass   Source or spool ──> Writer ──> FILE
+//! ```
+//! Two passes, because what a datagram is may be known only when later ones have been seen.
+
+use super::args::{Common, Reading};
+use super::inputs::Inputs;
+use super::output::{Target, folder};
+use super::run::{self, FAILED, name, why};
+use super::say;
+use clap::Args;
+use qdissect::capture::{self, Source, Writer};
+use qdissect::pipeline::Options;
+use qdissect::report::{Kept, Recorder, Report, Totals, count};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// What is gathered of the capture before it is written, in bytes.
+const BUFFER: usize = 256 * 1024;
+/// The program, as captures name it.
+const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
+
+/// The options of this file.
+#[derive(Debug, Args)]
+pub struct SaveArgs {
+    /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
+    #[arg(short = 'w', long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Put the findings on them as comments
+    #[arg(long, requires = "write")]
+    pub annotate: bool,
+}
+
+/// Whether the capture goes to standard output.
+fn to_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether the result has no place, for standard output is the capture.
+pub fn silences(common: &Common) -> bool {
+    common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
+}
+
+/// Why the capture cannot be written as asked: it would destroy something.
+pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
+    let path = common.save.write.as_deref()?;
+    if to_stdout(path) {
+        let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
+                        or leave the result out with -q.";
+        return (common.output.is_none() && !common.quiet).then(|| sentence.to_owned());
+    }
+    let reports = match command {
+        Reading::Check(check) => check.report.as_slice(),
+        _ => &[],
+    };
+    let results = common.output.iter().chain(reports.iter().map(|(_, path)| path));
+    if let Some(other) = results.into_iter().find(|other| same(path, other)) {
+        let other = name(other);
+        return Some(format!("\"{other}\" cannot hold both a result and the capture of -w: name two files."));
+    }
+    let input = inputs.list.iter().find(|input| same(path, &input.path))?;
+    Some(format!("-w would overwrite the input \"{}\": name another file.", name(&input.path)))
+}
+
+/// Whether two names mean one file, or would.
+fn same(a: &Path, b: &Path) -> bool {
+    if a == b {
+        return true;
+    }
+    if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
+        return a.is_file() && Mark::of(&a) == Mark::of(&b);
+    }
+    let place = |path: &Path| Some((fs::canonicalize(folder(path)).ok()?, path.file_name()?.to_owned()));
+    place(a).is_some_and(|a| place(b) == Some(a))
+}
+
+/// What tells whether a file is still the one it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mark {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    /// Device and number.
+    node: (u64, u64),
+}
+
+impl Mark {
+    fn of(file: &Metadata) -> Mark {
+        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
+    }
+}
+
+#[cfg(unix)]
+fn node(file: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn node(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+/// How an input is read again.
+#[derive(Debug)]
+enum Again {
+    /// It is a file, and was this one when it was opened.
+    File(Option<Mark>),
+    /// A copy was made while it was read.
+    Copy(File),
+}
+
+/// The inputs that were opened, in their order.
+#[derive(Debug)]
+struct Opened {
+    /// Where copies are made.
+    folder: PathBuf,
+    opened: Vec<(PathBuf, Again)>,
+}
+
+impl Opened {
+    /// Opens an input, and sees to it that it can be read again.
+    fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
+        let stdin = path.as_os_str() == "-";
+        let it = fs::metadata(path).ok();
+        if stdin || it.as_ref().is_some_and(|it| !it.is_file() && !it.is_dir()) {
+            return self.open_once(path, stdin);
+        }
+        let source = run::open(path)?;
+        self.opened.push((path.to_owned(), Again::File(it.as_ref().map(Mark::of))));
+        Ok(source)
+    }
+
+    /// Opens what can be read only once: it is copied on the way.
+    fn open_once(&mut self, path: &Path, stdin: bool) -> Result<Source, capture::Error> {
+        let from: Box<dyn Read + Send> = match File::open(path) {
+            _ if stdin => Box::new(io::stdin()),
+            Ok(file) => Box::new(file),
+            Err(_) => return run::open(path), // it knows what to say
+        };
+        let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));
+        let (to, copy) = match copy {
+            Ok((to, copy)) => (Ok(to), Some(copy)),
+            Err(e) => (Err(e), None),
+        };
+        let source = Source::from_reader(path, Box::new(Tee { from, to }))?;
+        // Without a copy there is no source either.
+        self.opened.extend(copy.map(|copy| (path.to_owned(), Again::Copy(copy))));
+        Ok(source)
+    }
+}
+
+/// Copies what is read, as it comes.
+struct Tee {
+    from: Box<dyn Read + Send>,
+    to: io::Result<File>,
+}
+
+impl Read for Tee {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let failed = |e: &io::Error| io::Error::other(format!("the copy that -w needs cannot be made: {e}"));
+        let to = self.to.as_mut().map_err(|e| failed(e))?;
+        let got = self.from.read(space)?;
+        to.write_all(space.get(..got).unwrap_or_default()).map_err(|e| failed(&e))?;
+        Ok(got)
+    }
+}
+
+/// Why no capture was written.
+enum Wrong {
+    /// It cannot be written.
+    Output(io::Error),
+    /// An input is not what it was: a sentence.
+    Input(String),
+}
+
+impl From<io::Error> for Wrong {
+    fn from(e: io::Error) -> Wrong {
+        Wrong::Output(e)
+    }
+}
+
+/// Reads every input into one report, and writes to `path` the packets that the report was told of.
+pub fn read_all<R: Report>(
+    path: &Path,
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: R,
+) -> io::Result<(R, Totals, u8)> {
+    let to = Some(path).filter(|path| !to_stdout(path));
+    let mut target = match Target::open(to) {
+        Ok(target) => target,
+        Err(e) => {
+            complain(path, Wrong::Output(e));
+            return Ok((report, Totals::default(), FAILED));
+        }
+    };
+    let beside = matches!(target, Target::File(..));
+    let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
+    let mut opened = Opened { folder, opened: vec![] };
+    let recorder = Recorder::new(report, common.save.annotate);
+    let (recorder, totals, code) =
+        run::read_with(common, options, inputs, recorder, &mut |path| opened.open(path))?;
+    let (report, mut kept) = recorder.into_parts();
+    let written = write(&mut target, opened, &mut kept)
+        .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));
+    match written {
+        Ok(()) => {
+            remark(&kept);
+            Ok((report, totals, code))
+        }
+        // Nobody wants it any more.
+        Err(Wrong::Output(e)) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => {
+            Ok((report, totals, code))
+        }
+        Err(wrong) => {
+            complain(path, wrong);
+            Ok((report, totals, FAILED))
+        }
+    }
+}
+
+/// The second pass: writes what was kept of every input, and takes the comments written out of `kept`.
+fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wrong> {
+    let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
+    for (input, ((path, again), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
+        let last = capture.frames.last();
+        if last == 0 {
+            continue;
+        }
+        let changed = || {
+            let said = "has changed since it was read, and no capture was written; run it again";
+            Wrong::Input(format!("\"{}\" {said}", name(&path)))
+        };
+        let mut source = reopen(&path, again).ok_or_else(changed)?;
+        loop {
+            let Ok(Some(frame)) = source.next() else { return Err(changed()) };
+            if capture.frames.has(frame.number) {
+                let comments = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
+                writer.frame(input, &capture.facts, &frame, &comments)?;
+            }
+            if frame.number >= last {
+                break;
+            }
+        }
+        writer.statistics(input, &capture.facts)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Opens an input again, if it is still the same.
+fn reopen(path: &Path, again: Again) -> Option<Source> {
+    match again {
+        Again::File(mark) => {
+            let now = fs::metadata(path).ok().as_ref().map(Mark::of);
+            run::open(path).ok().filter(|_| now.is_some() && now == mark)
+        }
+        Again::Copy(mut copy) => {
+            copy.rewind().ok()?;
+            Source::from_reader(path, Box::new(copy)).ok()
+        }
+    }
+}
+
+/// Says how many findings are in no comment.
+fn remark(kept: &Kept) {
+    let left = kept.comments.values().map(|own| own.len() as u64).sum::<u64>() + kept.more;
+    if left > 0 {
+        say(&format_args!("qdissect: Comments leave out {} for want of room.\n", count(left, "finding")));
+    }
+}
+
+fn complain(path: &Path, wrong: Wrong) {
+    match wrong {
+        Wrong::Input(sentence) => say(&format_args!("qdissect: {sentence}.\n")),
+        Wrong::Output(e) => {
+            let to = if to_stdout(path) { "standard output".into() } else { format!("\"{}\"", name(path)) };
+            say(&format_args!("qdissect: The capture cannot be written to {to}: {}.\n", why(&e)));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Remembers which frames a report was told of, and what was found in them, so that a second pass over
+//! the captures can pick them out.
+
+use super::{Files, Packet, Place, Report, Totals};
+use crate::bounded::Bounded;
+use crate::capture::{Facts, Time};
+use crate::check::Finding;
+use crate::exchange::Exchange;
+use crate::net::{Datagram, Tunnel};
+use hashbrown::HashMap;
+use std::io::{self, ErrorKind};
+
+/// Findings kept as text; further ones are only counted.
+const MAX_COMMENTS: usize = 50_000;
+/// Findings kept of one frame, likewise: blocks of a capture must not grow without end.
+const MAX_OF_FRAME: usize = 64;
+/// Datagrams put together from fragments whose frames are remembered until they are told of.
+const MAX_JOINED: usize = 4_096;
+
+/// Frames of one capture by number: one bit each.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    bits: Vec<u64>,
+}
+
+impl Frames {
+    /// Remembers a frame, counted from 1.
+    pub fn mark(&mut self, frame: u64) {
+        let (at, bit) = place(frame);
+        if at >= self.bits.len() {
+            self.bits.resize(at + 1, 0);
+        }
+        self.bits[at] |= bit;
+    }
+
+    /// Whether a frame was marked.
+    pub fn has(&self, frame: u64) -> bool {
+        let (at, bit) = place(frame);
+        self.bits.get(at).is_some_and(|word| word & bit != 0)
+    }
+
+    /// The highest marked frame; 0 without any.
+    pub fn last(&self) -> u64 {
+        // The last word has a bit, for it was made for one.
+        self.bits.last().map_or(0, |word| self.bits.len() as u64 * 64 - u64::from(word.leading_zeros()))
+    }
+}
+
+/// Word and bit of a frame.
+fn place(frame: u64) -> (usize, u64) {
+    let index = frame.saturating_sub(1);
+    ((index / 64) as usize, 1 << (index % 64))
+}
+
+/// What is remembered of a capture.
+#[derive(Debug, Default)]
+pub struct Capture {
+    /// Frames whose datagrams were reported.
+    pub frames: Frames,
+    /// What it says about itself, as far as it was read.
+    pub facts: Facts,
+}
+
+/// What is remembered of all captures.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Captures in the order read; one where frames come from no file.
+    pub captures: Vec<Capture>,
+    /// What was found, by index of the capture and frame, in the order found.
+    pub comments: HashMap<(usize, u64), Vec<String>>,
+    /// Findings that are in no comment, for want of room.
+    pub more: u64,
+    /// Whether findings are kept at all.
+    annotate: bool,
+    /// Findings in comments.
+    told: usize,
+    files: Files,
+}
+
+impl Kept {
+    /// What is remembered of a capture.
+    fn capture(&mut self, at: usize) -> &mut Capture {
+        if self.captures.len() <= at {
+            self.captures.resize_with(at + 1, Capture::default);
+        }
+        &mut self.captures[at]
+    }
+
+    /// Remembers a frame, by its number in the run.
+    fn mark(&mut self, frame: u64) {
+        let place = self.files.place(frame);
+        self.capture(place.file).frames.mark(place.frame);
+    }
+
+    /// Remembers findings of a frame, by its number in the run; `unlisted` further ones are not among them.
+    fn comment(&mut self, frame: u64, findings: &[Finding], unlisted: u32) {
+        if !self.annotate || findings.is_empty() {
+            return;
+        }
+        let place = self.files.place(frame);
+        let at = (place.file, place.frame);
+        let own = self.comments.get(&at).map_or(0, Vec::len);
+        let room = MAX_OF_FRAME.saturating_sub(own).min(MAX_COMMENTS - self.told).min(findings.len());
+        self.more += (findings.len() - room) as u64 + u64::from(unlisted);
+        if room > 0 {
+            self.comments
+                .entry(at)
+                .or_default()
+                .extend(findings.iter().take(room).map(|f| sentence(f, place, &self.files)));
+            self.told += room;
+        }
+    }
+}
+
+/// A finding of a frame as a comment: severity, rule, who is at fault, what is wrong, where, and why.
+fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
+    let Finding { rule, severity, fault, span, caused_by, .. } = finding;
+    let mut text = format!("{} {} {}: {finding}", severity.name(), rule.id, fault.name());
+    let bytes = span.map(|span| format!("payload bytes {}..{}", span.start, span.end));
+    let place: Vec<_> = finding.path().into_iter().chain(bytes).collect();
+    if !place.is_empty() {
+        text += &format!(" ({})", place.join(", "));
+    }
+    if let Some(cause) = caused_by {
+        text += &format!("; caused by {}", cause.rule.id);
+        let there = files.place(cause.frame);
+        if there != here {
+            // It may have another number where the comment is read.
+            let original = if there.file == here.file { "the original" } else { "an earlier capture" };
+            text += &format!(" in frame {} of {original}", there.frame);
+        }
+    }
+    text
+}
+
+/// A report that remembers what it hears, and tells another one.
+///
+/// Where that one's reader has gone away, it is told no more, and everything is remembered all the same.
+#[derive(Debug)]
+pub struct Recorder<R> {
+    report: R,
+    kept: Kept,
+    /// Frames of datagrams that were put together and may be told of.
+    joined: Bounded<u64, Box<[u64]>>,
+    closed: bool,
+}
+
+impl<R: Report> Recorder<R> {
+    /// One before `report`, which also keeps findings if asked to.
+    pub fn new(report: R, annotate: bool) -> Self {
+        let kept = Kept { annotate, ..Kept::default() };
+        Recorder { report, kept, joined: Bounded::new(MAX_JOINED), closed: false }
+    }
+
+    /// The report, and what was remembered.
+    pub fn into_parts(self) -> (R, Kept) {
+        (self.report, self.kept)
+    }
+
+    /// Remembers the frames of a datagram.
+    fn mark(&mut self, datagram: &Datagram<'_>) {
+        self.kept.mark(datagram.frame);
+        if datagram.at >= Datagram::NOWHERE
+            && let Some(pieces) = self.joined.get(&datagram.frame)
+        {
+            pieces.iter().for_each(|&frame| self.kept.mark(frame));
+        }
+    }
+
+    fn tell(&mut self, tell: impl FnOnce(&mut R) -> io::Result<()>) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        match tell(&mut self.report) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+impl<R: Report> Report for Recorder<R> {
+    type Sink = R::Sink;
+    const ORDERED: bool = R::ORDERED;
+    const EVERY: bool = R::EVERY;
+
+    fn packet(&mut self, packet: &Packet<'_, R::Sink>) -> io::Result<()> {
+        self.mark(packet.datagram);
+        self.kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
+        self.tell(|report| report.packet(packet))
+    }
+
+    fn unclaimed(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
+        self.mark(datagram);
+        self.tell(|report| report.unclaimed(datagram))
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.kept.comment(exchange.request_frame, findings, 0);
+        self.tell(|report| report.exchange(exchange, findings))
+    }
+
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        self.kept.files.begin(before);
+        self.kept.capture(self.kept.files.len() - 1);
+        self.tell(|report| report.file(name, facts, before))
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.report.tunnels(number, path);
+    }
+
+    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+        self.joined.insert(frame, pieces.into());
+        self.report.pieces(frame, pieces);
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        self.report.first_frame(time);
+    }
+
+    fn file_read(&mut self, facts: &Facts) {
+        let last = self.kept.files.len().saturating_sub(1);
+        self.kept.capture(last).facts = facts.clone();
+        self.report.file_read(facts);
+    }
+
+    fn listened(&mut self, sink: &mut R::Sink) {
+        self.report.listened(sink);
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.tell(|report| report.finish(totals))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_are_remembered_and_no_others(marked in proptest::collection::btree_set(1u64..1000, 0..60)) {
+            let mut frames = Frames::default();
+            marked.iter().for_each(|&frame| frames.mark(frame));
+            let back: Vec<_> = (0..1100).filter(|&frame| frames.has(frame)).collect();
+            prop_assert_eq!(&back, &marked.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(frames.last(), marked.last().copied().unwrap_or(0));
+        }
+    }
+
+    #[test]
+    fn findings_are_bounded_and_the_rest_is_counted() {
+        let mut kept = Kept { annotate: true, ..Kept::default() };
+        let finding = Finding::of_datagram(rule::all().next().unwrap(), 7);
+        let many = vec![finding; 100];
+        kept.comment(1, &many, 0);
+        assert_eq!((kept.comments[&(0, 1)].len(), kept.more), (64, 36));
+        for frame in 2..2000 {
+            kept.comment(frame, &many, 3);
+        }
+        assert_eq!(kept.comments.values().map(Vec::len).sum::<usize>(), MAX_COMMENTS);
+        assert_eq!(kept.more, 100 * 1999 + 3 * 1998 - MAX_COMMENTS as u64);
+        assert!(kept.comments.values().all(|own| own[0].ends_with(" (payload bytes 0..7)")));
+    }
+}
