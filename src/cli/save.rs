@@ -31,7 +31,7 @@ pub struct SaveArgs {
     /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
     #[arg(short = 'w', long, value_name = "FILE")]
     pub write: Option<PathBuf>,
-    /// Put the findings on them as comments
+    /// With -w: put the findings on the packets as comments
     #[arg(long, requires = "write")]
     pub annotate: bool,
 }
@@ -54,14 +54,16 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
                         or leave the result out with -q.";
         return (common.output.is_none() && !common.quiet).then(|| sentence.to_owned());
     }
-    let reports = match command {
-        Reading::Check(check) => check.report.as_slice(),
-        _ => &[],
+    let (reports, baseline) = match command {
+        Reading::Check(check) => (check.report.as_slice(), check.baseline.as_ref()),
+        _ => (&[][..], None),
     };
-    let results = common.output.iter().chain(reports.iter().map(|(_, path)| path));
+    let results = common.output.iter().chain(baseline).chain(reports.iter().map(|(_, path)| path));
     if let Some(other) = results.into_iter().find(|other| same(path, other)) {
         let other = name(other);
-        return Some(format!("\"{other}\" cannot hold both a result and the capture of -w: name two files."));
+        return Some(format!(
+            "\"{other}\" is also to hold something else than the capture of -w: name two files."
+        ));
     }
     let input = inputs.list.iter().find(|input| same(path, &input.path))?;
     Some(format!("-w would overwrite the input \"{}\": name another file.", name(&input.path)))
