@@ -20,13 +20,16 @@
 //!
 //! Still to come, and where it belongs: compressed captures are recognised and declined with advice
 //! in `magic.rs`; a decoder would wrap the reader that [`Source::open`] passes on, and offsets would
-//! then count decompressed bytes. Live capture would be a second way to make frames, beside
-//! [`Source`], for the same loop.
+//! then count decompressed bytes.
+//!
+//! A running capture is one more reader: [`Source::is_ready`] and [`Source::refill`] let the loop do
+//! something else while nothing comes, and [`Cutter`] finds the ends of records in what is saved.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod blocks;
 mod buffer;
 mod clock;
+mod cutter;
 mod error;
 mod link;
 mod magic;
@@ -46,6 +49,8 @@ mod tests_pcap;
 #[cfg(test)]
 mod tests_pcapng;
 
+pub use buffer::Refill;
+pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};
 pub use link::link_name;
 pub use source::{Facts, Source};

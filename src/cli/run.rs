@@ -5,6 +5,7 @@ use super::check;
 use super::config::Config;
 use super::output::Target;
 use super::say;
+use super::stop;
 use super::values::no_rule;
 use qdissect::capture::{ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
@@ -13,7 +14,7 @@ use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -35,14 +36,14 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
+    if let Err(e) = stop::watch() {
+        say(&format_args!(
+            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
+        ));
+    }
     let command = &*command;
-    let (common, all) = match command {
-        Reading::Summary(a) => (&a.common, false),
-        Reading::Exchanges(a) => (&a.common, false),
-        Reading::Dump(a) => (&a.common, a.all),
-        Reading::Check(a) => (&a.common, false),
-    };
-    let options = match options(common, all) {
+    let common = command.common();
+    let options = match options(common, command.all()) {
         Ok(options) => options,
         Err(unknown) => {
             say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
@@ -59,6 +60,8 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let to = &mut target;
     let read = match command {
         Reading::Check(a) => check::check(to, a, &config, options, &inputs),
+        #[cfg(unix)]
+        Reading::Live(a) => super::live::live(to, a, options),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, &inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
@@ -82,12 +85,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
 
 /// Reads the configuration and fills in what the command line leaves open.
 fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    let common = match command {
-        Reading::Summary(a) => &mut a.common,
-        Reading::Exchanges(a) => &mut a.common,
-        Reading::Dump(a) => &mut a.common,
-        Reading::Check(a) => &mut a.common,
-    };
+    let common = command.common_mut();
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
         None if common.no_config => None,
@@ -137,12 +135,24 @@ fn summarise(
     inputs: &[PathBuf],
 ) -> io::Result<Done> {
     let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
-    match format.form() {
-        Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
-        None if totals.files == 0 => {} // nothing was read, and that has been said
-        None => screen::write(to, how(colour, common), &summary, &totals)?,
-    }
+    write_summary(to, format.form(), colour, common, &summary, &totals)?;
     Ok((code, totals.files))
+}
+
+/// Writes a summary as records or as a screen.
+pub fn write_summary(
+    to: &mut Target,
+    form: Option<Form>,
+    colour: Colour,
+    common: &Common,
+    summary: &Summary,
+    totals: &Totals,
+) -> io::Result<()> {
+    match form {
+        Some(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
+        None if totals.files == 0 => Ok(()), // nothing was read, and that has been said
+        None => screen::write(to, how(colour, common), summary, totals),
+    }
 }
 
 /// The screen: its width, and whether it takes colours.
@@ -200,6 +210,10 @@ pub fn read_all<R: Report>(
     for path in inputs {
         if let Err(end) = read_one(&mut pipeline, path)? {
             complete = false;
+            if let Some(signal) = stop::caught() {
+                code = signal;
+                break;
+            }
             // A capture that is cut short was read as far as it goes; the user may call that enough.
             if !(end == End::CutShort && common.allow_truncated) {
                 code = FAILED;
@@ -233,11 +247,15 @@ enum End {
 /// Reads one input, and says so if it could not be read, or not to its end.
 fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Result<(), End>> {
     let source = match path.to_str() {
-        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
-        _ => Source::open(path),
+        Some("-") => match stop::stdin() {
+            Ok(input) => Source::from_reader("-", input),
+            Err(e) => return Ok(complain(path, &format!("standard input cannot be read: {e}"))),
+        },
+        _ => Source::open_through(path, stop::stoppable),
     };
     let mut source = match source {
         Ok(source) => source,
+        Err(_) if stop::caught().is_some() => return Ok(interrupted(path)),
         Err(e) => {
             let hint = if misplaced(path) {
                 "; if the subcommand is meant, it comes before the options"
@@ -251,6 +269,7 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Re
     match pipeline.read(&mut source, &path.to_string_lossy()) {
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
+        Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) => {
             let cut = e.kind() == ErrorKind::CutShort;
             return Ok(complain(path, &e.to_string()).map_err(|end| if cut { End::CutShort } else { end }));
@@ -264,6 +283,11 @@ fn read_one<R: Report>(pipeline: &mut Pipeline<R>, path: &Path) -> io::Result<Re
         return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
     }
     Ok(Ok(()))
+}
+
+/// Says that a signal has ended the reading.
+fn interrupted(path: &Path) -> Result<(), End> {
+    complain(path, "the reading was interrupted; what follows is about the part before that")
 }
 
 /// Whether a name that is no file is that of a subcommand.

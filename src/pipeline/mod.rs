@@ -5,6 +5,7 @@
 
 mod blame;
 mod deliver;
+mod follow;
 mod late;
 mod room;
 mod sums;
@@ -127,19 +128,33 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the capture cannot be read on, or the report cannot be written.
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
-        self.totals.files += 1;
-        self.fresh = true;
-        self.sums = Sums::default();
-        self.report.file(file, source.facts())?;
+        self.begin(source, file)?;
         let read = self.frames(source);
-        self.totals.see(source.facts());
-        self.close_file()?;
-        self.report.listened(&mut self.sink);
+        self.end(source)?;
         read
     }
 
+    fn begin(&mut self, source: &Source, file: &str) -> io::Result<()> {
+        self.totals.files += 1;
+        self.fresh = true;
+        self.sums = Sums::default();
+        self.report.file(file, source.facts())
+    }
+
+    fn end(&mut self, source: &Source) -> io::Result<()> {
+        self.totals.see(source.facts());
+        self.close_file()?;
+        self.report.listened(&mut self.sink);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn wants_more(&self) -> bool {
+        self.options.count.is_none_or(|most| self.totals.packets < most)
+    }
+
     fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        while self.options.count.is_none_or(|most| self.totals.packets < most) {
+        while self.wants_more() {
             match source.next().map_err(Stopped::Capture)? {
                 Some(frame) => self.frame(&frame)?,
                 None => break,
