@@ -11,17 +11,20 @@ use super::program::Program;
 use super::said::{Listening, Said};
 use super::saver::Saver;
 use super::stop;
+use qdissect::capture::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longest wait for a packet before the parser may do something else.
 pub const QUIET: Duration = Duration::from_millis(200);
 /// How long packets may be under way from the interface to the pipe, besides what the program needs.
 const UNDER_WAY: Duration = Duration::from_millis(100);
+/// How long to wait at most for what was captured before the end and has not been read yet.
+const BACKLOG: Duration = Duration::from_secs(5);
 /// How long the program may take to end when it has been told to.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long its pipe may stay open when it has been killed: another process may hold it.
@@ -31,8 +34,9 @@ const LAST: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Running,
-    /// It is to be told at that time.
-    Lingering(Instant),
+    /// It is to be told when everything captured until the time of day has been read, but not before the
+    /// one and not after the other point in time.
+    Lingering(Instant, Instant, Time),
     /// It is to be killed at that time.
     Told(Instant),
     /// Its pipe is to be left at that time.
@@ -50,6 +54,10 @@ pub struct Session {
     saver: Saver,
     phase: Phase,
     until: Option<Instant>,
+    /// When the last bytes came.
+    last: Instant,
+    /// Capture time of the last of them.
+    reached: Time,
     /// Said on standard error when the capture has begun.
     greeting: Option<String>,
     ended: bool,
@@ -95,6 +103,8 @@ impl Session {
             saver,
             phase: Phase::Running,
             until: most.map(|most| Instant::now() + most),
+            last: Instant::now(),
+            reached: Time::UNKNOWN,
             greeting,
             ended: false,
         })
@@ -110,12 +120,18 @@ impl Session {
                     if !(over || stop::caught().is_some()) {
                         return self.until;
                     }
-                    self.phase = Phase::Lingering(now + self.delay);
+                    self.linger();
                 }
-                Phase::Lingering(until) | Phase::Told(until) | Phase::Killed(until) if now < until => {
+                Phase::Lingering(until, ..) | Phase::Told(until) | Phase::Killed(until) if now < until => {
                     return Some(until);
                 }
-                Phase::Lingering(_) => self.tell(),
+                Phase::Lingering(_, until, end) => {
+                    let quiet = self.last + self.delay;
+                    if self.reached < end && now < quiet.min(until) {
+                        return Some(quiet.min(until));
+                    }
+                    self.tell();
+                }
                 Phase::Told(_) => self.kill(),
                 Phase::Killed(_) => {
                     self.ended = true;
@@ -123,6 +139,19 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The capture is over; what was captured may still be under way.
+    fn linger(&mut self) {
+        let now = Instant::now();
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let end = Time::from_wide(i128::try_from(time.as_nanos()).unwrap_or(i128::MAX));
+        self.phase = Phase::Lingering(now + self.delay, now + BACKLOG, end);
+    }
+
+    /// What has been read was captured until then.
+    pub fn reached(&mut self, time: Time) {
+        self.reached = time;
     }
 
     fn tell(&mut self) {
@@ -158,6 +187,7 @@ impl Session {
         }
         let got = self.out.read(space)?;
         self.ended = got == 0;
+        self.last = Instant::now();
         if let Some(greeting) = self.greeting.take_if(|_| got > 0) {
             super::say(&greeting);
         }
@@ -174,7 +204,7 @@ impl Session {
         let part = self.saver.part();
         if enough && matches!(self.phase, Phase::Running) {
             // It has the same number to stop at; what it says then is worth a moment.
-            self.phase = Phase::Lingering(Instant::now() + self.delay);
+            self.linger();
         }
         let status = self.wait();
         let said = self.listening.finish(LAST);
@@ -192,7 +222,7 @@ impl Session {
             }
             if matches!(self.phase, Phase::Running) {
                 // Its pipe has ended and it has not, or nobody wants to read on.
-                self.phase = Phase::Lingering(Instant::now() + self.delay);
+                self.linger();
             }
             self.steer();
             if self.ended {

@@ -89,9 +89,10 @@ impl Capture<'_> {
         let name = named(&self.args.interface);
         let quiet = QUIET + self.program.delay();
         let source = Source::from_reader(name.as_str(), Box::new(self.feed.clone()));
+        let mut reached = |time| self.feed.session().reached(time);
         let read = source
             .map_err(Stopped::Capture)
-            .and_then(|mut source| pipeline.follow(&mut source, &name, quiet));
+            .and_then(|mut source| pipeline.follow(&mut source, &name, quiet, &mut reached));
         let broken = match read {
             Ok(()) => None,
             Err(Stopped::Report(e)) => return Err(e),

@@ -11,21 +11,34 @@ impl<R: Report> Pipeline<R> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
     /// When nothing has come for `quiet`, whoever is in the waiting room waits no longer, and from then
-    /// on exchanges time out by the clock on the wall. The reader of `source` must give up a wait now
+    /// on exchanges time out by the clock on the wall. `reached` hears the capture time of what has been
+    /// read so far, whenever that is all there is. The reader of `source` must give up a wait now
     /// and then, see [`Source::refill`].
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn follow(&mut self, source: &mut Source, file: &str, quiet: Duration) -> Result<(), Stopped> {
+    pub fn follow(
+        &mut self,
+        source: &mut Source,
+        file: &str,
+        quiet: Duration,
+        reached: &mut dyn FnMut(Time),
+    ) -> Result<(), Stopped> {
         self.begin(source, file)?;
-        let read = self.frames_as_they_come(source, quiet);
+        let read = self.frames_as_they_come(source, quiet, reached);
         self.end(source)?;
         read
     }
 
-    fn frames_as_they_come(&mut self, source: &mut Source, quiet: Duration) -> Result<(), Stopped> {
+    fn frames_as_they_come(
+        &mut self,
+        source: &mut Source,
+        quiet: Duration,
+        reached: &mut dyn FnMut(Time),
+    ) -> Result<(), Stopped> {
         while self.wants_more() {
             if !source.is_ready() {
+                reached(self.table.clock());
                 self.await_packet(source, quiet)?;
             }
             match source.next().map_err(Stopped::Capture)? {
