@@ -59,42 +59,6 @@ pub enum Reading {
     Live(super::live_args::LiveArgs),
 }
 
-impl Reading {
-    /// What every one of them understands.
-    pub fn common(&self) -> &Common {
-        match self {
-            Reading::Summary(a) => &a.common,
-            Reading::Exchanges(a) => &a.common,
-            Reading::Dump(a) => &a.common,
-            Reading::Check(a) => &a.common,
-            #[cfg(unix)]
-            Reading::Live(a) => &a.common,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn common_mut(&mut self) -> &mut Common {
-        match self {
-            Reading::Summary(a) => &mut a.common,
-            Reading::Exchanges(a) => &mut a.common,
-            Reading::Dump(a) => &mut a.common,
-            Reading::Check(a) => &mut a.common,
-            #[cfg(unix)]
-            Reading::Live(a) => &mut a.common,
-        }
-    }
-
-    /// Whether datagrams that no protocol claims are to be shown.
-    pub fn all(&self) -> bool {
-        match self {
-            Reading::Dump(a) => a.all,
-            #[cfg(unix)]
-            Reading::Live(a) => a.all,
-            _ => false,
-        }
-    }
-}
-
 /// `qdissect summary`
 #[derive(Debug, Args)]
 pub struct SummaryArgs {

@@ -25,6 +25,8 @@ pub const QUIET: Duration = Duration::from_millis(200);
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// How long to wait at most for what was captured before the end and has not been read yet.
 const BACKLOG: Duration = Duration::from_secs(5);
+/// How long the program may pause, on a busy machine, while it still has packets.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long the program may take to end when it has been told to.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long its pipe may stay open when it has been killed: another process may hold it.
@@ -34,9 +36,9 @@ const LAST: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Running,
-    /// It is to be told when everything captured until the time of day has been read, but not before the
-    /// one and not after the other point in time.
-    Lingering(Instant, Instant, Time),
+    /// Since that point in time it is to be told, when everything captured until that time of day has been
+    /// read.
+    Lingering(Instant, Time),
     /// It is to be killed at that time.
     Told(Instant),
     /// Its pipe is to be left at that time.
@@ -122,16 +124,11 @@ impl Session {
                     }
                     self.linger();
                 }
-                Phase::Lingering(until, ..) | Phase::Told(until) | Phase::Killed(until) if now < until => {
-                    return Some(until);
-                }
-                Phase::Lingering(_, until, end) => {
-                    let quiet = self.last + self.delay;
-                    if self.reached < end && now < quiet.min(until) {
-                        return Some(quiet.min(until));
-                    }
-                    self.tell();
-                }
+                Phase::Told(until) | Phase::Killed(until) if now < until => return Some(until),
+                Phase::Lingering(since, end) => match self.lingers(since, end) {
+                    until if now < until => return Some(until),
+                    _ => self.tell(),
+                },
                 Phase::Told(_) => self.kill(),
                 Phase::Killed(_) => {
                     self.ended = true;
@@ -143,10 +140,20 @@ impl Session {
 
     /// The capture is over; what was captured may still be under way.
     fn linger(&mut self) {
-        let now = Instant::now();
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let end = Time::from_wide(i128::try_from(time.as_nanos()).unwrap_or(i128::MAX));
-        self.phase = Phase::Lingering(now + self.delay, now + BACKLOG, end);
+        self.phase = Phase::Lingering(Instant::now(), end);
+    }
+
+    /// Until when the program is left alone, the capture having ended at `since` and the time of day `end`.
+    fn lingers(&self, since: Instant, end: Time) -> Instant {
+        let least = since + self.delay;
+        if self.reached >= end {
+            return least;
+        }
+        // Where packets still came after the end, more of them may be behind.
+        let pause = if self.last > since { PAUSE } else { self.delay };
+        least.max((self.last + pause).min(since + BACKLOG))
     }
 
     /// What has been read was captured until then.

@@ -10,11 +10,14 @@ use std::time::Duration;
 /// Where programs for administrators are, which the search path of others leaves out.
 const FURTHER: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
 
-/// tcpdump's buffer in KiB unless the user says otherwise: with every packet at once its slots are as
-/// large as the largest packet of the interface.
-const TCPDUMP_BUFFER: u32 = 64 * 1024;
+/// tcpdump's buffer in KiB unless the user says otherwise.
+const TCPDUMP_BUFFER: u32 = 128 * 1024;
+/// tcpdump's snap length unless the user says otherwise. Where packets come at once, every one takes as
+/// much of the kernel's buffer as the longest one could: on the loopback 64 KiB, and packets are lost.
+/// No network has longer frames than these.
+const TCPDUMP_SNAPLEN: u32 = 9216;
 /// dumpcap's buffer in MiB unless the user says otherwise.
-const DUMPCAP_BUFFER: u32 = 16;
+const DUMPCAP_BUFFER: u32 = 64;
 
 /// Which program it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +78,12 @@ impl Program {
     pub fn capture(&self, args: &LiveArgs) -> Result<Command, String> {
         let mut command = self.command();
         let filter = args.filter.as_deref().unwrap_or_default();
-        let (snaplen, count) =
-            (args.snaplen.map(|n| n.to_string()), args.common.count.map(|n| n.to_string()));
-        for (option, value) in [("-s", snaplen), ("-c", count)] {
-            value.iter().for_each(|value| _ = command.args([option, value]));
+        let snaplen = match self.kind {
+            Kind::Dumpcap => args.snaplen,
+            Kind::Tcpdump => args.snaplen.or(Some(TCPDUMP_SNAPLEN)),
+        };
+        for (option, value) in [("-s", snaplen.map(u64::from)), ("-c", args.common.count)] {
+            value.iter().for_each(|value| _ = command.args([option, &value.to_string()]));
         }
         match (self.kind, args.interface.as_slice()) {
             (Kind::Dumpcap, interfaces) => {
@@ -189,10 +194,11 @@ mod tests {
     #[test]
     fn the_programs_get_what_they_understand() {
         let wish = ["-i", "lo", "-f", "udp port 7777", "-s", "200", "-c", "9"];
-        let dumpcap = "-s 200 -c 9 -q -B 16 -f udp port 7777 -i lo -w -";
+        let dumpcap = "-s 200 -c 9 -q -B 64 -f udp port 7777 -i lo -w -";
         assert_eq!(arguments(Kind::Dumpcap, &wish).unwrap(), dumpcap);
-        let tcpdump = "-s 200 -c 9 -n -U --immediate-mode -B 65536 -i lo -w - -- udp port 7777";
+        let tcpdump = "-s 200 -c 9 -n -U --immediate-mode -B 131072 -i lo -w - -- udp port 7777";
         assert_eq!(arguments(Kind::Tcpdump, &wish).unwrap(), tcpdump);
+        assert!(arguments(Kind::Tcpdump, &["-i", "lo"]).unwrap().starts_with("-s 9216 -n"));
         let two = ["-i", "lo", "-i", "eth0", "-B", "2"];
         assert_eq!(arguments(Kind::Dumpcap, &two).unwrap(), "-q -B 2 -i lo -i eth0 -w -");
         assert!(arguments(Kind::Tcpdump, &two).unwrap_err().contains("one interface"));

@@ -79,7 +79,8 @@ impl Ring {
 
     /// Whether a packet belongs into the next file, `waiting` bytes being still to be written to this one.
     pub fn is_full(&self, waiting: u64) -> bool {
-        self.file.is_some() && self.size.is_some_and(|size| self.written + waiting >= size)
+        let bytes = self.written + waiting;
+        self.size.is_some_and(|size| bytes >= size) && bytes > self.head.len() as u64
     }
 
     /// Writes whole records.

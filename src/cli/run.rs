@@ -27,6 +27,42 @@ const WIDTH: u16 = 100;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
+impl Reading {
+    /// What every one of them understands.
+    pub fn common(&self) -> &Common {
+        match self {
+            Reading::Summary(a) => &a.common,
+            Reading::Exchanges(a) => &a.common,
+            Reading::Dump(a) => &a.common,
+            Reading::Check(a) => &a.common,
+            #[cfg(unix)]
+            Reading::Live(a) => &a.common,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn common_mut(&mut self) -> &mut Common {
+        match self {
+            Reading::Summary(a) => &mut a.common,
+            Reading::Exchanges(a) => &mut a.common,
+            Reading::Dump(a) => &mut a.common,
+            Reading::Check(a) => &mut a.common,
+            #[cfg(unix)]
+            Reading::Live(a) => &mut a.common,
+        }
+    }
+
+    /// Whether datagrams that no protocol claims are to be shown.
+    pub fn all(&self) -> bool {
+        match self {
+            Reading::Dump(a) => a.all,
+            #[cfg(unix)]
+            Reading::Live(a) => a.all,
+            _ => false,
+        }
+    }
+}
+
 /// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let config = match configure(command, given) {
