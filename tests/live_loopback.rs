@@ -1,6 +1,7 @@
 //! `qdissect live` on the loopback, with the capture programs that are installed: everything that was
 //! sent is saved or reported as dropped, and is shown as `dump` shows the saved file.
 #![cfg(all(feature = "cli", target_os = "linux"))]
+#![allow(clippy::panic)]
 
 mod live_kit;
 
