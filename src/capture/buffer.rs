@@ -23,6 +23,18 @@ const RECORD: usize = MAX_FRAME as usize + 64;
 /// Size of the buffer: a whole read always fits behind a record that is not yet complete.
 pub(super) const CAPACITY: usize = READ + RECORD;
 
+/// What one attempt to read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refill {
+    /// Bytes; perhaps not enough for a whole record.
+    Bytes,
+    /// Nothing: the reader said [`Interrupted`](std::io::ErrorKind::Interrupted), because a wait was too
+    /// long or a signal came.
+    Nothing,
+    /// The input has ended, or the buffer holds as much as it can.
+    Over,
+}
+
 /// Bytes of the input that have been read and not yet been handed out.
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
@@ -101,10 +113,7 @@ impl Buffer {
         if self.rest().len() >= count {
             return Ok(true);
         }
-        self.data.copy_within(self.pos..self.end, 0);
-        self.base = self.offset();
-        self.end = self.end.saturating_sub(self.pos);
-        self.pos = 0;
+        self.make_room();
         while self.end < count.min(CAPACITY) && !self.ended {
             let until = self.end.saturating_add(READ).min(CAPACITY);
             let space = self.data.get_mut(self.end..until).unwrap_or_default();
@@ -116,6 +125,37 @@ impl Buffer {
             }
         }
         Ok(self.end >= count)
+    }
+
+    /// Moves what is still to be looked at to the front.
+    fn make_room(&mut self) {
+        self.data.copy_within(self.pos..self.end, 0);
+        self.base = self.offset();
+        self.end = self.end.saturating_sub(self.pos);
+        self.pos = 0;
+    }
+
+    /// Reads once, without insisting.
+    #[cold]
+    pub(super) fn refill(&mut self) -> Result<Refill, Error> {
+        self.make_room();
+        let space = self.data.get_mut(self.end..).unwrap_or_default();
+        if self.ended || space.is_empty() {
+            return Ok(Refill::Over);
+        }
+        let space_len = space.len();
+        match self.reader.read(space) {
+            Ok(0) => {
+                self.ended = true;
+                Ok(Refill::Over)
+            }
+            Ok(got) => {
+                self.end = self.end.saturating_add(got.min(space_len));
+                Ok(Refill::Bytes)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Refill::Nothing),
+            Err(error) => Err(Error::io(self.end_offset(), error)),
+        }
     }
 
     /// Reads past `count` bytes without keeping them; `false` when the input ends before.

@@ -22,8 +22,8 @@
 //!
 //! Of a compressed capture, offsets count decompressed bytes.
 //!
-//! Still to come, and where it belongs: live capture would be a second way to make frames, beside
-//! [`Source`], for the same loop.
+//! A running capture is one more reader: [`Source::is_ready`] and [`Source::refill`] let the loop do
+//! something else while nothing comes, and [`Cutter`] finds the ends of records in what is saved.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod blocks;
@@ -31,6 +31,7 @@ mod buffer;
 mod bzip2;
 mod clock;
 mod compressed;
+mod cutter;
 mod error;
 mod facts;
 mod gzip;
@@ -66,6 +67,8 @@ mod tests_pcapng;
 #[cfg(test)]
 mod tests_writer;
 
+pub use buffer::Refill;
+pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};
 pub use facts::Interface;
 pub use link::link_name;

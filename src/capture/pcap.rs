@@ -42,7 +42,7 @@ pub(super) struct Layout {
     pub(super) link: u16,
     pub(super) snaplen: u32,
     /// Bytes of a record header.
-    head: u32,
+    pub(super) head: u32,
     /// Nanoseconds in the unit of the fraction.
     unit: u16,
 }

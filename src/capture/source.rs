@@ -1,6 +1,7 @@
 //! An open capture.
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Refill};
+use super::cutter::{Cut, Cutter, Piece};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
@@ -110,13 +111,24 @@ impl Source {
     /// [`Io`](super::ErrorKind::Io) when it cannot be opened or read, else as
     /// [`from_reader`](Self::from_reader). A directory is not a capture.
     pub fn open(path: &Path) -> Result<Source, Error> {
+        Source::open_through(path, |file| Box::new(file))
+    }
+
+    /// The same; `through` makes of the open file what is read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_through(
+        path: &Path,
+        through: impl FnOnce(File) -> Box<dyn Read + Send>,
+    ) -> Result<Source, Error> {
         let directory = || {
             let text = "it is a directory and not a capture: name the captures in it";
             Err(Error::not_a_capture(text).of(path))
         };
         match File::open(path) {
             Ok(file) if file.metadata().is_ok_and(|it| it.is_dir()) => directory(),
-            Ok(file) => Source::from_reader(path, Box::new(file)),
+            Ok(file) => Source::from_reader(path, through(file)),
             // Some systems do not open directories at all.
             Err(_) if path.is_dir() => directory(),
             Err(error) => Err(Error::unopened(error).of(path)),
@@ -217,6 +229,33 @@ impl Source {
         };
         // What is wrong will be said when the frame is asked for.
         found.ok().flatten().map_or(Time::UNKNOWN, |found| found.time)
+    }
+
+    /// Whether [`next`](Self::next) has an answer without more input: a packet is there, or the end.
+    pub fn is_ready(&self) -> bool {
+        let mut cutter = match self.walk {
+            Walk::Over | Walk::NgCare => return true,
+            Walk::PcapLittle | Walk::PcapBig => Cutter::pcap(&self.layout),
+            Walk::NgLittle | Walk::NgBig => Cutter::pcapng(self.section.big),
+        };
+        let mut rest = self.buffer.rest();
+        loop {
+            match cutter.next(rest) {
+                Cut::Whole(Piece::Packet, _) | Cut::Damaged => return true,
+                Cut::Whole(_, len) => rest = rest.get(len..).unwrap_or_default(),
+                Cut::Part => return false,
+            }
+        }
+    }
+
+    /// Reads once from the input, for whoever must not wait for a whole record: with a reader that
+    /// gives up after a while, by [`Interrupted`](std::io::ErrorKind::Interrupted), something else can
+    /// be done in between.
+    ///
+    /// # Errors
+    /// [`Io`](super::ErrorKind::Io) when the input cannot be read.
+    pub fn refill(&mut self) -> Result<Refill, Error> {
+        self.buffer.refill().map_err(|error| error.of(&self.path))
     }
 
     /// What the capture says about itself, as far as it has been read.

@@ -55,6 +55,9 @@ pub enum Reading {
     Check(CheckArgs),
     /// Exchanges: one row per request and its answer
     Exchanges(ExchangesArgs),
+    /// Captures with dumpcap or tcpdump, and shows packets as they come
+    #[cfg(unix)]
+    Live(super::live_args::LiveArgs),
 }
 
 /// `qdissect summary`

@@ -7,6 +7,7 @@ use super::known::Known;
 use super::output::Target;
 use super::run::{self, Done, FAILED};
 use super::say;
+use super::stop;
 use super::suppress::today;
 use qdissect::pipeline::Options;
 use qdissect::report::{harmless, shown};
@@ -81,7 +82,7 @@ pub fn check(
     }
     let evidence = evidence(args, &verdict);
     code = match () {
-        () if code == FAILED => FAILED,
+        () if code == FAILED || stop::is_signal(code) => code,
         () if limit(args.fail_on).is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
         () if !evidence => NOTHING,
         () => code,

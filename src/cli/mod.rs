@@ -1,18 +1,35 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
+#[cfg(unix)]
+mod advice;
 mod args;
 mod baseline;
 mod check;
 mod config;
+#[cfg(unix)]
+mod feed;
 mod inputs;
 mod known;
+#[cfg(unix)]
+mod live;
+#[cfg(unix)]
+mod live_args;
 mod output;
 mod pattern;
 #[cfg(test)]
 mod played;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod ring;
 mod run;
+#[cfg(unix)]
+mod said;
 mod save;
+#[cfg(unix)]
+mod saver;
 mod show;
+mod stop;
 mod suppress;
 mod text;
 mod values;
@@ -44,9 +61,22 @@ pub fn main(args: Vec<OsString>) -> u8 {
     }
 }
 
+/// The command line; `live` does not offer what is about files, and says so when it is asked for.
+fn command() -> clap::Command {
+    let command = args::Cli::command();
+    if cfg!(not(unix)) {
+        return command;
+    }
+    command.mut_subcommand("live", |live| {
+        ["files", "read", "allow_truncated"]
+            .into_iter()
+            .fold(live, |live, id| live.mut_arg(id, |a| a.hide(true)))
+    })
+}
+
 /// The arguments, and where each came from.
 fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
-    let matches = args::Cli::command().try_get_matches_from(args)?;
+    let matches = command().try_get_matches_from(args)?;
     let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut args::Cli::command()))?;
     Ok((cli, matches))
 }

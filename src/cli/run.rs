@@ -5,6 +5,7 @@ use super::check;
 use super::config::Config;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
+use super::stop;
 use super::values::no_rule;
 use super::{save, say};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
@@ -14,7 +15,7 @@ use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -27,6 +28,42 @@ const WIDTH: u16 = 100;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
+impl Reading {
+    /// What every one of them understands.
+    pub fn common(&self) -> &Common {
+        match self {
+            Reading::Summary(a) => &a.common,
+            Reading::Exchanges(a) => &a.common,
+            Reading::Dump(a) => &a.common,
+            Reading::Check(a) => &a.common,
+            #[cfg(unix)]
+            Reading::Live(a) => &a.common,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn common_mut(&mut self) -> &mut Common {
+        match self {
+            Reading::Summary(a) => &mut a.common,
+            Reading::Exchanges(a) => &mut a.common,
+            Reading::Dump(a) => &mut a.common,
+            Reading::Check(a) => &mut a.common,
+            #[cfg(unix)]
+            Reading::Live(a) => &mut a.common,
+        }
+    }
+
+    /// Whether datagrams that no protocol claims are to be shown.
+    pub fn all(&self) -> bool {
+        match self {
+            Reading::Dump(a) => a.all,
+            #[cfg(unix)]
+            Reading::Live(a) => a.all,
+            _ => false,
+        }
+    }
+}
+
 /// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let config = match configure(command, given) {
@@ -36,14 +73,14 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
+    if let Err(e) = stop::watch() {
+        say(&format_args!(
+            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
+        ));
+    }
     let command = &*command;
-    let (common, all) = match command {
-        Reading::Summary(a) => (&a.common, false),
-        Reading::Exchanges(a) => (&a.common, false),
-        Reading::Dump(a) => (&a.common, a.all),
-        Reading::Check(a) => (&a.common, false),
-    };
-    let options = match options(common, all) {
+    let common = command.common();
+    let options = match options(common, command.all()) {
         Ok(options) => options,
         Err(unknown) => {
             say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
@@ -67,6 +104,8 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let to = &mut target;
     let read = match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
+        #[cfg(unix)]
+        Reading::Live(a) => super::live::live(to, a, options),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
@@ -90,12 +129,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
 
 /// Reads the configuration and fills in what the command line leaves open.
 fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    let common = match command {
-        Reading::Summary(a) => &mut a.common,
-        Reading::Exchanges(a) => &mut a.common,
-        Reading::Dump(a) => &mut a.common,
-        Reading::Check(a) => &mut a.common,
-    };
+    let common = command.common_mut();
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
         None if common.no_config => None,
@@ -148,12 +182,24 @@ fn summarise(
     inputs: Inputs,
 ) -> io::Result<Done> {
     let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
-    match format.form() {
-        Some(form) => summary::records(&mut Output::new(to, form, false), &summary, &totals)?,
-        None if totals.files == 0 => {} // nothing was read, and that has been said
-        None => screen::write(to, how(colour, common), &summary, &totals)?,
-    }
+    write_summary(to, format.form(), colour, common, &summary, &totals)?;
     Ok((code, totals.files))
+}
+
+/// Writes a summary as records or as a screen.
+pub fn write_summary(
+    to: &mut Target,
+    form: Option<Form>,
+    colour: Colour,
+    common: &Common,
+    summary: &Summary,
+    totals: &Totals,
+) -> io::Result<()> {
+    match form {
+        Some(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
+        None if totals.files == 0 => Ok(()), // nothing was read, and that has been said
+        None => screen::write(to, how(colour, common), summary, totals),
+    }
 }
 
 /// The screen: its width, and whether it takes colours.
@@ -211,8 +257,9 @@ pub fn read_all<R: Report>(
 /// Opens an input.
 pub fn open(path: &Path) -> Result<Source, capture::Error> {
     match path.to_str() {
-        Some("-") => Source::from_reader("-", Box::new(io::stdin())),
-        _ => Source::open(path),
+        // Where it cannot be waited for, it can still be read.
+        Some("-") => Source::from_reader("-", stop::stdin().unwrap_or_else(|_| Box::new(io::stdin()))),
+        _ => Source::open_through(path, stop::stoppable),
     }
 }
 
@@ -235,6 +282,10 @@ pub fn read_with<R: Report>(
     for input in inputs.list {
         if let Err(end) = read_one(&mut pipeline, input, open)? {
             complete = false;
+            if let Some(signal) = stop::caught() {
+                code = signal;
+                break;
+            }
             // A capture that is cut short was read as far as it goes; the user may call that enough.
             if !(end == End::CutShort && common.allow_truncated) {
                 code = FAILED;
@@ -262,6 +313,7 @@ fn read_one<R: Report>(
     let path = &input.path;
     let mut source = match opened {
         Ok(source) => source,
+        Err(_) if stop::caught().is_some() => return Ok(interrupted(path)),
         Err(e) => {
             let hint = if misplaced(path) {
                 "; if the subcommand is meant, it comes before the options"
@@ -275,6 +327,7 @@ fn read_one<R: Report>(
     match pipeline.read(&mut source, &path.to_string_lossy()) {
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
+        Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) => {
             let cut = e.kind() == ErrorKind::CutShort;
             return Ok(complain(path, &e.to_string()).map_err(|end| if cut { End::CutShort } else { end }));
@@ -288,6 +341,11 @@ fn read_one<R: Report>(
         return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
     }
     Ok(Ok(()))
+}
+
+/// Says that a signal has ended the reading.
+fn interrupted(path: &Path) -> Result<(), End> {
+    complain(path, "the reading was interrupted; what follows is about the part before that")
 }
 
 /// Whether a name that is no file is that of a subcommand.

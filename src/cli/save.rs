@@ -11,7 +11,7 @@ use super::args::{Common, Reading};
 use super::inputs::Inputs;
 use super::output::{Target, folder};
 use super::run::{self, FAILED, name, why};
-use super::say;
+use super::{say, stop};
 use clap::Args;
 use qdissect::capture::{self, Source, Writer};
 use qdissect::pipeline::Options;
@@ -139,9 +139,9 @@ impl Opened {
 
     /// Opens what can be read only once: it is copied on the way.
     fn open_once(&mut self, path: &Path, stdin: bool) -> Result<Source, capture::Error> {
-        let from: Box<dyn Read + Send> = match File::open(path) {
-            _ if stdin => Box::new(io::stdin()),
-            Ok(file) => Box::new(file),
+        let from = match File::open(path) {
+            _ if stdin => stop::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
+            Ok(file) => stop::stoppable(file),
             Err(_) => return run::open(path), // it knows what to say
         };
         let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));
@@ -261,7 +261,8 @@ fn reopen(path: &Path, again: Again) -> Option<Source> {
     match again {
         Again::File(mark) => {
             let now = fs::metadata(path).ok().as_ref().map(Mark::of);
-            run::open(path).ok().filter(|_| now.is_some() && now == mark)
+            // Not as before: what a signal has ended is finished, and reading it again goes to that end.
+            Source::open(path).ok().filter(|_| now.is_some() && now == mark)
         }
         Again::Copy(mut copy) => {
             copy.rewind().ok()?;

@@ -4,11 +4,10 @@
 //! peel, glance) holds no state and could run elsewhere.
 
 mod blame;
-// The loop does not ask for copies yet.
-#[allow(dead_code)]
 mod copies;
 mod deeper;
 mod deliver;
+mod follow;
 mod late;
 mod room;
 mod sums;
@@ -154,25 +153,25 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the capture cannot be read on, or the report cannot be written.
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
+        self.begin(source, file)?;
+        let read = self.frames(source);
+        self.end(source);
+        read
+    }
+
+    fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
         if self.totals.files > 0 {
-            self.begin(source.next_time())?;
+            self.goes_on(source.next_time())?;
         }
         self.totals.files += 1;
         self.fresh = true;
         let before = self.frame;
         source.count_from(before);
-        self.report.file(file, source.facts(), before)?;
-        let read = self.frames(source);
-        // Also the blocks that Wireshark numbers like frames.
-        self.frame = self.frame.max(source.frames());
-        self.totals.see(source.facts());
-        self.report.file_read(source.facts());
-        self.report.listened(&mut self.sink);
-        read
+        self.report.file(file, source.facts(), before)
     }
 
-    /// A further file begins, at a time that may be unknown.
-    fn begin(&mut self, time: Time) -> io::Result<()> {
+    /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.
+    fn goes_on(&mut self, time: Time) -> io::Result<()> {
         let gap = time.since(self.table.clock());
         let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
         if !goes_on {
@@ -187,8 +186,21 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
+    fn end(&mut self, source: &Source) {
+        // Also the blocks that Wireshark numbers like frames.
+        self.frame = self.frame.max(source.frames());
+        self.totals.see(source.facts());
+        self.report.file_read(source.facts());
+        self.report.listened(&mut self.sink);
+    }
+
+    #[inline(always)]
+    fn wants_more(&self) -> bool {
+        self.options.count.is_none_or(|most| self.totals.packets < most)
+    }
+
     fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        while self.options.count.is_none_or(|most| self.totals.packets < most) {
+        while self.wants_more() {
             match source.next().map_err(Stopped::Capture)? {
                 Some(frame) => self.frame(&frame)?,
                 None => break,

@@ -1,0 +1,200 @@
+//! Where the records of a capture end, by their lengths alone.
+//!
+//! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
+
+use super::MAX_FRAME;
+use super::blocks::{BYTE_ORDER, INTERFACE, SECTION, SECTION_LEAST};
+use super::buffer::{word, word_in};
+use super::pcap::{self, FILE_HEAD, Layout};
+use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};
+
+/// The longest block taken for whole, in bytes: four times the largest frame.
+const MAX_BLOCK: u64 = 4 * MAX_FRAME as u64;
+
+/// What stands between two boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// The file header of pcap or a section header: what stands before it is no longer valid.
+    Start,
+    /// An interface description.
+    Interface,
+    /// A packet.
+    Packet,
+    /// Another block.
+    Other,
+}
+
+/// What stands at the start of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// A whole piece and its length in bytes.
+    Whole(Piece, usize),
+    /// The beginning of a piece, or nothing.
+    Part,
+    /// No piece: nothing can be said of what follows.
+    Damaged,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Form {
+    #[default]
+    Unknown,
+    Pcap {
+        big: bool,
+        /// Bytes of a record header.
+        head: u32,
+    },
+    Pcapng {
+        big: bool,
+    },
+}
+
+/// Finds the ends of records, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cutter {
+    form: Form,
+}
+
+impl Cutter {
+    /// Behind the file header of pcap.
+    pub(super) fn pcap(layout: &Layout) -> Cutter {
+        Cutter { form: Form::Pcap { big: layout.big, head: layout.head } }
+    }
+
+    /// Inside a section of pcapng.
+    pub(super) fn pcapng(big: bool) -> Cutter {
+        Cutter { form: Form::Pcapng { big } }
+    }
+
+    /// The piece at the start of `bytes`, which must follow the one before it; the first one is the
+    /// start of a capture.
+    pub fn next(&mut self, bytes: &[u8]) -> Cut {
+        match self.form {
+            Form::Unknown => self.start(bytes),
+            Form::Pcap { big, head } => record(big, head, bytes),
+            Form::Pcapng { big } => self.block(big, bytes),
+        }
+    }
+
+    fn start(&mut self, bytes: &[u8]) -> Cut {
+        if bytes.len() < 4 {
+            return Cut::Part;
+        }
+        match pcap::magic(bytes) {
+            Some(_) if bytes.len() < FILE_HEAD => Cut::Part,
+            Some((big, _, head)) => {
+                self.form = Form::Pcap { big, head };
+                Cut::Whole(Piece::Start, FILE_HEAD)
+            }
+            None if word::<false>(bytes, 0) == SECTION => self.block(false, bytes),
+            None => Cut::Damaged,
+        }
+    }
+
+    fn block(&mut self, mut big: bool, bytes: &[u8]) -> Cut {
+        let kind = word_in(big, bytes, 0);
+        if bytes.len() < HEAD || kind == SECTION && bytes.len() < SECTION_LEAST {
+            return Cut::Part;
+        }
+        if kind == SECTION {
+            big = match word::<false>(bytes, HEAD) {
+                BYTE_ORDER => false,
+                order if order.swap_bytes() == BYTE_ORDER => true,
+                _ => return Cut::Damaged,
+            };
+        }
+        let total = u64::from(word_in(big, bytes, 4)).next_multiple_of(4);
+        if total < (HEAD + TRAILER) as u64 || total > MAX_BLOCK {
+            return Cut::Damaged;
+        }
+        let piece = match kind {
+            SECTION => Piece::Start,
+            INTERFACE => Piece::Interface,
+            ENHANCED | PACKET | SIMPLE => Piece::Packet,
+            _ => Piece::Other,
+        };
+        if piece == Piece::Start {
+            self.form = Form::Pcapng { big };
+        }
+        whole(piece, total as usize, bytes)
+    }
+}
+
+/// A record of pcap.
+fn record(big: bool, head: u32, bytes: &[u8]) -> Cut {
+    if bytes.len() < head as usize {
+        return Cut::Part;
+    }
+    match word_in(big, bytes, 8) {
+        captured if captured > MAX_FRAME => Cut::Damaged,
+        captured => whole(Piece::Packet, head.saturating_add(captured) as usize, bytes),
+    }
+}
+
+fn whole(piece: Piece, len: usize, bytes: &[u8]) -> Cut {
+    if bytes.len() < len { Cut::Part } else { Cut::Whole(piece, len) }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use crate::capture::Source;
+    use std::fs;
+    use std::io::Cursor;
+
+    /// The pieces of a file, and how many bytes they cover.
+    fn pieces(bytes: &[u8]) -> (Vec<Piece>, usize, Cut) {
+        let (mut cutter, mut at, mut pieces) = (Cutter::default(), 0, vec![]);
+        loop {
+            match cutter.next(&bytes[at..]) {
+                Cut::Whole(piece, len) => {
+                    at += len;
+                    pieces.push(piece);
+                }
+                end => return (pieces, at, end),
+            }
+        }
+    }
+
+    #[test]
+    fn every_packet_of_every_form_is_found() {
+        let forms = ["be", "nano_be", "modified", "base", "ng_be", "ng_two_sections", "ng_spb", "ng_options"];
+        for name in forms {
+            let ending = if name.starts_with("ng_") { "pcapng" } else { "pcap" };
+            let bytes = fs::read(format!("captures/containers/{name}.{ending}")).unwrap();
+            let mut source = Source::from_reader(name, Box::new(Cursor::new(bytes.clone()))).unwrap();
+            let mut packets = 0;
+            while source.next().unwrap().is_some() {
+                packets += 1;
+            }
+            let (pieces, at, end) = pieces(&bytes);
+            assert_eq!(pieces.iter().filter(|&&p| p == Piece::Packet).count(), packets, "{name}");
+            assert_eq!((pieces[0], at, end), (Piece::Start, bytes.len(), Cut::Part), "{name}");
+        }
+    }
+
+    #[test]
+    fn half_a_record_is_a_part_wherever_it_ends() {
+        for name in ["base.pcap", "ng_plain.pcapng"] {
+            let bytes = fs::read(format!("captures/containers/{name}")).unwrap();
+            let (all, whole, _) = pieces(&bytes);
+            for len in 0..whole.min(2_000) {
+                let (some, at, end) = pieces(&bytes[..len]);
+                assert!(at <= len && end == Cut::Part && all.starts_with(&some), "{name} {len}");
+                assert_ne!((some.len(), at), (all.len(), whole), "{name} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_damage() {
+        assert_eq!(pieces(b"no capture").2, Cut::Damaged);
+        let mut bytes = fs::read("captures/containers/base.pcap").unwrap();
+        bytes[FILE_HEAD + 11] = 0xff;
+        assert_eq!(pieces(&bytes), (vec![Piece::Start], FILE_HEAD, Cut::Damaged));
+        let mut bytes = fs::read("captures/containers/ng_plain.pcapng").unwrap();
+        bytes[7] = 0x7f;
+        assert_eq!(pieces(&bytes), (vec![], 0, Cut::Damaged));
+    }
+}

@@ -1,0 +1,154 @@
+//! `qdissect live`: a capture program captures, and what it sends is shown as it comes.
+
+use super::advice;
+use super::feed::{Ended, Feed, QUIET, Session};
+use super::live_args::LiveArgs;
+use super::output::Target;
+use super::program::{Program, named};
+use super::ring::Ring;
+use super::run::{self, Done, FAILED, OK};
+use super::saver::Saver;
+use super::{say, stop};
+use qdissect::capture::{ErrorKind, Source};
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::summary::Summary;
+use qdissect::report::{Lister, Output, Records, Report, Totals, shown};
+use std::io::{self, Write};
+
+/// Captures and shows, or lists the interfaces.
+///
+/// # Errors
+/// When the result cannot be written.
+pub fn live(to: &mut Target, args: &LiveArgs, options: Options) -> io::Result<Done> {
+    let ready = args.check().and_then(|()| Program::find());
+    let program = match ready {
+        Ok(program) => program,
+        Err(e) => return Ok(refuse(&e)),
+    };
+    if args.list_interfaces {
+        return match program.interfaces() {
+            Ok(lines) => {
+                lines.iter().try_for_each(|line| writeln!(to, "{}", shown(line)))?;
+                Ok((OK, 1))
+            }
+            Err(e) => Ok(refuse(&e)),
+        };
+    }
+    let session = match start(&program, args) {
+        Ok(session) => Feed::new(session),
+        Err(e) => return Ok(refuse(&e)),
+    };
+    let quiet = args.common.quiet;
+    let capture = Capture { program, args, feed: session };
+    match args.format.form() {
+        _ if args.summary => {
+            let (summary, totals, code) = capture.run(options, Summary::default())?;
+            run::write_summary(to, args.format.form(), args.color, &args.common, &summary, &totals)?;
+            Ok((code, totals.files))
+        }
+        Some(form) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
+        None => capture.report(options, Lister::new(to, true, quiet, false)),
+    }
+}
+
+fn refuse(why: &str) -> Done {
+    say(&format_args!("qdissect: {why}\n"));
+    (FAILED, 0)
+}
+
+/// Starts the capture program.
+fn start(program: &Program, args: &LiveArgs) -> Result<Session, String> {
+    let command = program.capture(args)?;
+    let saver = Saver::new(Ring::new(args)?, args.common.count);
+    let greeting = format!(
+        "qdissect: Capturing on {} with {}; Ctrl-C ends it.\n",
+        shown(&named(&args.interface)),
+        program.kind.name()
+    );
+    let greeting = Some(greeting).filter(|_| !args.common.quiet);
+    stop::finish_first();
+    Session::start(program, command, saver, args.autostop, greeting)
+}
+
+/// A capture under way, and what it was asked for.
+struct Capture<'a> {
+    program: Program,
+    args: &'a LiveArgs,
+    feed: Feed,
+}
+
+impl Capture<'_> {
+    fn report<R: Report>(&self, options: Options, report: R) -> io::Result<Done> {
+        self.run(options, report).map(|(_, totals, code)| (code, totals.files))
+    }
+
+    /// Reads the capture to its end into one report.
+    fn run<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
+        // The feed itself ends after as many packets, so that what follows them is read as well.
+        let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
+        let name = named(&self.args.interface);
+        let quiet = QUIET + self.program.delay();
+        let source = Source::from_reader(name.as_str(), Box::new(self.feed.clone()));
+        let mut reached = |time| self.feed.session().reached(time);
+        let read = source
+            .map_err(Stopped::Capture)
+            .and_then(|mut source| pipeline.follow(&mut source, &name, quiet, &mut reached));
+        let broken = match read {
+            Ok(()) => None,
+            Err(Stopped::Report(e)) => return Err(e),
+            Err(Stopped::Capture(e)) => Some(e),
+        };
+        let ended = self.feed.session().finish();
+        let own_end = ended.asked || ended.status.is_some_and(|status| status.success());
+        let wrong = match broken {
+            // Nothing came, or half a record: why is for the program to say.
+            Some(e) if !matches!(e.kind(), ErrorKind::NotACapture | ErrorKind::CutShort) => {
+                Some(format!("{name}: {e}."))
+            }
+            Some(_) if ended.asked => None,
+            _ if !own_end => Some(self.died(&ended)),
+            Some(e) => Some(format!("{name}: {e}.")),
+            None => None,
+        };
+        let wrong = ended.unsaved.clone().or(wrong);
+        let complete = wrong.is_none();
+        let (report, totals) = pipeline.finish(complete)?;
+        if let Some(wrong) = wrong {
+            say(&format_args!("qdissect: {wrong}\n"));
+        }
+        self.conclude(&ended, &totals);
+        let code = match stop::caught() {
+            _ if !complete => FAILED,
+            Some(stop::TERMINATED) => stop::TERMINATED,
+            _ => OK,
+        };
+        Ok((report, totals, code))
+    }
+
+    fn died(&self, ended: &Ended) -> String {
+        let interfaces = || self.program.interfaces().unwrap_or_default();
+        advice::died(&self.program, &ended.said.lines, ended.status, interfaces)
+    }
+
+    /// The last line: how much there was, and what is missing.
+    fn conclude(&self, ended: &Ended, totals: &Totals) {
+        let dropped = ended.said.dropped;
+        if totals.files == 0 || self.args.common.quiet && dropped.unwrap_or(0) == 0 {
+            return;
+        }
+        let dropped = match dropped {
+            Some(dropped) => format!("dropped {dropped}"),
+            None => format!("{} did not say how many it dropped", self.program.kind.name()),
+        };
+        let part = match ended.part {
+            0 => String::new(),
+            bytes => format!("; {bytes} bytes of a record that is not whole were left out"),
+        };
+        let name = named(&self.args.interface);
+        say(&format_args!(
+            "qdissect: {} packets captured on {}, {dropped}{part}.\n",
+            totals.packets,
+            shown(&name)
+        ));
+    }
+}

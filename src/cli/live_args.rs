@@ -1,0 +1,159 @@
+//! The command line of `qdissect live`.
+
+use super::args::{Colour, Common, DumpFormat};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest snap length that the capture programs know, in bytes.
+const MAX_SNAPLEN: i64 = 262_144;
+/// The most files of a ring: their numbers have five digits.
+const MAX_FILES: u32 = 99_999;
+
+/// `qdissect live`
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// Interface to capture on, by name or number (see -D); may be repeated where dumpcap is installed
+    #[arg(short = 'i', long, value_name = "IFACE", required_unless_present = "list_interfaces")]
+    pub interface: Vec<String>,
+    /// List the interfaces
+    #[arg(short = 'D', long)]
+    pub list_interfaces: bool,
+    /// Capture filter in libpcap's language, such as "udp port 7777"; without one everything is captured
+    #[arg(short = 'f', value_name = "BPF")]
+    pub filter: Option<String>,
+    /// Capture at most N bytes of each packet; 0 for all of it
+    #[arg(short = 's', long = "snapshot-length", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_SNAPLEN))]
+    pub snaplen: Option<u32>,
+    /// Size of the kernel's buffer in MiB
+    #[arg(short = 'B', long = "buffer-size", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub buffer: Option<u32>,
+    /// When to stop: duration:SECONDS
+    #[arg(short = 'a', long = "autostop", value_name = "duration:N", value_parser = duration)]
+    pub autostop: Option<Duration>,
+    /// Save what is captured, as the capture program sends it
+    #[arg(short = 'w', value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Save to a row of files: filesize:KB begins the next one after that many kilobytes, files:N keeps
+    /// the last N
+    #[arg(short = 'b', long = "ring-buffer", value_name = "KEY:N", value_parser = ring, requires = "write")]
+    pub ring: Vec<RingRule>,
+    /// Print the summary at the end in place of packets
+    #[arg(long)]
+    pub summary: bool,
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
+    pub format: DumpFormat,
+    /// Also the datagrams that no protocol claims
+    #[arg(long)]
+    pub all: bool,
+    /// When to use colours, with --summary
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A part of `-b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingRule {
+    /// Size after which the next file begins, in bytes.
+    Size(u64),
+    /// How many files are kept.
+    Files(u32),
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("\"{text}\" is not of the form duration:SECONDS, for example duration:60.");
+    let seconds: f64 = text.strip_prefix("duration:").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    // Later than any run ends, and still a point in time that can be computed with.
+    if duration.is_zero() || duration > Duration::from_secs(u32::MAX.into()) {
+        return Err(format!("\"{text}\": the duration must be more than nothing and less than 136 years."));
+    }
+    Ok(duration)
+}
+
+fn ring(text: &str) -> Result<RingRule, String> {
+    let wrong =
+        || format!("\"{text}\" is not of the form filesize:KB or files:N, for example filesize:10000.");
+    let (key, number) = text.split_once(':').ok_or_else(wrong)?;
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    match (key, number) {
+        ("filesize", 1..) => Ok(RingRule::Size(u64::from(number) * 1000)),
+        ("files", 1..=MAX_FILES) => Ok(RingRule::Files(number)),
+        ("files", _) => Err(format!("\"{text}\": a ring has 1 to {MAX_FILES} files.")),
+        _ => Err(wrong()),
+    }
+}
+
+impl LiveArgs {
+    /// What cannot be meant together with a capture.
+    pub fn check(&self) -> Result<(), String> {
+        let Common { files, read, allow_truncated, count, .. } = &self.common;
+        if let Some(file) = files.first() {
+            let file = qdissect::report::quoted(&file.to_string_lossy());
+            return Err(format!(
+                "`live` captures and reads no file, and {file} would be one: `qdissect dump` reads files, and a \
+                 capture filter stands behind -f."
+            ));
+        }
+        if !read.is_empty() {
+            return Err("`live` captures and reads no file: use `qdissect dump` in place of -r.".into());
+        }
+        if *allow_truncated {
+            return Err("--allow-truncated is about files; `live` captures.".into());
+        }
+        if *count == Some(0) {
+            return Err("-c 0 would capture nothing: give a number from 1.".into());
+        }
+        if self.interface.iter().any(|name| name == "-" || name.is_empty()) {
+            return Err(
+                "-i needs an interface; `qdissect dump -` reads a capture from standard input.".into()
+            );
+        }
+        if self.write.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+            return Err("-w needs a file; standard output is for the result.".into());
+        }
+        if self.files_kept().is_some() && self.file_size().is_none() {
+            return Err("-b files:N needs -b filesize:KB, which says when the next file begins.".into());
+        }
+        Ok(())
+    }
+
+    /// Size after which the next file begins, in bytes.
+    pub fn file_size(&self) -> Option<u64> {
+        self.ring.iter().rev().find_map(|rule| match rule {
+            RingRule::Size(bytes) => Some(*bytes),
+            RingRule::Files(_) => None,
+        })
+    }
+
+    /// How many files are kept.
+    pub fn files_kept(&self) -> Option<u32> {
+        self.ring.iter().rev().find_map(|rule| match rule {
+            RingRule::Files(count) => Some(*count),
+            RingRule::Size(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_or_explained() {
+        assert_eq!(duration("duration:0.5"), Ok(Duration::from_millis(500)));
+        for text in
+            ["duration:0", "duration:-1", "duration:1e300", "duration:nan", "duration:", "packets:3", "5"]
+        {
+            assert!(duration(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
+        }
+        assert_eq!(ring("filesize:2"), Ok(RingRule::Size(2000)));
+        assert_eq!(ring("files:3"), Ok(RingRule::Files(3)));
+        for text in ["filesize:0", "filesize:x", "files:0", "files:100000", "duration:3", "9"] {
+            assert!(ring(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The capture program: dumpcap or tcpdump, a process of its own. It has the rights to capture and
+//! nothing to do with what the packets say; its output comes through a pipe.
+
+use super::advice;
+use super::live_args::LiveArgs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Where programs for administrators are, which the search path of others leaves out.
+const FURTHER: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
+
+/// tcpdump's buffer in KiB unless the user says otherwise.
+const TCPDUMP_BUFFER: u32 = 128 * 1024;
+/// tcpdump's snap length unless the user says otherwise. Where packets come at once, every one takes as
+/// much of the kernel's buffer as the longest one could: on the loopback 64 KiB, and packets are lost.
+/// No network has longer frames than these.
+const TCPDUMP_SNAPLEN: u32 = 9216;
+/// dumpcap's buffer in MiB unless the user says otherwise.
+const DUMPCAP_BUFFER: u32 = 64;
+
+/// Which program it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Wireshark's; pcapng.
+    Dumpcap,
+    /// pcap; one interface.
+    Tcpdump,
+}
+
+/// A capture program that is installed.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub kind: Kind,
+    path: PathBuf,
+}
+
+impl Kind {
+    /// The name of the command.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Dumpcap => "dumpcap",
+            Kind::Tcpdump => "tcpdump",
+        }
+    }
+}
+
+impl Program {
+    /// dumpcap if it is installed, else tcpdump.
+    ///
+    /// # Errors
+    /// What to do when neither is.
+    pub fn find() -> Result<Program, String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        // An empty entry would be the working directory, where anybody may have left a program.
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let folders: Vec<_> = folders.chain(FURTHER.map(PathBuf::from)).collect();
+        let find = |kind: Kind| {
+            let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| is_program(path))?;
+            Some(Program { kind, path })
+        };
+        find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump)).ok_or_else(advice::nothing_installed)
+    }
+
+    /// How long the program may hold a packet back: dumpcap reads the kernel's buffer every quarter of
+    /// a second.
+    pub fn delay(&self) -> Duration {
+        match self.kind {
+            Kind::Dumpcap => Duration::from_millis(250),
+            Kind::Tcpdump => Duration::ZERO,
+        }
+    }
+
+    /// The command that captures to its standard output.
+    ///
+    /// # Errors
+    /// When the program cannot do what the user wants.
+    pub fn capture(&self, args: &LiveArgs) -> Result<Command, String> {
+        let mut command = self.command();
+        let filter = args.filter.as_deref().unwrap_or_default();
+        let snaplen = match self.kind {
+            Kind::Dumpcap => args.snaplen,
+            Kind::Tcpdump => args.snaplen.or(Some(TCPDUMP_SNAPLEN)),
+        };
+        for (option, value) in [("-s", snaplen.map(u64::from)), ("-c", args.common.count)] {
+            value.iter().for_each(|value| _ = command.args([option, &value.to_string()]));
+        }
+        match (self.kind, args.interface.as_slice()) {
+            (Kind::Dumpcap, interfaces) => {
+                command.args(["-q", "-B", &args.buffer.unwrap_or(DUMPCAP_BUFFER).to_string()]);
+                if !filter.is_empty() {
+                    command.args(["-f", filter]);
+                }
+                interfaces.iter().for_each(|name| _ = command.args(["-i", name]));
+                command.args(["-w", "-"]);
+            }
+            (Kind::Tcpdump, [interface]) => {
+                let buffer = args.buffer.map_or(TCPDUMP_BUFFER, |mebibytes| mebibytes.saturating_mul(1024));
+                command.args(["-n", "-U", "--immediate-mode", "-B", &buffer.to_string()]);
+                command.args(["-i", interface, "-w", "-"]);
+                if !filter.is_empty() {
+                    command.args(["--", filter]);
+                }
+            }
+            (Kind::Tcpdump, _) => return Err(advice::one_interface()),
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// What the program says the interfaces are, one a line: `1. eth0 (Up)`.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn interfaces(&self) -> Result<Vec<String>, String> {
+        let mut command = self.command();
+        command.args(if self.kind == Kind::Dumpcap { &["-D", "-M"][..] } else { &["-D"] });
+        let output = command.output().map_err(|e| advice::not_started(self, &e))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let lines: Vec<_> = said.lines().filter_map(|line| self.interface(line)).collect();
+        if !output.status.success() || lines.is_empty() {
+            let said = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect::<Vec<_>>();
+            return Err(advice::no_interfaces(self, &said));
+        }
+        Ok(lines)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.stdin(Stdio::null()).env("LC_ALL", "C");
+        command
+    }
+
+    /// A line of the program's list in our words.
+    fn interface(&self, line: &str) -> Option<String> {
+        let (number, rest) = line.split_once('.')?;
+        number.parse::<u32>().ok()?;
+        let rest = rest.trim_start();
+        let (name, more) = match self.kind {
+            // name, description, given name, type, addresses, loopback or network
+            Kind::Dumpcap => {
+                let columns: Vec<_> = rest.split('\t').collect();
+                let column = |at| columns.get(at).copied().unwrap_or_default();
+                (column(0), [column(2).to_owned(), column(1).to_owned(), column(4).replace(',', ", ")])
+            }
+            // name (description) [flags]
+            Kind::Tcpdump => {
+                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let (description, flags) = rest.rsplit_once('[').unwrap_or((rest, ""));
+                let description = description.trim().trim_start_matches('(').trim_end_matches(')');
+                (name, [description.to_owned(), flags.trim_end_matches(']').to_owned(), String::new()])
+            }
+        };
+        let more: Vec<_> = more.into_iter().filter(|text| !text.is_empty() && text != "none").collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        Some(format!("{number}. {name}{more}"))
+    }
+
+    /// The arguments of a command, for tests and messages.
+    #[cfg(test)]
+    pub fn arguments(command: &Command) -> Vec<String> {
+        command.get_args().map(|a| a.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The file that is run.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|it| it.is_file())
+}
+
+/// The interfaces a capture is made on, as one name.
+pub fn named(interfaces: &[String]) -> String {
+    interfaces.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command as What, Reading};
+    use clap::Parser;
+
+    fn arguments(kind: Kind, line: &[&str]) -> Result<String, String> {
+        let cli = Cli::try_parse_from(["qdissect", "live"].iter().chain(line)).unwrap();
+        let What::Read(reading) = cli.command else { unreachable!("it is a reading") };
+        let Reading::Live(args) = *reading else { unreachable!("it is live") };
+        let program = Program { kind, path: kind.name().into() };
+        program.capture(&args).map(|command| Program::arguments(&command).join(" "))
+    }
+
+    #[test]
+    fn the_programs_get_what_they_understand() {
+        let wish = ["-i", "lo", "-f", "udp port 7777", "-s", "200", "-c", "9"];
+        let dumpcap = "-s 200 -c 9 -q -B 64 -f udp port 7777 -i lo -w -";
+        assert_eq!(arguments(Kind::Dumpcap, &wish).unwrap(), dumpcap);
+        let tcpdump = "-s 200 -c 9 -n -U --immediate-mode -B 131072 -i lo -w - -- udp port 7777";
+        assert_eq!(arguments(Kind::Tcpdump, &wish).unwrap(), tcpdump);
+        assert!(arguments(Kind::Tcpdump, &["-i", "lo"]).unwrap().starts_with("-s 9216 -n"));
+        let two = ["-i", "lo", "-i", "eth0", "-B", "2"];
+        assert_eq!(arguments(Kind::Dumpcap, &two).unwrap(), "-q -B 2 -i lo -i eth0 -w -");
+        assert!(arguments(Kind::Tcpdump, &two).unwrap_err().contains("one interface"));
+    }
+
+    #[test]
+    fn lists_of_interfaces_are_told_in_the_same_way() {
+        let told = |kind: Kind, line| Program { kind, path: PathBuf::new() }.interface(line);
+        for (kind, line, wanted) in [
+            (Kind::Tcpdump, "1.eth0 [Up, Running, Connected]", Some("1. eth0 (Up, Running, Connected)")),
+            (Kind::Tcpdump, "2.any (All (of them) [Up]", Some("2. any (All (of them, Up)")),
+            (Kind::Tcpdump, "4.ifb0 [none]", Some("4. ifb0")),
+            (Kind::Tcpdump, "5.old", Some("5. old")),
+            (
+                Kind::Dumpcap,
+                "3. lo\t\tLoopback\t0\t127.0.0.1,::1\tloopback\t",
+                Some("3. lo (Loopback, 127.0.0.1, ::1)"),
+            ),
+            (Kind::Dumpcap, "4. ifb0\t\t\t0\t\tnetwork\t", Some("4. ifb0")),
+            (Kind::Dumpcap, "no list", None),
+        ] {
+            assert_eq!(told(kind, line).as_deref(), wanted, "{line}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Capture programs for tests, and `qdissect` running beside the test.
+#![allow(clippy::panic)]
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tempfile::{TempDir, tempdir};
+
+/// A small capture of each form.
+pub const BASE: &str = "captures/containers/base.pcap";
+pub const NG: &str = "captures/containers/ng_plain.pcapng";
+
+/// Longest wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a capture program made of shell.
+pub struct Fake(TempDir);
+
+impl Fake {
+    pub fn new(name: &str, script: &str) -> Fake {
+        let fake = Fake(tempdir().unwrap());
+        fs::create_dir(fake.path("bin")).unwrap();
+        fake.install(name, script);
+        fake
+    }
+
+    pub fn install(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn shown(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// A file of the checkout, for a script.
+    pub fn here(name: &str) -> String {
+        format!("'{}'", Path::new(env!("CARGO_MANIFEST_DIR")).join(name).display())
+    }
+
+    /// `qdissect live` that finds the fake before any other.
+    pub fn live<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = qdissect();
+        // Its own folder alone, so that a real dumpcap does not come before a fake tcpdump; the shell's
+        // programs are found by a search path of its own.
+        command.arg("live").args(args).env("PATH", self.path("bin"));
+        command
+    }
+
+    /// What `dump` makes of a file.
+    pub fn dump(path: &Path) -> Ended {
+        run_to_end(qdissect().args(["dump", "-T", "ndjson"]).arg(path))
+    }
+
+    pub fn start<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Running {
+        Running::new(self.live(args))
+    }
+
+    /// Waits for a file to have so many bytes.
+    pub fn await_bytes(&self, name: &str, wanted: u64) {
+        let started = Instant::now();
+        while fs::metadata(self.path(name)).map_or(0, |it| it.len()) < wanted {
+            assert!(started.elapsed() < PATIENCE, "{name} does not get its {wanted} bytes");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// How many packets are in each file whose name begins so, in order of names.
+    pub fn packets(&self, prefix: &str) -> Vec<u64> {
+        let names = fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().path());
+        let mut names: Vec<_> =
+            names.filter(|p| p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).collect();
+        names.sort();
+        let packets = |path: &PathBuf| {
+            let dump = Fake::dump(path);
+            assert_eq!(dump.code, Some(0), "{}", dump.err);
+            dump.summary()["packets"].as_u64().unwrap()
+        };
+        names.iter().map(packets).collect()
+    }
+}
+
+pub fn qdissect() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qdissect"));
+    command.env("COLUMNS", "100").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+/// The first records of a pcap file.
+pub fn head(capture: &[u8], records: usize) -> &[u8] {
+    let mut at = 24;
+    for _ in 0..records {
+        at += 16 + u32::from_le_bytes(capture[at + 8..at + 12].try_into().unwrap()) as usize;
+    }
+    &capture[..at]
+}
+
+/// What a run left behind.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    /// The records but for those of captures, without the names of files.
+    pub fn records(&self) -> Vec<Value> {
+        let records = self.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut records: Vec<_> = records.filter(|r| r["type"] != "capture").collect();
+        for record in &mut records {
+            record.as_object_mut().unwrap().retain(|key, _| key != "file" && key != "complete");
+        }
+        records
+    }
+
+    /// The last record.
+    pub fn summary(&self) -> Value {
+        serde_json::from_str(self.out.lines().last().expect("there is output")).unwrap()
+    }
+}
+
+pub fn run_to_end(command: &mut Command) -> Ended {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// `qdissect` with these arguments and a pipe as standard input.
+pub fn end(args: &[&str]) -> Running {
+    let mut command = qdissect();
+    command.args(args);
+    Running::new(command)
+}
+
+/// A run beside the test.
+pub struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+    out: Receiver<String>,
+    err: Arc<Mutex<String>>,
+    hearing: JoinHandle<()>,
+    read: String,
+}
+
+impl Running {
+    pub fn new(mut command: Command) -> Running {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (err, lines) = (Arc::default(), BufReader::new(child.stderr.take().unwrap()).lines());
+        let heard: Arc<Mutex<String>> = Arc::clone(&err);
+        let hear = move |line: String| *heard.lock().unwrap() += &(line + "\n");
+        let hearing = thread::spawn(move || lines.map_while(Result::ok).for_each(hear));
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (line, out) = channel();
+        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|l| line.send(l + "\n")));
+        Running { input: child.stdin.take(), child, out, err, hearing, read: String::new() }
+    }
+
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// The next line; `None` at the end.
+    #[track_caller]
+    fn line(&mut self) -> Option<&str> {
+        let line = match self.out.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = self.child.kill();
+                panic!("nothing comes any more behind: {}", self.read);
+            }
+        };
+        let before = self.read.len();
+        self.read.push_str(&line);
+        self.read.get(before..)
+    }
+
+    /// Reads until a line holds `text`; the run is still going on then.
+    #[track_caller]
+    pub fn await_line(&mut self, text: &str) {
+        loop {
+            match self.line() {
+                Some(line) if line.contains(text) => return,
+                Some(_) => {}
+                None => panic!("it ended without {text}: {}", self.read),
+            }
+        }
+    }
+
+    /// What stands on standard error so far.
+    pub fn said(&self) -> String {
+        self.err.lock().unwrap().clone()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    #[track_caller]
+    pub fn end(mut self) -> Ended {
+        while self.line().is_some() {}
+        let code = self.child.wait().unwrap().code();
+        self.hearing.join().unwrap();
+        let err = self.err.lock().unwrap().clone();
+        Ended { code, out: self.read, err }
+    }
+}
