@@ -4,6 +4,7 @@ mod args;
 mod baseline;
 mod check;
 mod config;
+mod hex;
 mod known;
 mod output;
 mod pattern;
@@ -31,6 +32,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
     match parse(with_subcommand(args)) {
         Ok((cli, matches)) => match cli.command {
             Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
+            Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
         },

@@ -88,6 +88,17 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
         Reading::Dump(a) => &mut a.common,
         Reading::Check(a) => &mut a.common,
     };
+    let config = load(common, given)?;
+    if let Reading::Check(check) = command
+        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
+    {
+        check.fail_on = fail_on;
+    }
+    Ok(config)
+}
+
+/// Reads the configuration and fills in what the options leave open.
+pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
         None if common.no_config => None,
@@ -100,15 +111,11 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
         say(&format_args!("qdissect: The configuration is {}.\n", name(&path)));
     }
     config.fill(common, given);
-    if let Reading::Check(check) = command
-        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
-    {
-        check.fail_on = fail_on;
-    }
     Ok(config)
 }
 
-fn not_writable(common: &Common, e: &io::Error) -> u8 {
+/// Says that the result cannot be written; returns the exit code.
+pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
     let why = why(e);
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
     say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
@@ -121,7 +128,7 @@ pub fn why(e: &io::Error) -> String {
 }
 
 /// A file's name as text that a terminal can bear.
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
 
@@ -146,7 +153,7 @@ fn summarise(
 }
 
 /// The screen: its width, and whether it takes colours.
-fn how(colour: Colour, common: &Common) -> Screen {
+pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     Screen { width: width(terminal), colour: coloured(colour, terminal) }
 }
@@ -284,7 +291,7 @@ fn complain(path: &Path, what: &str) -> Result<(), End> {
 }
 
 /// What the command line asks of the pipeline.
-fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
+pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
         choice.protocols = Choice::only(&common.protocol);

@@ -30,6 +30,7 @@ mod datagram;
 mod ip;
 mod link;
 mod quote;
+mod shot;
 mod turned;
 mod udp;
 
@@ -44,6 +45,7 @@ mod tests;
 
 pub use datagram::{Datagram, Endpoint};
 pub use quote::{Quote, quoted};
+pub use shot::Shot;
 pub use turned::{Turned, TurnedCounts};
 
 use crate::capture::Frame;

@@ -93,6 +93,15 @@ impl<W: Write> Lister<W> {
         Lister { lines: Lines::new(out, flush, quiet, heads), first: Time::UNKNOWN }
     }
 
+    /// A further line, below that of a datagram.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
+        self.lines.text.push_str(text);
+        self.lines.end()
+    }
+
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) {
         let text = &mut self.lines.text;
         let _ = write!(text, "{:>5} ", d.frame);
@@ -108,13 +117,12 @@ impl<W: Write> Lister<W> {
         let width = self.lines.width.of([&src, &dst]);
         let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
     }
-}
 
-impl<W: Write> Report for Lister<W> {
-    type Sink = Notes;
-    const ORDERED: bool = true;
-
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    /// The line of a datagram, whoever listened to it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show<S>(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         if self.lines.quiet {
             return Ok(());
         }
@@ -143,6 +151,15 @@ impl<W: Write> Report for Lister<W> {
             let _ = write!(text, " {}:{}", f.rule.id, f.severity.name());
         }
         self.lines.end()
+    }
+}
+
+impl<W: Write> Report for Lister<W> {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        self.show(p)
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
