@@ -52,7 +52,9 @@ pub fn is_likely(text: &str) -> bool {
     let upper = body.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     let padded = body.len() < text.len();
     text.len() >= FEWEST
-        && (padded || mixed && text.len().is_multiple_of(4) || text.len() >= 24 && (mixed || upper))
+        && (padded
+            || mixed && (text.len().is_multiple_of(4) || digits && text.len() >= 16)
+            || text.len() >= 24 && (mixed || upper))
         && decode(text).is_some()
 }
 

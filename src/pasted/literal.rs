@@ -173,10 +173,8 @@ fn array(text: &str, open: usize) -> Option<Literal> {
     let before = text.get(..open)?.chars().next_back();
     let subscript = before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ']');
     // `pkt1[60]`, `[5]byte{…}` and `[13]` are no data; neither is a list with words in it.
-    if words.is_empty()
-        || words.len() == 1 && (subscript || !marked)
-        || words.len() > 1 && inside.commas == 0 && !marked
-    {
+    let alone = words.len() == 1 && (subscript || inside.commas == 0 && !marked);
+    if words.is_empty() || alone || inside.commas == 0 && !marked {
         return None;
     }
     // Letters alone are names, as far as they go.
