@@ -128,13 +128,13 @@ impl Gatherer {
 
     /// Brings the datagram under way to where the next row begins.
     fn go_on(&mut self, place: Place, column: usize) {
-        let mut gap = 0;
+        let (mut gap, mut repeated) = (0, vec![]);
         if let Some(Open { piece, way: Way::Dump(dump), .. }) = &mut self.sheet.open {
             match place {
                 Place::Shorter(len) => piece.bytes.truncate(len),
                 Place::Repeated(len) => {
                     let row = piece.bytes.get(dump.last_row()..).unwrap_or_default().to_vec();
-                    piece.bytes.extend(row.iter().cycle().take(len));
+                    repeated = row.into_iter().cycle().take(len).collect();
                 }
                 Place::Gap(len) => {
                     gap = len;
@@ -144,6 +144,7 @@ impl Gatherer {
                 Place::Next | Place::New => {}
             }
         }
+        self.sheet.add(&repeated);
         if gap > 0 {
             let bytes = crate::report::count(gap, "byte");
             let what = format!(
@@ -240,8 +241,10 @@ impl Gatherer {
             }
             self.sheet.flush();
             read_to = literal.end;
-            let rest = text.get(read_to..).unwrap_or_default();
-            end = end.max(rest.find('\n').map_or(text.len(), |i| read_to.saturating_add(i)));
+            if read_to > end {
+                let rest = text.get(read_to..).unwrap_or_default();
+                end = rest.find('\n').map_or(text.len(), |i| read_to.saturating_add(i));
+            }
             next = self.literal(text, read_to, end);
         }
         read_to

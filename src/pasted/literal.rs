@@ -5,6 +5,9 @@
 use super::strings::{self, Quoted};
 use super::{Form, MAX_PIECE, plain};
 
+/// Longest comment within a list in bytes: what is longer is taken for a list with words in it.
+const MAX_COMMENT: usize = 4096;
+
 /// Bytes that a literal stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Literal {
@@ -36,10 +39,6 @@ pub fn find(text: &str, from: usize, line_end: usize) -> Option<Literal> {
         if found.is_some() {
             return found;
         }
-        // Inside a string nothing else begins.
-        if c == '"' && strings::quoted(text, at).is_some_and(|q| q.end > line_end) {
-            return None;
-        }
     }
     None
 }
@@ -49,7 +48,7 @@ fn buffer(text: &str, at: usize, line_end: usize) -> Option<Literal> {
     let body_at = at.saturating_add("<Buffer".len());
     text.get(at..body_at).filter(|tag| *tag == "<Buffer")?;
     let body = text.get(body_at..line_end)?;
-    let close = body.find('>').unwrap_or(body.len());
+    let close = body.find(['<', '>']).unwrap_or(body.len());
     let body = body.get(..close)?;
     let (digits, left_out) = body.split_once("...").unwrap_or((body, ""));
     let plain = plain::read(digits)?;
@@ -94,15 +93,6 @@ fn inside(text: &str, open: usize) -> Option<Inside<'_>> {
     let mut at = open.saturating_add(1);
     while let Some(rest) = text.get(at..) {
         let Some(c) = rest.chars().next() else { break };
-        let comment = || {
-            let (mark, close) =
-                [("/*", "*/"), ("//", "\n"), ("#", "\n")].into_iter().find(|(m, _)| rest.starts_with(m))?;
-            let end = rest
-                .get(mark.len()..)?
-                .find(close)
-                .map(|i| i.saturating_add(mark.len()).saturating_add(close.len()));
-            Some(end.unwrap_or(rest.len()))
-        };
         let step = match c {
             ']' | '}' => {
                 found.closed = true;
@@ -110,24 +100,27 @@ fn inside(text: &str, open: usize) -> Option<Inside<'_>> {
                 return Some(found);
             }
             '[' | '{' => return None,
-            '(' => rest.find(')').filter(|end| *end < 16)?.saturating_add(1), // a cast
+            '(' => rest.bytes().take(16).position(|b| b == b')')?.saturating_add(1), // a cast
             ',' | ';' => {
                 found.commas = found.commas.saturating_add(1);
                 1
             }
             c if c.is_whitespace() => c.len_utf8(),
-            _ => match comment() {
+            _ => match comment(rest) {
                 Some(len) => len,
                 None if rest.starts_with("...") => {
                     found.more = Some((at, more(rest.get(3..)?)));
-                    rest.find([']', '}', '\n'])?
+                    rest.bytes().take(MAX_COMMENT).position(|b| b"]}\n".contains(&b))?
                 }
                 None => {
                     let word = rest.split(|c: char| c.is_whitespace() || ",;]}([{".contains(c)).next()?;
-                    if found.words.len() > MAX_PIECE || found.words.is_empty() && value(word, 16).is_none() {
+                    if found.words.is_empty() && value(word, 16).is_none() {
                         return None;
                     }
-                    found.words.push((at, word));
+                    // One more than fits, so that it is seen not to.
+                    if found.words.len() <= MAX_PIECE {
+                        found.words.push((at, word));
+                    }
                     word.len().max(1)
                 }
             },
@@ -136,6 +129,16 @@ fn inside(text: &str, open: usize) -> Option<Inside<'_>> {
     }
     found.end = text.len();
     Some(found)
+}
+
+/// Length of a comment at the beginning of a text; `None` if there is none, or none that ends.
+fn comment(text: &str) -> Option<usize> {
+    let marks = [("/*", "*/"), ("//", "\n"), ("#", "\n")];
+    let (mark, close) = marks.into_iter().find(|(mark, _)| text.starts_with(mark))?;
+    let window = text.as_bytes().get(mark.len()..)?;
+    let close = close.as_bytes();
+    let end = window.windows(close.len()).take(MAX_COMMENT).position(|w| w == close)?;
+    Some(end.saturating_add(mark.len()).saturating_add(close.len()))
 }
 
 /// A word as a number in that base, unless it says its own.
@@ -244,7 +247,7 @@ fn next_part(text: &str, from: usize, in_code: bool) -> Option<Quoted> {
     }
     let at = from.saturating_add(gap);
     let begins = text.get(at..)?;
-    let quote = begins.find(['"', '\'']).filter(|i| *i <= 2)?;
+    let quote = begins.bytes().take(3).position(|b| b"\"'".contains(&b))?;
     begins.get(..quote)?.bytes().all(|b| b"bBrR".contains(&b)).then_some(())?;
     strings::quoted(text, at.saturating_add(quote))
 }

@@ -1,6 +1,6 @@
 //! A line of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
-use super::{Wrong, is_hex, nibble};
+use super::{MAX_COMPLAINTS, MAX_PIECE, Wrong, is_hex, nibble};
 
 /// Characters that may stand between bytes.
 const SEPARATORS: &[char] = &[' ', '\t', ',', ';', ':', '-', '|', '\u{a0}'];
@@ -75,16 +75,14 @@ fn add(plain: &mut Plain, line: &str, at: usize, digits: &str, marked: bool) {
             plain
                 .bytes
                 .extend(pairs.iter().filter_map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?)));
-            if !rest.is_empty() {
+            if !rest.is_empty() && plain.wrong.len() <= MAX_COMPLAINTS {
                 let end = at.saturating_add(digits.len()).saturating_sub(1);
                 let digits = digits.len();
-                let s = if digits == 1 { "" } else { "s" };
                 plain.wrong.push(Wrong::at(
                     line,
                     end,
                     format!(
-                        "{digits} hex digit{s} in a row are an odd number; every byte needs two. The last digit is left \
-                         out."
+                        "An odd number of hex digits, {digits}, stands here; every byte needs two. The last one is left out."
                     ),
                 ));
             }
@@ -95,7 +93,7 @@ fn add(plain: &mut Plain, line: &str, at: usize, digits: &str, marked: bool) {
 /// A line that was meant as digits: at least half of its words are bytes. Gives what stands before the first word
 /// that is none, and the complaint.
 pub fn damaged(line: &str) -> Option<Plain> {
-    let all: Vec<_> = words(line).collect();
+    let all: Vec<_> = words(line).take(MAX_PIECE).collect();
     let is_byte = |word: &str| {
         let (digits, _) = digits(word);
         is_hex(digits) && digits.len().is_multiple_of(2)
@@ -168,7 +166,7 @@ mod tests {
         let plain = read("d5 f60 01").unwrap();
         assert_eq!(plain.bytes, [0xd5, 0xf6, 1]);
         assert_eq!(plain.wrong[0].column, 5);
-        assert!(plain.wrong[0].what.starts_with("3 hex digits in a row are an odd number"));
+        assert!(plain.wrong[0].what.starts_with("An odd number of hex digits, 3,"));
     }
 
     #[test]

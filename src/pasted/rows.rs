@@ -85,8 +85,8 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, swap: bool) {
         let gap = line.get(at..word_at).unwrap_or_default();
         let Some(word) = rest.split_whitespace().next() else { return };
         let wide = gap.chars().count() > 1 || gap.contains('\t');
-        let left = line.get(word_at..).unwrap_or_default().trim_end().chars().count();
-        if wide && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left)) {
+        let left = || line.get(word_at..).unwrap_or_default().trim_end().chars().count();
+        if wide && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
             return; // the characters
         }
         match pairs(word) {
@@ -97,7 +97,7 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, swap: bool) {
                 row.bytes.append(&mut bytes);
             }
             _ => {
-                row.wrong = strange(row, line, word_at, word, left);
+                row.wrong = strange(row, line, word_at, word, left());
                 return;
             }
         }
@@ -122,9 +122,8 @@ fn strange(row: &Row<'_>, line: &str, at: usize, word: &str, left: usize) -> Opt
     }
     let what = if hex {
         let n = word.len();
-        let s = if n == 1 { "" } else { "s" };
         format!(
-            "{n} hex digit{s} in a row are an odd number; every byte needs two. The rest of the row is left out."
+            "An odd number of hex digits, {n}, stands here; every byte needs two. The rest of the row is left out."
         )
     } else {
         let shown: String = word.chars().take(12).collect();

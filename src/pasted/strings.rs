@@ -5,7 +5,7 @@
 //!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`                       anything else stands for itself
 //! ```
 
-use super::{Form, base64, nibble, plain};
+use super::{Form, MAX_COMPLAINTS, base64, nibble, plain};
 
 /// A text in quotes.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ impl Quoted {
 pub fn quoted(text: &str, open: usize) -> Option<Quoted> {
     let quote = text.get(open..)?.chars().next()?;
     let before = text.get(..open)?;
+    if before.ends_with('\\') {
+        return None;
+    }
     let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3).count();
     let prefix: String = before.chars().rev().take(letters).collect::<String>().to_ascii_lowercase();
     let is_bytes = matches!(prefix.as_str(), "b" | "br" | "rb");
@@ -59,7 +62,7 @@ pub fn decode(text: &str, quoted: &Quoted) -> Option<Decoded> {
     let body = quoted.body(text);
     let begin = quoted.open.saturating_add(1);
     let (before, after) = (text.get(..quoted.open)?, text.get(quoted.end..)?);
-    let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']).to_owned();
+    let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
     let says = |names: &[&str]| names.iter().any(|name| call.ends_with(name));
     let coding = after.get(..12.min(after.len())).unwrap_or_default();
     let hex = || {
@@ -106,6 +109,7 @@ pub fn unescape(body: &str, at: usize) -> Decoded {
                     out.push(byte);
                     len.saturating_add(1)
                 }
+                None if wrong.len() > MAX_COMPLAINTS => 1,
                 None => {
                     let place = at.saturating_add(body.len().saturating_sub(rest.len()));
                     let shown: String = rest.chars().take(6).collect();

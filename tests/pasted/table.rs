@@ -74,8 +74,11 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("", &[]),
 ];
 
+/// A name or text, what is read of it, and line and column of each complaint.
+type Case = (&'static str, &'static [&'static str], &'static [(usize, usize)]);
+
 /// Texts of which something cannot be read: what is read, and line and column of each complaint.
-pub const DAMAGED: &[(&str, &[&str], &[(usize, usize)])] = &[
+pub const DAMAGED: &[Case] = &[
     ("d5 f6 00 01 a", &[">d5f60001"], &[(1, 13)]),
     ("d5f60001a", &[">d5f60001"], &[(1, 9)]),
     ("d5 f6 00 0g 01\n\nd5f6", &[">d5f600", "<d5f6"], &[(1, 10)]),
@@ -91,7 +94,7 @@ pub const DAMAGED: &[(&str, &[&str], &[(usize, usize)])] = &[
 ];
 
 /// What the tools of those names print, see `tests/data/pasted`.
-pub const FILES: &[(&str, &[&str], &[(usize, usize)])] = &[
+pub const FILES: &[Case] = &[
     ("base64.txt", &[INFO], &[]),
     ("bytearray.txt", &[INFO], &[]),
     ("conversation.txt", FOUR, &[]),
