@@ -74,7 +74,7 @@ fn what_tools_print_is_read() {
 
 #[test]
 fn a_dump_of_tcpdump_keeps_its_times_and_ends() {
-    let text = fs::read_to_string("tests/data/pasted/tcpdump_xx.txt").unwrap();
+    let text = fs::read_to_string("tests/data/pasted/tcpdump_link.txt").unwrap();
     let shots = shots(&read(&text, None).pieces, Ends::default());
     let frame = shots[1].frame(2);
     let d = peel(&frame).unwrap();
