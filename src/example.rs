@@ -1,16 +1,15 @@
 //! Plays the example of a rule as a capture through the real pipeline, so that whoever asks about a rule
 //! sees it break.
 
-use crate::capture::{Frame, Time};
+use crate::capture::Time;
 use crate::check::Finding;
 use crate::decode::{Heard, Tree};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint, Turned, peel};
+use crate::net::{Datagram, Endpoint, Shot, Turned, peel};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Packet, Report};
 use crate::rule::{Act, Example, hex};
-use etherparse::PacketBuilder;
 use std::fmt;
 use std::io;
 
@@ -30,9 +29,6 @@ const STEP: i64 = 10 * MS;
 /// what counts as the edge of a capture, and more than every answer window.
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
-/// LINKTYPE_RAW: the packet begins with its IP header.
-const RAW: u16 = 101;
-const TTL: u8 = 64;
 
 /// One of those who talk in an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,67 +70,38 @@ fn port(example: &Example) -> u16 {
     example.server_port.unwrap_or(PORT)
 }
 
-/// An IPv4 packet with that datagram, checksums and all.
-fn packet((from, source): ([u8; 4], u16), (to, target): ([u8; 4], u16), payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![];
-    let written = PacketBuilder::ipv4(from, to, TTL).udp(source, target).write(&mut bytes, payload);
-    debug_assert!(written.is_ok(), "the payloads of examples fit into a datagram");
-    bytes
-}
-
-/// A frame of an example.
-#[derive(Clone)]
-struct Shot {
-    number: u64,
-    /// Nanoseconds since 1970.
-    time: i64,
-    link: u16,
-    wire_len: u32,
-    bytes: Vec<u8>,
-}
-
-impl Shot {
-    /// An empty frame: nothing but its time.
-    fn empty(number: u64, time: i64) -> Shot {
-        Shot { number, time, link: RAW, wire_len: 0, bytes: vec![] }
-    }
-
-    fn frame(&self) -> Frame<'_> {
-        let Shot { number, time, link, wire_len, ref bytes } = *self;
-        Frame { number, time: Time::from_nanos(time), link, interface: 0, at: 0, wire_len, bytes }
-    }
-}
-
-/// The frames of an example, from 1, with one in front that has number 0, and one behind.
-fn shots(example: &Example) -> Vec<Shot> {
-    let server = (SERVER, port(example));
-    let mut shots = if example.at_start { vec![] } else { vec![Shot::empty(0, START - BEFORE)] };
+/// The frames of an example with their numbers, from 1, with one in front that has number 0, and one behind.
+fn shots(example: &Example) -> Vec<(u64, Shot)> {
+    let server = Endpoint::v4(SERVER, port(example));
+    let empty = |time| Shot::empty(Time::from_nanos(time));
+    let mut shots = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
     let (mut time, mut number) = (START, 1);
     for step in example.steps {
-        let (link, wire_len, bytes) = match step.act() {
+        let at = Time::from_nanos(time);
+        let shot = match step.act() {
             Act::Send { direction, client, payload } => {
-                let [from, to] = direction.order([CLIENTS[client], server]);
-                let bytes = packet(from, to, &hex(payload));
-                (RAW, bytes.len() as u32, bytes)
+                let (ip, port) = CLIENTS[client];
+                let [from, to] = direction.order([Endpoint::v4(ip, port), server]);
+                Shot::udp(at, from, to, &hex(payload), 0)
             }
-            Act::Frame(link, wire_len, text) => (link, wire_len, hex(text)),
+            Act::Frame(link, wire_len, text) => Shot { time: at, link, wire_len, bytes: hex(text) },
             Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
                 continue;
             }
             Act::Copy => {
-                if let Some(last) = shots.last().cloned() {
-                    shots.push(Shot { number, time: last.time + MS / 10, ..last });
+                if let Some((_, last)) = shots.last().cloned() {
+                    shots.push((number, Shot { time: last.time.plus(MS / 10), ..last }));
                     number += 1;
                 }
                 continue;
             }
         };
-        shots.push(Shot { number, time, link, wire_len, bytes });
+        shots.push((number, shot));
         number += 1;
         time += STEP;
     }
-    shots.push(Shot::empty(number, time + AFTER));
+    shots.push((number, empty(time + AFTER)));
     shots
 }
 
@@ -145,8 +112,8 @@ fn shots(example: &Example) -> Vec<Shot> {
 /// When the report cannot be written.
 pub fn play<R: Report>(example: &Example, options: Options, report: R) -> io::Result<R> {
     let mut pipeline = Pipeline::new(options, report);
-    for shot in shots(example) {
-        pipeline.frame(&shot.frame()).map_err(|e| match e {
+    for (number, shot) in shots(example) {
+        pipeline.frame(&shot.frame(number)).map_err(|e| match e {
             Stopped::Report(e) => e,
             Stopped::Capture(e) => io::Error::other(e.to_string()),
         })?;
@@ -230,12 +197,17 @@ pub fn dissect(example: &Example) -> Dissected {
 
 fn others(example: &Example) -> Vec<Other> {
     let shots = shots(example);
-    let own = shots.iter().filter(|shot| !shot.bytes.is_empty());
-    let other = |shot: &Shot| {
-        let what = peel(&shot.frame()).err()?;
-        Some(Other { frame: shot.number, time: shot.time - START, what })
+    let own = shots.iter().filter(|(_, shot)| !shot.bytes.is_empty());
+    let other = |(number, shot): &(u64, Shot)| {
+        let what = peel(&shot.frame(*number)).err()?;
+        Some(Other { frame: *number, time: since_start(shot.time), what })
     };
     own.filter_map(other).collect()
+}
+
+/// Nanoseconds since the first step.
+fn since_start(time: Time) -> i64 {
+    time.since(Time::from_nanos(START)).unwrap_or_default()
 }
 
 /// Keeps what it hears.
@@ -248,7 +220,7 @@ impl Stage {
     fn keep(&mut self, d: &Datagram<'_>, said: Option<Said>) {
         self.heard.datagrams.push(Seen {
             frame: d.frame,
-            time: d.time.since(Time::from_nanos(START)).unwrap_or_default(),
+            time: since_start(d.time),
             from: Who::of(d.src, &self.example),
             to: Who::of(d.dst, &self.example),
             payload: d.payload.to_vec(),

@@ -22,6 +22,7 @@ pub mod docs;
 pub mod example;
 pub mod exchange;
 pub mod net;
+pub mod pasted;
 pub mod pipeline;
 pub mod protocols;
 pub mod report;

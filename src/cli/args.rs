@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +37,8 @@ pub struct Cli {
 pub enum Command {
     #[command(flatten)]
     Read(Box<Reading>),
+    /// Pasted bytes: hex, dumps of xxd, hexdump, tcpdump or Wireshark, arrays, strings, base64
+    Hex(Box<HexArgs>),
     /// The conformance rules and their sources
     #[command(subcommand)]
     Rule(RuleCommand),
@@ -389,7 +392,8 @@ fn coverage(text: &str) -> Result<(Id, f64), String> {
     Ok((protocol(name.trim())?, percent))
 }
 
-fn decode_as(text: &str) -> Result<(u16, Id), String> {
+/// A pin: a server port and the protocol it speaks.
+pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
     let wrong =
         || format!("\"{text}\" is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.");
     let (selector, name) = text.split_once(',').ok_or_else(wrong)?;

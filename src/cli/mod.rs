@@ -8,6 +8,7 @@ mod check;
 mod config;
 #[cfg(unix)]
 mod feed;
+mod hex;
 mod inputs;
 mod known;
 #[cfg(unix)]
@@ -50,6 +51,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
     match parse(with_subcommand(args)) {
         Ok((cli, matches)) => match cli.command {
             Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
+            Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
         },

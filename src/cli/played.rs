@@ -1,15 +1,13 @@
 //! Conversations for tests, recorded here or there: with other addresses, ports, tokens and times.
 
-use etherparse::PacketBuilder;
-use qdissect::capture::{Frame, Time};
+use qdissect::capture::Time;
 use qdissect::check::Policy;
+use qdissect::net::{Endpoint, Shot};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
 use qdissect::rule::{Act, Example, hex};
 use qdissect::verdict::{Check, Entry, Verdict};
 
-/// LINKTYPE_RAW: the packet begins with its IP header.
-const RAW: u16 = 101;
 const MS: i64 = 1_000_000;
 
 /// An address and a UDP port.
@@ -65,11 +63,8 @@ impl Recording {
         let options = Options { min_confidence: Level::Low, ..Options::default() };
         let mut pipeline = Pipeline::new(options, report);
         let frames = self.frames(example);
-        for (number, (time, bytes)) in (1..).zip(&frames) {
-            let (time, wire_len) = (Time::from_nanos(*time), bytes.len() as u32);
-            pipeline
-                .frame(&Frame { number, time, link: RAW, interface: 0, at: 0, wire_len, bytes })
-                .expect("nothing is written");
+        for (number, shot) in (1..).zip(&frames) {
+            pipeline.frame(&shot.frame(number)).expect("nothing is written");
         }
         let (report, totals) = pipeline.finish(true).expect("nothing is written");
         report.verdict(totals).expect("nothing is written")
@@ -81,11 +76,12 @@ impl Recording {
         verdict.findings.iter().filter(|e| e.counts()).map(|e| e.fingerprint.to_string()).collect()
     }
 
-    /// Time and bytes of each frame; long before and long after the conversation there are empty ones.
-    fn frames(&self, example: &Example) -> Vec<(i64, Vec<u8>)> {
+    /// The frames; long before and long after the conversation there are empty ones.
+    fn frames(&self, example: &Example) -> Vec<Shot> {
         let server = (self.server.0, example.server_port.unwrap_or(self.server.1));
         let early = if example.at_start { 0 } else { self.before };
-        let mut frames = vec![(self.start - 30_000 * MS, vec![]); early as usize];
+        let empty = |time| Shot::empty(Time::from_nanos(time));
+        let mut frames = vec![empty(self.start - 30_000 * MS); early as usize];
         let mut time = self.start;
         for step in example.steps {
             let (direction, client, payload) = match step.act() {
@@ -99,13 +95,11 @@ impl Recording {
             let [from, to] = direction.order([self.clients[client], server]);
             let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
             let payload = hex(&self.tokens.iter().fold(payload.to_owned(), replace));
-            let mut bytes = vec![];
-            let packet = PacketBuilder::ipv4(from.0, to.0, 64).udp(from.1, to.1);
-            packet.write(&mut bytes, &payload).expect("it fits into a packet");
-            frames.push((time, bytes));
+            let [from, to] = [from, to].map(|(ip, port)| Endpoint::v4(ip, port));
+            frames.push(Shot::udp(Time::from_nanos(time), from, to, &payload, 0));
             time += self.step;
         }
-        frames.push((time + 120_000 * MS, vec![]));
+        frames.push(empty(time + 120_000 * MS));
         frames
     }
 }

@@ -130,6 +130,17 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
 /// Reads the configuration and fills in what the command line leaves open.
 fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
+    let config = load(common, given)?;
+    if let Reading::Check(check) = command
+        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
+    {
+        check.fail_on = fail_on;
+    }
+    Ok(config)
+}
+
+/// Reads the configuration and fills in what the options leave open.
+pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
         None if common.no_config => None,
@@ -142,15 +153,11 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
         say(&format_args!("qdissect: The configuration is {}.\n", name(&path)));
     }
     config.fill(common, given);
-    if let Reading::Check(check) = command
-        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
-    {
-        check.fail_on = fail_on;
-    }
     Ok(config)
 }
 
-fn not_writable(common: &Common, e: &io::Error) -> u8 {
+/// Says that the result cannot be written; returns the exit code.
+pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
     let why = why(e);
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
     say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
@@ -203,7 +210,7 @@ pub fn write_summary(
 }
 
 /// The screen: its width, and whether it takes colours.
-fn how(colour: Colour, common: &Common) -> Screen {
+pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     Screen { width: width(terminal), colour: coloured(colour, terminal) }
 }
@@ -366,7 +373,7 @@ fn complain(path: &Path, what: &str) -> Result<(), End> {
 }
 
 /// What the command line asks of the pipeline.
-fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
+pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
         choice.protocols = Choice::only(&common.protocol);

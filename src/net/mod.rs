@@ -45,6 +45,7 @@ mod overlay;
 mod path;
 mod quote;
 mod rare;
+mod shot;
 mod turned;
 mod udp;
 mod wifi;
@@ -77,6 +78,7 @@ pub use deep::{Deep, Inside, Opened};
 pub use fragments::FragmentCounts;
 pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
 pub use quote::Quote;
+pub use shot::Shot;
 pub use turned::{Turned, TurnedCounts};
 
 use crate::capture::Frame;

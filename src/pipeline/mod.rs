@@ -199,6 +199,23 @@ impl<R: Report> Pipeline<R> {
         self.options.count.is_none_or(|most| self.totals.packets < most)
     }
 
+    /// Takes frames that stand in no capture as one file of that name.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn play<'f>(
+        &mut self,
+        file: &str,
+        facts: &capture::Facts,
+        frames: impl IntoIterator<Item = Frame<'f>>,
+    ) -> Result<(), Stopped> {
+        self.totals.files += 1;
+        self.report.file(file, facts, self.frame)?;
+        frames.into_iter().try_for_each(|frame| self.frame(&frame))?;
+        self.totals.see(facts);
+        Ok(())
+    }
+
     fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
         while self.wants_more() {
             match source.next().map_err(Stopped::Capture)? {

@@ -136,6 +136,15 @@ impl<W: Write> Lister<W> {
         Lister { lines: Lines::new(out, flush, quiet, heads), tunnels: HashMap::new() }
     }
 
+    /// A further line, below that of a datagram.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
+        self.lines.text.push_str(text);
+        self.lines.end()
+    }
+
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
         let place = self.lines.place(d.frame)?;
         let first = self.lines.names.get(place.file).map_or(Time::UNKNOWN, |(_, first)| *first);
@@ -161,13 +170,12 @@ impl<W: Write> Lister<W> {
             let _ = write!(self.lines.text, " [in {names}]");
         }
     }
-}
 
-impl<W: Write> Report for Lister<W> {
-    type Sink = Notes;
-    const ORDERED: bool = true;
-
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    /// The line of a datagram, whoever listened to it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show<S>(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         if self.lines.quiet {
             return Ok(());
         }
@@ -200,6 +208,15 @@ impl<W: Write> Report for Lister<W> {
             let _ = write!(self.lines.text, " {}:{}", f.rule.id, f.severity.name());
         }
         self.lines.end()
+    }
+}
+
+impl<W: Write> Report for Lister<W> {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        self.show(p)
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! the spot.
 
 mod args;
-mod page;
+pub mod page;
 mod protocol;
 mod records;
 mod rule;

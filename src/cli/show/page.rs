@@ -1,6 +1,8 @@
 //! Text for people: wrapped to the screen, in colours where they are welcome.
 
 use anstyle::{AnsiColor, Style};
+use qdissect::check::Finding;
+use qdissect::decode::Tree;
 use qdissect::rule::Severity;
 use std::fmt::Write;
 
@@ -64,6 +66,27 @@ impl Page {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
+    }
+
+    /// A tree of fields: bytes, field and value.
+    pub fn tree(&mut self, tree: &Tree, payload: &[u8]) {
+        // It ends with the broken rules, which are shown as findings.
+        let text = tree.render(payload);
+        text.lines().take(tree.nodes().len()).for_each(|line| self.cut_line(&format!("      {line}")));
+    }
+
+    /// A line in the columns of a tree: the bytes, then what is wrong with them. `mark` stands before it.
+    pub fn finding(&mut self, mark: &str, f: &Finding) {
+        let bytes = f.span.map(|s| format!("{:4}..{:<4}", s.start, s.end)).unwrap_or_default();
+        // Where bytes are missing, the finding names the field itself.
+        let path = f.path().filter(|_| f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
+        let id = self.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
+        let why = match f.caused_by {
+            Some(cause) => format!("caused by {} in frame {}", cause.rule.id, cause.frame),
+            None => format!("at fault: {}", f.fault.name()),
+        };
+        let why = self.paint(DIM, &format!("({why})"));
+        self.line(&format!("   {mark:<2} {bytes:<10} ^ {id}{path} {f} {why}"));
     }
 
     /// Text of any length behind a head; further lines are indented as far as the head reaches. Without

@@ -1,6 +1,6 @@
 //! Rules for people: a line each, or a page with the examples dissected.
 
-use super::page::{BOLD, DIM, Page, style};
+use super::page::{BOLD, Page, style};
 use qdissect::check::Finding;
 use qdissect::example::{self, Dissected, Other, Said, Seen};
 use qdissect::exchange::{Exchange, Pairing};
@@ -126,7 +126,7 @@ fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Fin
         let step = info.steps.get(e.step as usize).map_or("-", |step| step.name);
         let (frame, outcome) = (e.request_frame, e.outcome.name());
         page.line(&format!("    exchange: {} {step}, asked in frame {frame}: {outcome}", info.name));
-        findings.iter().for_each(|f| write_finding(page, rule, f));
+        findings.iter().for_each(|f| page.finding(mark(rule, f), f));
     }
     if broken.len() > MAX_ALIKE {
         let more = (broken.len() - MAX_ALIKE) as u64;
@@ -147,10 +147,13 @@ fn write_datagram(page: &mut Page, rule: &Rule, d: &Seen) {
         let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
         return page.line(&format!("      {hex}{more}"));
     };
-    // The tree ends with the broken rules, which stand below as findings.
-    let tree = said.tree.render(&d.payload);
-    tree.lines().take(said.tree.nodes().len()).for_each(|line| page.cut_line(&format!("      {line}")));
-    said.findings.iter().for_each(|f| write_finding(page, rule, f));
+    page.tree(&said.tree, &d.payload);
+    said.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
+}
+
+/// What stands before a finding.
+fn mark(rule: &Rule, f: &Finding) -> &'static str {
+    if f.rule == rule { MARK } else { "" }
 }
 
 /// Name of a message, and what it is to its exchange.
@@ -170,21 +173,6 @@ fn message(said: &Said) -> String {
         text.push_str(&format!(", {} confidence", said.level.name()));
     }
     text
-}
-
-/// A line in the columns of the tree: the bytes, then what is wrong with them.
-fn write_finding(page: &mut Page, rule: &Rule, f: &Finding) {
-    let bytes = f.span.map(|s| format!("{:4}..{:<4}", s.start, s.end)).unwrap_or_default();
-    // Where bytes are missing, the finding names the field itself.
-    let path = f.path().filter(|_| f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
-    let mark = if f.rule == rule { MARK } else { "" };
-    let id = page.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
-    let why = match f.caused_by {
-        Some(cause) => format!("caused by {} in frame {}", cause.rule.id, cause.frame),
-        None => format!("at fault: {}", f.fault.name()),
-    };
-    let why = page.paint(DIM, &format!("({why})"));
-    page.line(&format!("   {mark:<2} {bytes:<10} ^ {id}{path} {f} {why}"));
 }
 
 #[cfg(test)]

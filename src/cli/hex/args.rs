@@ -1,0 +1,140 @@
+//! The command line of `hex`, as clap sees it.
+
+use crate::cli::args::{Colour, Common, Confidence, RuleArgs, decode_as, protocol, timeout};
+use crate::cli::save::SaveArgs;
+use clap::{Args, ValueEnum};
+use qdissect::pasted;
+use qdissect::protocols::Id;
+use qdissect::report::Form;
+use std::path::PathBuf;
+
+/// `qdissect hex`
+#[derive(Debug, Args)]
+pub struct HexArgs {
+    /// The bytes themselves, or a file that holds them; `-` or nothing for standard input
+    #[arg(value_name = "TEXT|FILE")]
+    pub what: Vec<String>,
+    /// How the bytes are written; else each line is looked at
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub input_format: Option<InputFormat>,
+    /// UDP port of the server where the text names none [default: the one of -d, or 7777]
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = HexFormat::Text, value_name = "FMT")]
+    pub format: HexFormat,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    /// Only these protocols, by name, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
+    protocol: Vec<Id>,
+    /// Pins a protocol on a port: udp.port==7779,sqp
+    #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]
+    decode_as: Vec<(u16, Id)>,
+    /// Overrides every protocol's answer window, e.g. 500ms, 2s
+    #[arg(long, value_name = "DUR", value_parser = timeout)]
+    timeout: Option<i64>,
+    /// Least confidence of what is dissected
+    #[arg(long, value_enum, default_value_t = Confidence::Low, value_name = "LEVEL")]
+    min_confidence: Confidence,
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// Configuration; else the nearest qdissect.toml from the working directory upwards
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// No configuration
+    #[arg(long, conflicts_with = "config")]
+    no_config: bool,
+    /// Write the result to a file, aside first, and renamed when it is complete
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show passwords, which are masked otherwise
+    #[arg(long)]
+    show_secrets: bool,
+}
+
+/// `-T` of `hex`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HexFormat {
+    /// The line of `dump`, fields and findings of each datagram
+    Text,
+    /// One array of records, as `dump` has them
+    Json,
+    /// One record a line
+    Ndjson,
+}
+
+impl HexFormat {
+    /// The form of records; `None` for text.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            HexFormat::Text => None,
+            HexFormat::Json => Some(Form::Json),
+            HexFormat::Ndjson => Some(Form::Ndjson),
+        }
+    }
+}
+
+/// `--input-format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// Hex digits: 00ff, 00 ff, 00:ff, 0x00 0xff, xxd -p
+    #[value(alias = "plain")]
+    Hex,
+    /// Rows with offsets: xxd, hexdump, od, tcpdump -x, tshark -x, Wireshark
+    #[value(aliases = ["xxd", "hexdump", "od", "tcpdump", "tshark", "wireshark"])]
+    Dump,
+    /// Numbers in brackets, <Buffer 00 ff>
+    Array,
+    /// Quotes and escapes: b'\x00\xff'
+    String,
+    /// Base64, either alphabet
+    Base64,
+    /// What gamedig --debug prints
+    Gamedig,
+}
+
+impl From<InputFormat> for pasted::Form {
+    fn from(format: InputFormat) -> pasted::Form {
+        match format {
+            InputFormat::Hex => pasted::Form::Hex,
+            InputFormat::Dump => pasted::Form::Dump,
+            InputFormat::Array => pasted::Form::Array,
+            InputFormat::String => pasted::Form::String,
+            InputFormat::Base64 => pasted::Form::Base64,
+            InputFormat::Gamedig => pasted::Form::Gamedig,
+        }
+    }
+}
+
+impl HexArgs {
+    /// The options that other subcommands have, too.
+    pub fn common(&mut self) -> Common {
+        use std::mem::take;
+        Common {
+            per_file: false,
+            save: SaveArgs { write: None, annotate: false },
+            files: vec![],
+            read: vec![],
+            protocol: take(&mut self.protocol),
+            decode_as: take(&mut self.decode_as),
+            timeout: self.timeout,
+            min_confidence: self.min_confidence,
+            rules: RuleArgs {
+                profile: self.rules.profile,
+                select: take(&mut self.rules.select),
+                ignore: take(&mut self.rules.ignore),
+                level: take(&mut self.rules.level),
+            },
+            config: self.config.take(),
+            no_config: self.no_config,
+            output: self.output.take(),
+            count: None,
+            quiet: false,
+            line_buffered: false,
+            show_secrets: self.show_secrets,
+            allow_truncated: false,
+        }
+    }
+}

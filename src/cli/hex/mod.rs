@@ -1,0 +1,184 @@
+//! `qdissect hex`: what somebody pasted, dissected.
+
+mod args;
+mod told;
+
+pub use args::HexArgs;
+
+use super::args::Common;
+use super::output::Target;
+use super::run::{self, FAILED, OK};
+use super::say;
+use super::values::no_rule;
+use qdissect::capture::Facts;
+use qdissect::classify::Choice;
+use qdissect::net::Shot;
+use qdissect::pasted::{self, Ends, Pasted};
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::{Output, Records, Report, quoted};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+use told::Told;
+
+/// UDP port of the server where nobody names one.
+const PORT: u16 = 7777;
+/// What is said where no bytes are found.
+const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump, od, tcpdump -x or Wireshark; an \
+                        array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
+
+/// Runs `qdissect hex`; returns the exit code. `given` says whether an option stands on the command line.
+pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
+    let mut common = args.common();
+    let options = run::load(&mut common, given)
+        .and_then(|_| run::options(&common, true).map_err(|unknown| no_rule(&unknown.name)));
+    let found = options.and_then(|options| Ok((options, find(args)?)));
+    let (options, (name, pasted)) = match found {
+        Ok(found) => found,
+        Err(e) => {
+            say(&format_args!("qdissect: {e}\n"));
+            return FAILED;
+        }
+    };
+    let complete = complain(&name, &pasted);
+    match dissect(args, &common, options, &name, &pasted, complete) {
+        Ok(()) if complete => OK,
+        Ok(()) => FAILED,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
+        Err(e) => run::not_writable(&common, &e),
+    }
+}
+
+/// Says what could not be read; whether that was nothing.
+fn complain(name: &str, pasted: &Pasted) -> bool {
+    for c in &pasted.complaints {
+        say(&format_args!("qdissect: {name}:{}:{}: {}\n", c.line, c.column, c.what));
+    }
+    if pasted.more_complaints > 0 {
+        say(&format_args!("qdissect: {name}: {} places more could not be read.\n", pasted.more_complaints));
+    }
+    if pasted.pieces.is_empty() {
+        say(&format_args!("qdissect: {name}: There are no bytes in this text. {EXPECTED}.\n"));
+    }
+    pasted.complaints.is_empty() && !pasted.pieces.is_empty()
+}
+
+/// What is pasted, and a name for it.
+fn find(args: &HexArgs) -> Result<(String, Pasted), String> {
+    let form = args.input_format.map(pasted::Form::from);
+    let read = |name: &str, from: &mut dyn Read| {
+        let text = text(from).map_err(|e| format!("{name}: {e}"))?;
+        Ok((name.to_owned(), pasted::read(&text, form)))
+    };
+    match args.what.as_slice() {
+        [] => {
+            if io::stdin().is_terminal() {
+                say(&format_args!("qdissect: Paste the bytes here, then press Ctrl-D. {EXPECTED}.\n"));
+            }
+            read("-", &mut io::stdin())
+        }
+        [dash] if dash == "-" => read("-", &mut io::stdin()),
+        [path] if Path::new(path).exists() => {
+            let name = run::name(Path::new(path));
+            let mut file =
+                File::open(path).map_err(|e| format!("{name}: The file cannot be opened: {e}."))?;
+            read(&name, &mut file)
+        }
+        words => {
+            let text = words.join(" ");
+            let pasted = pasted::read(&text, form);
+            if pasted.pieces.is_empty() && pasted.complaints.is_empty() {
+                let short: String = text.chars().take(60).collect();
+                return Err(format!(
+                    "{} is no file, and there are no bytes in it. {EXPECTED}.",
+                    quoted(&short)
+                ));
+            }
+            Ok(("text".to_owned(), pasted))
+        }
+    }
+}
+
+/// The text of an input: UTF-8, or UTF-16 with its mark. Other bytes become U+FFFD: they stand in no digit.
+fn text(from: &mut dyn Read) -> Result<String, String> {
+    let mut bytes = vec![];
+    // One more than is read, so that what is longer is seen to be.
+    let limit = pasted::MAX_TEXT as u64 + 4;
+    from.take(limit).read_to_end(&mut bytes).map_err(|e| format!("The input cannot be read: {e}."))?;
+    let utf16 = |of: fn([u8; 2]) -> u16| -> String {
+        let units = bytes.as_chunks::<2>().0.iter().skip(1).map(|b| of(*b));
+        char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect()
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => return Ok(utf16(u16::from_le_bytes)),
+        [0xfe, 0xff, ..] => return Ok(utf16(u16::from_be_bytes)),
+        [0xef, 0xbb, 0xbf, rest @ ..] => return Ok(String::from_utf8_lossy(rest).into_owned()),
+        _ => {}
+    }
+    if let Some(at) = bytes.iter().take(1024).position(|b| *b == 0) {
+        return Err(format!(
+            "This is no text: byte {at} is 0. For a capture there is `qdissect dump`; other bytes can come through \
+             `xxd -p`."
+        ));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Dissects what was pasted and writes the result.
+fn dissect(
+    args: &HexArgs,
+    common: &Common,
+    options: Options,
+    name: &str,
+    pasted: &Pasted,
+    complete: bool,
+) -> io::Result<()> {
+    let shots = pasted::shots(&pasted.pieces, ends(args, &options));
+    let mut target = Target::open(common.output.as_deref())?;
+    let input = Input { name, shots: &shots, complete };
+    match args.format.form() {
+        Some(form) => {
+            input.play(options, Records::new(Output::new(&mut target, form, false), true, false))?
+        }
+        None => {
+            let screen = run::how(args.color, common);
+            input.play(options, Told::new(&mut target, screen, &shots))?;
+        }
+    }
+    target.complete(!pasted.pieces.is_empty())
+}
+
+/// The server's port, and who may say which way a datagram goes.
+fn ends(args: &HexArgs, options: &Options) -> Ends {
+    let pins = &options.choice.pins;
+    let port = args.port.or(pins.first().map(|(port, _)| *port)).unwrap_or(PORT);
+    let pinned = pins.iter().find(|(pin, _)| *pin == port);
+    let protocols = pinned.map_or(options.choice.protocols, |(_, id)| Choice::only(&[*id]));
+    Ends { port, protocols }
+}
+
+/// Frames made of what was pasted.
+struct Input<'a> {
+    name: &'a str,
+    shots: &'a [Shot],
+    complete: bool,
+}
+
+impl Input<'_> {
+    fn play<R: Report>(&self, options: Options, report: R) -> io::Result<()> {
+        let mut links = vec![];
+        for shot in self.shots {
+            if !links.contains(&shot.link) {
+                links.push(shot.link);
+            }
+        }
+        let facts = Facts { format: "hex", links, ..Facts::default() };
+        let mut pipeline = Pipeline::new(options, report);
+        let frames = (1..).zip(self.shots).map(|(number, shot)| shot.frame(number));
+        pipeline.play(self.name, &facts, frames).map_err(|e| match e {
+            Stopped::Report(e) => e,
+            Stopped::Capture(e) => io::Error::other(e.to_string()),
+        })?;
+        pipeline.finish(self.complete).map(drop)
+    }
+}

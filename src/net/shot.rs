@@ -1,0 +1,109 @@
+//! Frames that nobody captured: made of a datagram, for examples and for bytes that come without headers.
+
+use super::Endpoint;
+use crate::capture::{Frame, Time};
+use etherparse::PacketBuilder;
+
+/// LINKTYPE_RAW: the packet begins with its IP header.
+const RAW: u16 = 101;
+const TTL: u8 = 64;
+/// Bytes of an IPv4 header without options, and a UDP header.
+const HEADERS_V4: usize = 28;
+/// Bytes of an IPv6 header and a UDP header.
+const HEADERS_V6: usize = 48;
+
+/// A frame with memory of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shot {
+    /// When it was captured.
+    pub time: Time,
+    /// Link type (`LINKTYPE_…` of tcpdump.org).
+    pub link: u16,
+    /// Length on the wire in bytes.
+    pub wire_len: u32,
+    /// What was captured of it.
+    pub bytes: Vec<u8>,
+}
+
+impl Shot {
+    /// An empty frame: nothing but its time.
+    pub fn empty(time: Time) -> Shot {
+        Shot { time, link: RAW, wire_len: 0, bytes: vec![] }
+    }
+
+    /// A datagram in an IP packet of its own, checksums and all. Of its payload, `missing` bytes more were sent
+    /// than are captured. Empty where one end is IPv4 and the other IPv6, or where the payload does not fit.
+    pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> Shot {
+        let mut whole = payload.to_vec();
+        whole.resize(payload.len().saturating_add(missing as usize), 0);
+        let mut bytes = vec![];
+        let (written, headers) = match (from.octets(), to.octets()) {
+            (Some(a), Some(b)) => {
+                let packet = PacketBuilder::ipv4(a, b, TTL).udp(from.port(), to.port());
+                (packet.write(&mut bytes, &whole).is_ok(), HEADERS_V4)
+            }
+            (None, None) => {
+                let [a, b] = [from, to].map(|end| match end.socket_addr().ip() {
+                    std::net::IpAddr::V6(ip) => ip.octets(),
+                    std::net::IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+                });
+                let packet = PacketBuilder::ipv6(a, b, TTL).udp(from.port(), to.port());
+                (packet.write(&mut bytes, &whole).is_ok(), HEADERS_V6)
+            }
+            _ => (false, 0),
+        };
+        if !written {
+            return Shot::empty(time);
+        }
+        let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        bytes.truncate(headers.saturating_add(payload.len()));
+        Shot { time, link: RAW, wire_len, bytes }
+    }
+
+    /// The frame of that number.
+    pub fn frame(&self, number: u64) -> Frame<'_> {
+        let Shot { time, link, wire_len, ref bytes } = *self;
+        Frame { number, time, link, interface: 0, at: 0, wire_len, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Datagram, peel};
+
+    const V4: [Endpoint; 2] = [Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([198, 51, 100, 1], 7777)];
+
+    #[track_caller]
+    fn holds(shot: &Shot, [from, to]: [Endpoint; 2], payload: &[u8], missing: u32) {
+        let frame = shot.frame(3);
+        let d: Datagram<'_> = peel(&frame).expect("a datagram");
+        assert_eq!((d.src, d.dst, d.payload, d.cut, d.frame), (from, to, payload, missing, 3));
+        let checked = if missing == 0 { Some(true) } else { None };
+        assert_eq!(d.checksum_holds(), checked);
+    }
+
+    #[test]
+    fn the_datagram_comes_out_as_it_went_in() {
+        let v6 =
+            [7, 8].map(|last| Endpoint::v6([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last], 9));
+        for ends @ [from, to] in [V4, v6] {
+            for payload in [&b""[..], b"\x00", b"\xd5\xf6\x00"] {
+                holds(&Shot::udp(Time::from_nanos(1), from, to, payload, 0), ends, payload, 0);
+            }
+            holds(&Shot::udp(Time::UNKNOWN, from, to, b"abc", 5), ends, b"abc", 5);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_an_empty_frame() {
+        let [from, to] = V4;
+        let most = vec![0; 65_507];
+        assert_eq!(Shot::udp(Time::UNKNOWN, from, to, &most, 0).bytes.len(), 65_535);
+        assert_eq!(Shot::udp(Time::UNKNOWN, from, to, &most, 1), Shot::empty(Time::UNKNOWN));
+        assert_eq!(
+            Shot::udp(Time::UNKNOWN, from, Endpoint::v6([1; 16], 1), b"", 0),
+            Shot::empty(Time::UNKNOWN)
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! What is pasted, what it holds, and where it cannot be read.
+
+/// A poll of Satisfactory, a challenge of SQP and its answer.
+const POLL: &str = ">d5f60001a59c4384f146df0801";
+const INFO: &str = "<0195bd447e00010000003700000033000b0020094555205765737420310f5465616d2044656174686d6174636809323032362e31312e310848696768726973651e64";
+const FOUR: &[&str] = &[">0000000000", "<0095bd447e", ">0195bd447e000101", INFO];
+const ZEROS: &str = ">d5f60001a59c43840000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000061626364";
+
+/// Texts that are read to the last byte.
+pub const LINES: &[(&str, &[&str])] = &[
+    // plain digits
+    ("d5f60001a59c4384f146df0801", &[POLL]),
+    ("D5F60001A59C4384F146DF0801\n", &[POLL]),
+    ("d5 f6 00 01 a5 9c 43 84 f1 46 df 08 01", &[POLL]),
+    ("d5f6 0001 a59c 4384 f146 df08 01", &[POLL]),
+    ("d5:f6:00:01:a5:9c:43:84:f1:46:df:08:01", &[POLL]),
+    ("D5-F6-00-01-A5-9C-43-84-F1-46-DF-08-01", &[POLL]),
+    ("0xd5 0xf6 0x00 0x01 0xa5 0x9c 0x43 0x84 0xf1 0x46 0xdf 0x08 0x1", &[POLL]),
+    ("0xd5f60001a59c4384f146df0801", &[POLL]),
+    ("d5,f6,00,01,a5,9c,43,84,f1,46,df,08,01", &[POLL]),
+    ("\\xd5\\xf6\\x00\\x01\\xa5\\x9c\\x43\\x84\\xf1\\x46\\xdf\\x08\\x01", &[POLL]),
+    ("d5 f6 00 01 a5 9c 43 84\nf1 46 df 08 01\n", &[POLL]),
+    ("d5 f6 00 01 a5 9c 43 84 f1 46 df 08 01  # a poll", &[POLL]),
+    ("payload: d5f60001a59c4384f146df0801", &[POLL]),
+    // one a line, and one a paragraph
+    ("0000000000\n0195bd447e000101\n", &[">0000000000", ">0195bd447e000101"]),
+    ("d5f6\n\nd5f6\n", &[">d5f6", "<d5f6"]),
+    ("d5f6\n# another\nd5f6\n", &[">d5f6", "<d5f6"]),
+    // directions
+    ("> 0000000000\n< 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("-> 0000000000\n<- 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("→ 0000000000\n← 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("C: 0000000000\nS: 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("client: 00 00 00 00 00\nserver: 00 95 bd 44 7e\n", &[">0000000000", "<0095bd447e"]),
+    ("Request:\n0000000000\nResponse:\n0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("10:00:00.1 TX 0000000000\n10:00:00.2 RX 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("[2026-11-20 10:00:00] sent: 00 00 00 00 00\n", &[">0000000000"]),
+    ("out: 0000000000\nin: 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    ("# client -> server\n0000  00 00 00 00 00   .....\n", &[">0000000000"]),
+    ("192.0.2.9:40000 -> 192.0.2.1:7777\n0000000000\n", &[">0000000000"]),
+    // dumps
+    ("00000000: d5f6 0001 a59c 4384 f146 df08 01         ......C..F...\n", &[POLL]),
+    ("0000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01  ......C..F...\n", &[POLL]),
+    ("0000 d5 f6 00 01 a5 9c 43 84\n0008 f1 46 df 08 01\n", &[POLL]),
+    ("> 0000  d5 f6 00 01 a5 9c 43 84\n> 0008  f1 46 df 08 01\n", &[POLL]),
+    ("0000  41 42\n0000  43 44\n", &[">4142", "<4344"]),
+    ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
+    // blanks collapsed: the next offset tells where the characters began
+    ("0000 61 62 63 64 ab cd\n0004 65 66 67 68   efgh\n", &[">6162636465666768"]),
+    // arrays
+    ("unsigned char x[13] = {0xd5,0xf6,0x00,0x01,0xa5,0x9c,0x43,0x84,0xf1,0x46,0xdf,0x08,0x01};", &[POLL]),
+    (
+        "let x = [0xd5, 0xf6, 0x00, 0x01,\n  0xa5, 0x9c, 0x43, 0x84, // the cookie\n  0xf1, 0x46, 0xdf, 0x08, 0x01];",
+        &[POLL],
+    ),
+    ("[213, 246, 0, 1, 165, 156, 67, 132, 241, 70, 223, 8, 1]", &[POLL]),
+    ("byte[] x = { (byte)0xD5, (byte)0xF6, 0, 1 };", &[">d5f60001"]),
+    ("<Buffer d5 f6 00 01 a5 9c 43 84 f1 46 df 08 01>", &[POLL]),
+    ("[[0xd5, 0xf6], [0xd5, 0xf6]]", &[">d5f6", "<d5f6"]),
+    // strings
+    ("b'\\xd5\\xf6\\x00\\x01\\xa5\\x9cC\\x84\\xf1F\\xdf\\x08\\x01'", &[POLL]),
+    ("request = b\"\\xd5\\xf6\\x00\\x01\"\n", &[">d5f60001"]),
+    ("bytes.fromhex('d5f60001a59c4384f146df0801')", &[POLL]),
+    ("bytearray(b'\\xd5\\xf6\\x00\\x01')", &[">d5f60001"]),
+    ("\"\\xD5\\xF6\" \"\\0\\1\"", &[">d5f60001"]),
+    ("b'\\xd5\\xf6'\nb'\\xd5\\xf6'\n", &[">d5f6", "<d5f6"]),
+    // base64
+    ("1fYAAaWcQ4TxRt8IAQ==", &[POLL]),
+    ("1fYAAaWcQ4TxRt8IAQ", &[POLL]),
+    ("Buffer.from('1fYAAaWcQ4TxRt8IAQ==', 'base64')", &[POLL]),
+    // words are no bytes
+    ("This is what I get, don't know why:\n\nd5f60001a59c4384f146df0801\n\nIt's [UDP].", &[POLL]),
+    ("Response\n", &[]),
+    ("", &[]),
+];
+
+/// A name or text, what is read of it, and line and column of each complaint.
+type Case = (&'static str, &'static [&'static str], &'static [(usize, usize)]);
+
+/// Texts of which something cannot be read: what is read, and line and column of each complaint.
+pub const DAMAGED: &[Case] = &[
+    ("d5 f6 00 01 a", &[">d5f60001"], &[(1, 13)]),
+    ("d5f60001a", &[">d5f60001"], &[(1, 9)]),
+    ("d5 f6 00 0g 01\n\nd5f6", &[">d5f600", "<d5f6"], &[(1, 10)]),
+    ("0000  d5 f6 zz 01\n", &[">d5f6"], &[(1, 13)]),
+    ("00000000: d5f6 00 1\n", &[">d5f600"], &[(1, 19)]),
+    // a row is missing: the bytes behind it are not captured
+    ("0000  d5 f6 00 01\n0008  f1 46 df 08\n", &[">d5f60001"], &[(2, 1)]),
+    ("00000010: d5f6 0001\n", &[">d5f60001"], &[(1, 1)]),
+    ("{0xd5, 0x1f6, 0x00}", &[">d500"], &[(1, 8)]),
+    ("{0xd5, 0xf6", &[">d5f6"], &[(1, 1)]),
+    ("b'\\xd5\\xg6'", &[">d5786736"], &[(1, 7)]),
+    ("Buffer length: 4 bytes\nd5 f6 \n      \n\n", &[">d5f6"], &[(4, 1)]),
+];
+
+/// What the tools of those names print, see `tests/data/pasted`.
+pub const FILES: &[Case] = &[
+    ("base64.txt", &[INFO], &[]),
+    ("bytearray.txt", &[INFO], &[]),
+    ("conversation.txt", FOUR, &[]),
+    ("follow_hex.txt", FOUR, &[]),
+    ("follow_raw.txt", FOUR, &[]),
+    ("foreign.txt", &["bad_ip_header", ">ffffffff54", "tcp"], &[]),
+    ("gamedig.txt", &[POLL, INFO], &[]),
+    ("hexdump.txt", &[INFO], &[]),
+    ("hexdump_canonical.txt", &[INFO], &[]),
+    ("hexdump_star.txt", &[ZEROS], &[]),
+    ("node.txt", &[POLL, POLL, POLL], &[]),
+    (
+        "node_buffer_cut.txt",
+        &[
+            "<0195bd447e00010000003700000033000b0020094555205765737420310f5465616d2044656174686d617463680932303236",
+        ],
+        &[(1, 159)],
+    ),
+    ("od_decimal.txt", &[INFO], &[]),
+    ("od_hex.txt", &[INFO], &[]),
+    ("od_octal.txt", &[INFO], &[]),
+    ("od_words.txt", &[INFO], &[]),
+    ("python.txt", &[INFO], &[]),
+    ("tcpdump_ascii.txt", FOUR, &[]),
+    ("tcpdump_epoch.txt", FOUR, &[]),
+    ("tcpdump_link.txt", FOUR, &[]),
+    ("tcpdump_plain.txt", FOUR, &[]),
+    ("tshark_x.txt", FOUR, &[]),
+    ("wireshark_c_array.txt", &[">0000000000"], &[]),
+    ("wireshark_escaped.txt", &[">0000000000"], &[]),
+    ("wireshark_peers.txt", &[">0000000000", "<0095bd447e", ">0195bd447e000101"], &[]),
+    ("xxd.txt", &[INFO], &[]),
+    ("xxd_c8.txt", &[INFO], &[]),
+    ("xxd_g1.txt", &[INFO], &[]),
+    ("xxd_i.txt", &[INFO], &[]),
+    ("xxd_p.txt", &[INFO], &[]),
+    ("xxd_star.txt", &[ZEROS], &[]),
+];
