@@ -198,7 +198,10 @@ impl Builtin {
             Finding => view.findings.iter().any(|f| visit(Datum::Finding(f.rule.id))),
             Rule => view.findings.iter().any(|f| visit(Datum::Text(Cow::Borrowed(f.rule.id.as_bytes())))),
             Severity => view.findings.iter().any(|f| visit(Datum::Rank(f.severity as u8))),
-            UdpPayload => view.datagram.is_some_and(|d| visit(Datum::Bytes(Cow::Borrowed(d.payload)))),
+            // What has no bytes is not there, as in tshark.
+            UdpPayload => view
+                .datagram
+                .is_some_and(|d| !d.payload.is_empty() && visit(Datum::Bytes(Cow::Borrowed(d.payload)))),
             Frame => match view.bytes {
                 [] => (view.facts.is_some() || view.datagram.is_some()) && visit(Datum::Present),
                 bytes => visit(Datum::Bytes(Cow::Borrowed(bytes))),
