@@ -1,12 +1,11 @@
 //! Text files that the user writes: where in them something is wrong, and what was perhaps meant.
 
 use qdissect::report::{quoted, shown};
+use qdissect::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Longest name that a similar one is looked for, in bytes.
-const LONGEST_NAME: usize = 64;
 /// Most names listed where none is similar.
 const LISTED: usize = 12;
 
@@ -86,23 +85,6 @@ impl Text {
         let offset = lines.map(str::len).sum::<usize>() + column.saturating_sub(1);
         (0..=offset.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
     }
-}
-
-/// The name among `known` that `name` may have been meant to be. Case does not matter.
-pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > LONGEST_NAME {
-        return None;
-    }
-    let name = name.to_ascii_lowercase();
-    let nearest = known.into_iter().map(|known| (distance(&name, &known.to_ascii_lowercase()), known)).min();
-    nearest.filter(|&(slips, known)| slips <= (known.len() / 3).min(2)).map(|(_, known)| known)
-}
-
-/// Slips of the finger between two names; one for a name that stops short.
-fn distance(name: &str, known: &str) -> usize {
-    let short = name.len() >= 3 && known.starts_with(name);
-    let slips = strsim::osa_distance(name, known);
-    if short { slips.min(1) } else { slips }
 }
 
 /// Says that there is no such thing as `name`, and what there is.

@@ -1,10 +1,11 @@
 //! Values of a configuration with their places, and what is wrong with them.
 
-use super::text::{absent, similar};
+use super::text::absent;
 use clap::ValueEnum;
 use qdissect::check::matches;
 use qdissect::report::quoted;
 use qdissect::rule;
+use qdissect::similar::similar;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 

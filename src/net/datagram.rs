@@ -143,6 +143,13 @@ impl Datagram<'_> {
         self.payload.len().saturating_add(self.cut as usize)
     }
 
+    /// The UDP header and what was captured of the payload.
+    pub fn segment(&self) -> Vec<u8> {
+        let length = u16::try_from(self.wire_len().saturating_add(8)).unwrap_or(u16::MAX);
+        let header = [self.src.port, self.dst.port, length, self.checksum].map(u16::to_be_bytes);
+        [header.as_flattened(), self.payload].concat()
+    }
+
     /// Whether the UDP checksum is right (RFC 768, RFC 8200 section 8.1); `None` where there is none, where it
     /// cannot be told, and where it is the sum of the pseudo header alone: then the sender's network card
     /// computes the rest after the capture.

@@ -101,6 +101,16 @@ pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
     }
 }
 
+/// The IP packet of a frame with what follows it there, from its header on; `None` where the link layer holds none,
+/// or less than its own headers was captured. For whoever asks about headers that [`peel`] does not keep.
+#[cold]
+#[inline(never)]
+pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
+    match link::packet(frame).ok()? {
+        link::Packet::V4(packet) | link::Packet::V6(packet) => Some(packet),
+    }
+}
+
 /// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.
 ///
 /// Never less than was captured, whatever the capture file says.

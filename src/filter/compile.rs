@@ -1,0 +1,355 @@
+//! Looks names up and types values: from an expression to what is done for each packet.
+
+use super::kinds::{Kind, UINT};
+use super::literal::{constant, number};
+use super::names::{Named, Wanted, lookup, meant};
+use super::plan::{Member, Plan, Relation, Side, Source, Step, Term};
+use super::syntax::{self, Atom, Cut, Element, Expr, Operand, Quantifier, Rest, Test, Until};
+use super::value::Constant;
+use super::{FilterError, MAX_PATTERNS, REGEX_SIZE};
+use crate::report::quoted;
+use regex::bytes::{Regex, RegexBuilder};
+
+/// Deepest nesting of a regular expression.
+const REGEX_DEPTH: u32 = 50;
+
+/// Compiles expressions and collects the declared fields that they ask for.
+#[derive(Debug, Default)]
+pub(super) struct Compiler {
+    pub wanted: Vec<Wanted>,
+    patterns: usize,
+}
+
+/// A term, its type, and how the expression calls it.
+struct Typed {
+    term: Term,
+    kind: Kind,
+    name: String,
+}
+
+impl Compiler {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// For unknown names, and for what does not go together.
+    pub fn expr(&mut self, expr: &Expr) -> Result<Plan, FilterError> {
+        let mut all =
+            |parts: &[Expr]| parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>();
+        Ok(match expr {
+            Expr::Or(parts) => Plan::Any(all(parts)?),
+            Expr::And(parts) => Plan::All(all(parts)?),
+            Expr::Not(inner) => Plan::Not(Box::new(self.expr(inner)?)),
+            Expr::Test(test) => self.test(test)?,
+        })
+    }
+
+    fn test(&mut self, test: &Test) -> Result<Plan, FilterError> {
+        match &test.rest {
+            Rest::Nothing => self.exists(test),
+            Rest::Compare(chain) => {
+                let mut plans = vec![];
+                let mut left = &test.left;
+                for (relation, right) in chain {
+                    plans.push(self.compare(test.quantifier, left, *relation, right)?);
+                    left = right;
+                }
+                Ok(match plans.pop() {
+                    Some(only) if plans.is_empty() => only,
+                    last => {
+                        plans.extend(last);
+                        Plan::All(plans)
+                    }
+                })
+            }
+            Rest::In { not, set } => {
+                let quantifier = test.quantifier.unwrap_or(Quantifier::Any);
+                let left = self.term(&test.left)?;
+                let set = set.iter().map(|element| self.member(&left, element)).collect::<Result<_, _>>()?;
+                let plan = Plan::In(quantifier, left.term, set);
+                Ok(if *not { Plan::Not(Box::new(plan)) } else { plan })
+            }
+        }
+    }
+
+    fn exists(&mut self, test: &Test) -> Result<Plan, FilterError> {
+        if test.quantifier.is_some() {
+            let what =
+                "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.";
+            return Err(FilterError::new(test.at, what));
+        }
+        if let Atom::Call(name, _) = &test.left.atom {
+            let what = format!("{}() by itself is no test; compare it with a value.", shown(name));
+            return Err(FilterError::new(test.at, what));
+        }
+        Ok(Plan::Exists(self.term(&test.left)?.term))
+    }
+
+    fn compare(
+        &mut self,
+        quantifier: Option<Quantifier>,
+        left: &Operand,
+        relation: syntax::Relation,
+        right: &Operand,
+    ) -> Result<Plan, FilterError> {
+        use syntax::Relation as Written;
+        let (usual, done) = match relation {
+            Written::Eq => (Quantifier::Any, Relation::Eq),
+            Written::AllEq => (Quantifier::All, Relation::Eq),
+            Written::Ne => (Quantifier::All, Relation::Ne),
+            Written::AnyNe => (Quantifier::Any, Relation::Ne),
+            Written::Lt => (Quantifier::Any, Relation::Lt),
+            Written::Le => (Quantifier::Any, Relation::Le),
+            Written::Gt => (Quantifier::Any, Relation::Gt),
+            Written::Ge => (Quantifier::Any, Relation::Ge),
+            Written::Contains => (Quantifier::Any, Relation::Contains),
+            Written::Matches => (Quantifier::Any, Relation::Matches),
+        };
+        let typed = self.term(left)?;
+        suits(&typed, left, relation)?;
+        let side = match done {
+            Relation::Matches => Side::Constant(self.pattern(right, typed.kind)?),
+            _ => self.side(&typed, right, done == Relation::Contains)?,
+        };
+        Ok(Plan::Compare(quantifier.unwrap_or(usual), typed.term, done, side))
+    }
+
+    /// The right side: a field if it is the name of one, else a value.
+    fn side(&mut self, left: &Typed, right: &Operand, part: bool) -> Result<Side, FilterError> {
+        // Words of a list stand without quotes, and some are names of fields too.
+        let listed = matches!(left.kind, Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding);
+        if listed && let Ok(constant) = constant(right, left.kind, &left.name, part) {
+            return Ok(Side::Constant(constant));
+        }
+        let field = match &right.atom {
+            Atom::Word(word) => lookup(word).is_some(),
+            Atom::Call(..) => true,
+            _ => false,
+        };
+        if !field {
+            return constant(right, left.kind, &left.name, part).map(Side::Constant);
+        }
+        let other = self.term(right)?;
+        if !left.kind.compares(other.kind) || part && !other.kind.has_parts() {
+            let what = format!(
+                "{} is {} and {} is {}, which cannot be compared; compare fields of one type.",
+                left.name,
+                left.kind.name(),
+                other.name,
+                other.kind.name()
+            );
+            return Err(FilterError::new(right.at, what));
+        }
+        Ok(Side::Term(other.term))
+    }
+
+    fn member(&mut self, left: &Typed, element: &Element) -> Result<Member, FilterError> {
+        suits(left, &element.from, syntax::Relation::Eq)?;
+        let Some(to) = &element.to else { return self.side(left, &element.from, false).map(Member::One) };
+        let value = |operand| constant(operand, left.kind, &left.name, false);
+        let (from, last) = (value(&element.from)?, value(to)?);
+        let unordered = matches!(left.kind, Kind::Finding | Kind::Bool | Kind::Flag);
+        if unordered
+            || matches!(
+                (&from, &last),
+                (Constant::Number(_), Constant::Bytes(_)) | (Constant::Bytes(_), Constant::Number(_))
+            )
+        {
+            let what =
+                format!("{} is {}, which has no ranges; list the values.", left.name, left.kind.name());
+            return Err(FilterError::new(element.from.at.to(to.at), what));
+        }
+        Ok(Member::Range(from, last))
+    }
+
+    /// A field with its slices, or a function of one.
+    fn term(&mut self, operand: &Operand) -> Result<Typed, FilterError> {
+        let (mut typed, slices) = match &operand.atom {
+            Atom::Word(word) => self.field(word, operand)?,
+            Atom::Call(name, arguments) => (self.call(name, arguments, operand)?, operand.slices.as_slice()),
+            Atom::Text(_) | Atom::Char(_) => return Err(no_field(operand)),
+        };
+        for slice in slices {
+            if !typed.kind.has_bytes() {
+                let what = format!(
+                    "{} is {}, of which no part can be cut; leave the slice out.",
+                    typed.name,
+                    typed.kind.name()
+                );
+                return Err(FilterError::new(operand.at, what));
+            }
+            typed.term.steps.push(Step::Slice(slice.clone()));
+            typed.kind = Kind::Bytes;
+        }
+        if let Some(mask) = &operand.mask {
+            if !matches!(typed.kind, Kind::Int(..)) {
+                let what = format!(
+                    "{} is {}; only whole numbers take a mask with \"&\".",
+                    typed.name,
+                    typed.kind.name()
+                );
+                return Err(FilterError::new(operand.at, what));
+            }
+            if let Constant::Number(mask) = constant(mask, typed.kind, &typed.name, false)? {
+                typed.term.steps.push(Step::Mask(mask.int.unwrap_or_default()));
+            }
+        }
+        Ok(typed)
+    }
+
+    /// A field by its name. Numbers in brackets behind the name of a list are indices, not slices.
+    fn field<'o>(
+        &mut self,
+        word: &str,
+        operand: &'o Operand,
+    ) -> Result<(Typed, &'o [Vec<Cut>]), FilterError> {
+        let (mut name, mut slices) = (word.to_owned(), operand.slices.as_slice());
+        let mut found = lookup(&name).ok_or_else(|| unknown(word, operand))?;
+        while let Some((first, rest)) = slices.split_first()
+            && let [Cut { from: index @ 0.., until: Until::Length(1) }] = first.as_slice()
+        {
+            let longer = format!("{name}[{index}]");
+            let Some(better) = lookup(&longer) else { break };
+            (name, slices, found) = (longer, rest, better);
+        }
+        let (named, kind) = found;
+        let source = match named {
+            Named::Builtin(builtin) => Source::Builtin(builtin),
+            Named::Protocol(id) => Source::Protocol(id),
+            Named::Declared(wanted) => {
+                let id = wanted.id;
+                let slot = self.wanted.iter().position(|w| *w == wanted).unwrap_or_else(|| {
+                    self.wanted.push(wanted);
+                    self.wanted.len().saturating_sub(1)
+                });
+                Source::Picked(id, slot as u16)
+            }
+        };
+        Ok((Typed { term: Term { source, steps: vec![] }, kind, name }, slices))
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Operand], operand: &Operand) -> Result<Typed, FilterError> {
+        let known = matches!(name, "len" | "count" | "upper" | "lower" | "string");
+        if !known {
+            let what = format!(
+                "There is no function {}; known are len, count, upper, lower and string.",
+                quoted(name)
+            );
+            return Err(FilterError::new(operand.at, what));
+        }
+        let [argument] = arguments else {
+            let what = format!("{name}() takes one field and got {} arguments.", arguments.len());
+            return Err(FilterError::new(operand.at, what));
+        };
+        let inner = self.term(argument)?;
+        let words = match inner.kind {
+            Kind::Rank(words) => Some(words),
+            _ => None,
+        };
+        let plain = inner.term.steps.is_empty();
+        let (step, kind, sound) = match name {
+            "len" => (Step::Len, UINT, inner.kind.has_bytes()),
+            "count" => (Step::Count, UINT, plain),
+            "upper" => (Step::Upper, Kind::Text, inner.kind.has_case()),
+            "lower" => (Step::Lower, Kind::Text, inner.kind.has_case()),
+            _ => (Step::String(words), Kind::Text, inner.kind.has_string()),
+        };
+        if !sound {
+            let what = match step {
+                Step::Count => {
+                    "count() counts occurrences of a field; name one, without slices and functions.".into()
+                }
+                _ => format!("{} is {}, and {name}() makes nothing of that.", inner.name, inner.kind.name()),
+            };
+            return Err(FilterError::new(argument.at, what));
+        }
+        let mut term = inner.term;
+        term.steps.push(step);
+        Ok(Typed { term, kind, name: format!("{name}({})", inner.name) })
+    }
+
+    fn pattern(&mut self, right: &Operand, left: Kind) -> Result<Constant, FilterError> {
+        let Atom::Text(pattern) = &right.atom else {
+            let what = "A regular expression stands in double quotes, best raw: matches r\"^eu-\\d+\".";
+            return Err(FilterError::new(right.at, what));
+        };
+        self.patterns = self.patterns.saturating_add(1);
+        if self.patterns > MAX_PATTERNS {
+            let what =
+                format!("The filter has more than {MAX_PATTERNS} regular expressions; join some with \"|\".");
+            return Err(FilterError::new(right.at, what));
+        }
+        let Ok(pattern) = std::str::from_utf8(pattern) else {
+            let what = "The regular expression is not UTF-8; write \\\\xff for a byte.";
+            return Err(FilterError::new(right.at, what));
+        };
+        compile_pattern(pattern, left != Kind::Bytes)
+            .map(Constant::Pattern)
+            .map_err(|why| FilterError::new(right.at, why))
+    }
+}
+
+/// As in Wireshark, case does not matter unless the expression says `(?-i)`.
+fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.case_insensitive(true).unicode(unicode).nest_limit(REGEX_DEPTH);
+    let built = builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE).build();
+    built.map_err(|e| match e {
+        regex::Error::CompiledTooBig(_) => {
+            format!("The regular expression takes more than {REGEX_SIZE} bytes; repeat less in it.")
+        }
+        e => {
+            // The last line says what is wrong; those before it draw the place.
+            let text = e.to_string();
+            let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("The regular expression cannot be read: {}.", shown(last))
+        }
+    })
+}
+
+/// Whether a field can stand before an operator.
+fn suits(left: &Typed, operand: &Operand, relation: syntax::Relation) -> Result<(), FilterError> {
+    use syntax::Relation as Written;
+    let fits = match relation {
+        Written::Contains | Written::Matches => left.kind.has_parts(),
+        Written::Eq | Written::AllEq | Written::Ne | Written::AnyNe => left.kind != Kind::Presence,
+        _ => !matches!(left.kind, Kind::Presence | Kind::Finding),
+    };
+    if fits {
+        return Ok(());
+    }
+    let (name, what, operator) = (&left.name, left.kind.name(), relation.name());
+    let said = match left.kind {
+        Kind::Presence => {
+            format!("{name} is {what}, which is there or not and has no value; name a field in it.")
+        }
+        Kind::Finding => format!(
+            "{name} is {what}, which \"{operator}\" says nothing about; use == or !=, or the field rule."
+        ),
+        _ => format!("{name} is {what}, which \"{operator}\" says nothing about; compare string({name})."),
+    };
+    Err(FilterError::new(operand.at, said))
+}
+
+fn unknown(word: &str, operand: &Operand) -> FilterError {
+    if number(word).is_some() || word.contains(':') {
+        return no_field(operand);
+    }
+    let said = format!("There is no field {}", quoted(word));
+    let what = match meant(word) {
+        Some(known) => format!("{said}; did you mean {known}?"),
+        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
+    };
+    FilterError::new(operand.at, what)
+}
+
+fn no_field(operand: &Operand) -> FilterError {
+    let what = format!(
+        "A field must stand here, and {} is a value; write the field first.",
+        shown(&operand.to_string())
+    );
+    FilterError::new(operand.at, what)
+}
+
+fn shown(text: &str) -> String {
+    crate::report::shown(text).into_owned()
+}

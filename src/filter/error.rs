@@ -1,0 +1,82 @@
+//! What is wrong with an expression, and where.
+
+use super::syntax::Place;
+use crate::report::shown;
+use std::fmt;
+use std::ops::Range;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of the expression that stand before the marked place, at most.
+const BEFORE: usize = 60;
+/// Columns behind its first byte.
+const BEHIND: usize = 40;
+
+/// Why an expression is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterError {
+    /// The bytes of the expression it speaks of; empty at the end of it.
+    pub at: Range<usize>,
+    /// A full sentence or two: what is wrong, with the value, and the way out. Safe to print.
+    pub what: String,
+}
+
+impl FilterError {
+    pub(super) fn new(at: Place, what: impl Into<String>) -> FilterError {
+        FilterError { at: at.start..at.end, what: what.into() }
+    }
+
+    /// Two lines without a newline at the end: the expression, or the part of it around the place, and a caret
+    /// under what is wrong. Safe to print.
+    pub fn caret(&self, expression: &str) -> String {
+        let split = |at: usize| {
+            let at = (0..=at.min(expression.len())).rev().find(|&at| expression.is_char_boundary(at));
+            expression.split_at_checked(at.unwrap_or(0)).unwrap_or_default()
+        };
+        let (before, from) = split(self.at.start);
+        let marked = split(self.at.end).0.get(before.len()..).unwrap_or_default();
+        let skipped = before.chars().count().saturating_sub(BEFORE);
+        let before: String = before.chars().skip(skipped).collect();
+        let head = if skipped > 0 { "…" } else { "" };
+        let rest: String = from.chars().take(BEHIND.max(marked.chars().count().min(BEFORE))).collect();
+        let tail = if rest.len() < from.len() { "…" } else { "" };
+        let marked: String = marked.chars().take(BEFORE).collect();
+        let indent = head.width().saturating_add(shown(&before).width());
+        let carets = shown(&marked).width().max(1);
+        format!("{head}{}{}{tail}\n{:indent$}{}", shown(&before), shown(&rest), "", "^".repeat(carets))
+    }
+}
+
+/// The sentence, and the byte it speaks of, counted from 1.
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "At byte {} of the filter: {}", self.at.start.saturating_add(1), self.what)
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(start: usize, end: usize) -> FilterError {
+        FilterError { at: start..end, what: "It is wrong.".into() }
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_place() {
+        assert_eq!(at(3, 5).caret("a ==bc"), "a ==bc\n   ^^");
+        assert_eq!(at(6, 6).caret("a ==bc"), "a ==bc\n      ^", "at the end");
+        assert_eq!(at(5, 6).caret("\"é\" x"), "\"é\" x\n    ^", "bytes are no columns");
+        assert_eq!(at(3, 4).caret("\"界x"), "\"界x\n ^^", "inside a character: under all of it");
+        assert_eq!(at(1, 2).caret("\u{1b}[2J"), "\\x1b[2J\n    ^");
+        assert_eq!(at(90, 99).caret("x"), "x\n ^", "beyond the end");
+    }
+
+    #[test]
+    fn a_long_expression_is_shown_around_the_place() {
+        let text = "x".repeat(300);
+        let caret = at(200, 203).caret(&text);
+        assert_eq!(caret, format!("…{}…\n{}^^^", "x".repeat(100), " ".repeat(61)));
+    }
+}

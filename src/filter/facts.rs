@@ -1,0 +1,133 @@
+//! What a filter may ask of a frame and its headers, apart from the bytes themselves.
+//!
+//! ```text
+//! Ethernet   destination 6 │ source 6 │ type 2 │ { tag: control 2 │ type 2 } │ IP packet
+//! IPv4       .. │ total length 2..4 │ identification 4..6 │ .. │ TTL 8 │ protocol 9 │ ..
+//! IPv6       .. │ payload length 4..6 │ next header 6 │ hop limit 7 │ ..
+//! ```
+
+use crate::capture::{Frame, Time};
+use crate::net;
+use arrayvec::ArrayVec;
+
+/// VLAN tags kept of a frame; real frames have two at most.
+pub const MAX_TAGS: usize = 8;
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u16 = 1;
+/// LINKTYPE_LINUX_SLL.
+const SLL: u16 = 113;
+/// Types of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
+const VLAN: [u16; 2] = [0x8100, 0x9100];
+const PROVIDER: u16 = 0x88a8;
+/// The smallest type that is one; what is less is a length (IEEE 802.3).
+const MIN_TYPE: u16 = 1536;
+
+/// What is known of a frame without its bytes: small, and made for every frame only where a filter
+/// [needs](super::Needs::facts) it.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Counted from 1 in each file.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Time,
+    /// Length on the wire in bytes.
+    pub wire_len: u32,
+    /// Captured length in bytes.
+    pub cap_len: u32,
+    /// Number of its interface; 0 in pcap.
+    pub interface: u32,
+    /// The Ethernet header, where the frame begins with one.
+    pub ethernet: Option<Ethernet>,
+    /// Numbers of the VLANs, the outermost first (12 bits each).
+    pub vlans: ArrayVec<u16, MAX_TAGS>,
+    /// The outermost IP header, as far as it was captured.
+    pub ip: Option<Ip>,
+}
+
+/// An Ethernet header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ethernet {
+    /// Receiver.
+    pub dst: [u8; 6],
+    /// Sender.
+    pub src: [u8; 6],
+    /// Type; `None` where a length stands in its place.
+    pub kind: Option<u16>,
+}
+
+/// Numbers of an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// 4 or 6.
+    pub version: u8,
+    /// Total length (4) or payload length (6) in bytes.
+    pub len: u16,
+    /// Identification; 0 in IPv6.
+    pub id: u16,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Protocol or next header.
+    pub proto: u8,
+}
+
+impl Facts {
+    /// The facts of a frame. Reads headers only.
+    #[cold]
+    #[inline(never)]
+    pub fn of(frame: &Frame<'_>) -> Facts {
+        let mut facts = Facts {
+            number: frame.number,
+            time: frame.time,
+            wire_len: frame.wire_len,
+            cap_len: u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX),
+            interface: frame.interface,
+            ethernet: None,
+            vlans: ArrayVec::new(),
+            ip: net::ip_packet(frame).and_then(ip),
+        };
+        match frame.link {
+            ETHERNET => {
+                if let Some((head, rest)) = frame.bytes.split_first_chunk::<14>() {
+                    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *head;
+                    let kind = u16::from_be_bytes([t0, t1]);
+                    let (dst, src) = ([d0, d1, d2, d3, d4, d5], [s0, s1, s2, s3, s4, s5]);
+                    facts.ethernet = Some(Ethernet { dst, src, kind: (kind >= MIN_TYPE).then_some(kind) });
+                    facts.tags(kind, rest);
+                }
+            }
+            SLL => {
+                if let Some(([.., t0, t1], rest)) = frame.bytes.split_first_chunk::<16>() {
+                    facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
+                }
+            }
+            _ => {}
+        }
+        facts
+    }
+
+    fn tags(&mut self, mut kind: u16, mut rest: &[u8]) {
+        while VLAN.contains(&kind) || kind == PROVIDER {
+            let Some(([c0, c1, t0, t1], inner)) = rest.split_first_chunk::<4>() else { return };
+            if kind != PROVIDER && self.vlans.try_push(u16::from_be_bytes([*c0, *c1]) & 0x0fff).is_err() {
+                return;
+            }
+            (kind, rest) = (u16::from_be_bytes([*t0, *t1]), inner);
+        }
+    }
+}
+
+fn ip(packet: &[u8]) -> Option<Ip> {
+    match *packet.first()? >> 4 {
+        4 => {
+            let [_, _, l0, l1, i0, i1, _, _, ttl, proto] = *packet.first_chunk()?;
+            let (len, id) = (u16::from_be_bytes([l0, l1]), u16::from_be_bytes([i0, i1]));
+            Some(Ip { version: 4, len, id, ttl, proto })
+        }
+        6 => {
+            let [_, _, _, _, l0, l1, proto, ttl] = *packet.first_chunk()?;
+            Some(Ip { version: 6, len: u16::from_be_bytes([l0, l1]), id: 0, ttl, proto })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! Types of fields, and the values that can stand beside them.
+
+use crate::exchange::Outcome;
+use crate::protocols::{Direction, Id, Level};
+use crate::rule::Severity;
+
+/// Type of a field, or of what is made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An integer within these bounds.
+    Int(i64, u64),
+    /// 32-bit float.
+    Float,
+    /// Seconds to the nanosecond.
+    Seconds,
+    /// Yes or no.
+    Bool,
+    /// Yes or no; by itself it tests for yes.
+    Flag,
+    /// Text.
+    Text,
+    /// An integer that has names.
+    Named,
+    /// Bytes.
+    Bytes,
+    /// Six bytes.
+    Mac,
+    /// IPv4 address.
+    V4,
+    /// IPv6 address.
+    V6,
+    /// One of some words.
+    Word(Words),
+    /// The same, in an order.
+    Rank(Words),
+    /// Identifier of a rule.
+    Rule,
+    /// A finding, compared by the beginning of its rule's identifier.
+    Finding,
+    /// A type that each message announces.
+    Dynamic,
+    /// It is there or not.
+    Presence,
+}
+
+/// An unsigned integer of 32 bits.
+pub(super) const UINT: Kind = Kind::Int(0, u32::MAX as u64);
+/// An unsigned integer of 16 bits.
+pub(super) const UINT16: Kind = Kind::Int(0, u16::MAX as u64);
+/// An unsigned integer of 8 bits.
+pub(super) const UINT8: Kind = Kind::Int(0, u8::MAX as u64);
+/// An unsigned integer of 64 bits.
+pub(super) const UINT64: Kind = Kind::Int(0, u64::MAX);
+/// A signed integer of 32 bits.
+pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as u64);
+
+/// A closed list of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// Of all protocols.
+    Message,
+    /// In registry order.
+    Protocol,
+    /// `c2s`, `s2c`.
+    Direction,
+    /// From `answered` to `refused`.
+    Outcome,
+    /// Ascending.
+    Severity,
+    /// Ascending.
+    Confidence,
+}
+
+impl Words {
+    /// The words.
+    pub fn all(self) -> Vec<&'static str> {
+        match self {
+            Words::Message => {
+                let mut all: Vec<&str> = vec![];
+                for name in Id::ALL.iter().flat_map(|id| id.info().messages) {
+                    if !all.contains(name) {
+                        all.push(name);
+                    }
+                }
+                all
+            }
+            Words::Protocol => Id::ALL.iter().map(|id| id.info().name).collect(),
+            Words::Direction => [Direction::C2s, Direction::S2c].map(Direction::name).to_vec(),
+            Words::Outcome => {
+                use Outcome::*;
+                [Answered, Late, Unanswered, Undecided, Refused].map(Outcome::name).to_vec()
+            }
+            Words::Severity => {
+                [Severity::Note, Severity::Warning, Severity::Error].map(Severity::name).to_vec()
+            }
+            Words::Confidence => [Level::Low, Level::Medium, Level::High].map(Level::name).to_vec(),
+        }
+    }
+}
+
+/// What can be compared with each other: the kinds of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Number,
+    Time,
+    Text,
+    Bytes,
+    V4,
+    V6,
+    Rank(Words),
+    Alone,
+}
+
+impl Kind {
+    /// In a sentence: "is ...".
+    pub fn name(self) -> String {
+        match self {
+            Kind::Int(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Float => "a number".into(),
+            Kind::Seconds => "a number of seconds".into(),
+            Kind::Bool | Kind::Flag => "true or false".into(),
+            Kind::Text => "a text".into(),
+            Kind::Named => "a number with a name".into(),
+            Kind::Bytes => "a sequence of bytes".into(),
+            Kind::Mac => "an Ethernet address".into(),
+            Kind::V4 => "an IPv4 address".into(),
+            Kind::V6 => "an IPv6 address".into(),
+            Kind::Word(words) | Kind::Rank(words) => format!("one of {}", words.all().join(", ")),
+            Kind::Rule => "the identifier of a rule".into(),
+            Kind::Finding => "a finding".into(),
+            Kind::Dynamic => "a value of a type that the message announces".into(),
+            Kind::Presence => "a group or a layer".into(),
+        }
+    }
+
+    /// A value as it is written, for advice.
+    pub fn example(self) -> &'static str {
+        match self {
+            Kind::Int(..) => "7777 or 0x1e61",
+            Kind::Float | Kind::Seconds => "0.25",
+            Kind::Bool | Kind::Flag => "true",
+            Kind::Text | Kind::Dynamic => "\"text\"",
+            Kind::Named => "3 or \"name\"",
+            Kind::Bytes => "de:ad:be:ef or \"text\"",
+            Kind::Mac => "02:00:5e:00:53:01",
+            Kind::V4 => "192.0.2.10 or 192.0.2.0/24",
+            Kind::V6 => "2001:db8::1 or 2001:db8::/32",
+            Kind::Word(Words::Message) => "query_response",
+            Kind::Word(Words::Protocol) => "sqp",
+            Kind::Word(Words::Direction) => "s2c",
+            Kind::Word(_) => "unanswered",
+            Kind::Rank(Words::Severity) => "warning",
+            Kind::Rank(_) => "high",
+            Kind::Rule => "\"SQP-STR-002\"",
+            Kind::Finding => "\"SQP-STR\"",
+            Kind::Presence => "nothing",
+        }
+    }
+
+    fn class(self) -> Class {
+        match self {
+            Kind::Int(..) | Kind::Float | Kind::Bool | Kind::Flag => Class::Number,
+            Kind::Seconds => Class::Time,
+            Kind::Text | Kind::Named | Kind::Word(_) | Kind::Rule => Class::Text,
+            Kind::Bytes | Kind::Mac => Class::Bytes,
+            Kind::V4 => Class::V4,
+            Kind::V6 => Class::V6,
+            Kind::Rank(words) => Class::Rank(words),
+            Kind::Finding | Kind::Dynamic | Kind::Presence => Class::Alone,
+        }
+    }
+
+    /// Whether a field of this kind can be compared with one of the other kind.
+    pub fn compares(self, other: Kind) -> bool {
+        match (self, other) {
+            (Kind::Presence | Kind::Finding, _) | (_, Kind::Presence | Kind::Finding) => false,
+            (Kind::Dynamic, other) | (other, Kind::Dynamic) => {
+                matches!(other.class(), Class::Number | Class::Text | Class::Alone)
+            }
+            // Numbers with names are compared as both.
+            (Kind::Named, other) | (other, Kind::Named) => {
+                matches!(other.class(), Class::Number | Class::Text)
+            }
+            (a, b) => a.class() == b.class(),
+        }
+    }
+
+    /// Whether parts can be cut out of it, and its length taken.
+    pub fn has_bytes(self) -> bool {
+        matches!(
+            self,
+            Kind::Text | Kind::Bytes | Kind::Mac | Kind::V4 | Kind::V6 | Kind::Dynamic | Kind::Rule
+        )
+    }
+
+    /// Whether `upper` and `lower` make sense.
+    pub fn has_case(self) -> bool {
+        self.class() == Class::Text || self == Kind::Dynamic
+    }
+
+    /// Whether `contains` and `matches` make sense.
+    pub fn has_parts(self) -> bool {
+        self.has_case() || self.class() == Class::Bytes
+    }
+
+    /// Whether `string` makes sense.
+    pub fn has_string(self) -> bool {
+        !matches!(self, Kind::Presence | Kind::Finding | Kind::Bytes)
+    }
+}

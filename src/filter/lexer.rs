@@ -1,0 +1,231 @@
+//! From text to tokens.
+//!
+//! ```text
+//! symbol   == === != !== <= >= < > ~ ~= ! && || & ( ) { } , ..
+//! word     a name, a number, an address, bytes:  sqp.sub_states[2].version  -1.5  10.0.0.0/8  02:00:5e
+//! text     "double quotes"  r"raw, for regular expressions"
+//! char     'a'  '\x20'
+//! slice    [2:4]  [2-5]  [2]  [:4]  [2:]  [-4:]  [0,2:4]
+//! ```
+//!
+//! A word takes in an index only where a further name follows, for `[2]` at its end may be a slice as well.
+
+use super::FilterError;
+use super::syntax::{Cut, Place, Until};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while_m_n};
+use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, satisfy};
+use nom::combinator::{map, map_opt, not, opt, peek, recognize, value};
+use nom::error::{Error, ErrorKind};
+use nom::multi::{fold_many0, many1_count, separated_list1};
+use nom::sequence::{delimited, pair, preceded, terminated};
+use nom::{IResult, Parser};
+
+/// A piece of the expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token<'t> {
+    /// An operator or bracket.
+    Symbol(&'static str),
+    /// Anything without quotes.
+    Word(&'t str),
+    /// A text, escapes resolved.
+    Text(Vec<u8>),
+    /// A single character.
+    Char(u8),
+    /// What is cut out of a field.
+    Slice(Vec<Cut>),
+}
+
+/// Longer symbols before those they begin with.
+const SYMBOLS: &[&str] = &[
+    "===", "!==", "==", "!=", "<=", ">=", "~=", "&&", "||", "..", "<", ">", "~", "!", "&", "(", ")", "{",
+    "}", ",",
+];
+
+/// The tokens of an expression and their places.
+///
+/// # Errors
+/// At the first byte that begins no token.
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Place)>, FilterError> {
+    let mut found = vec![];
+    let mut rest = blanks(text);
+    while !rest.is_empty() {
+        let start = text.len().saturating_sub(rest.len());
+        let Ok((after, token)) = token(rest) else {
+            return Err(unreadable(rest, start));
+        };
+        found.push((token, Place { start, end: text.len().saturating_sub(after.len()) }));
+        rest = blanks(after);
+    }
+    Ok(found)
+}
+
+fn blanks(i: &str) -> &str {
+    multispace0::<_, ()>(i).map_or(i, |(rest, _)| rest)
+}
+
+fn token(i: &str) -> IResult<&str, Token<'_>> {
+    alt((
+        map(raw, Token::Text),
+        map(word, Token::Word),
+        map(symbol, Token::Symbol),
+        map(text, Token::Text),
+        map(character, Token::Char),
+        map(slice, Token::Slice),
+    ))
+    .parse(i)
+}
+
+fn symbol(i: &str) -> IResult<&str, &'static str> {
+    let longest = SYMBOLS.iter().find_map(|symbol| Some((i.strip_prefix(*symbol)?, *symbol)));
+    longest.ok_or_else(|| nom::Err::Error(Error::new(i, ErrorKind::Tag)))
+}
+
+/// `r"\d+"`: backslashes stay, one before a quote keeps it from ending the text.
+fn raw(i: &str) -> IResult<&str, Vec<u8>> {
+    let part = alt((recognize(pair(char('\\'), satisfy(|_| true))), recognize(none_of("\"\\"))));
+    let parts = recognize(fold_many0(part, || (), |(), _| ()));
+    map(delimited(alt((tag("r\""), tag("R\""))), parts, char('"')), |t: &str| t.as_bytes().to_vec()).parse(i)
+}
+
+fn text(i: &str) -> IResult<&str, Vec<u8>> {
+    let plain = map(none_of("\"\\"), |c| c.to_string().into_bytes());
+    let join = |mut all: Vec<u8>, part: Vec<u8>| {
+        all.extend(part);
+        all
+    };
+    delimited(char('"'), fold_many0(alt((plain, escape)), Vec::new, join), char('"')).parse(i)
+}
+
+fn character(i: &str) -> IResult<&str, u8> {
+    let plain = map(none_of("'\\"), |c| c.to_string().into_bytes());
+    let single = map_opt(alt((plain, escape)), |bytes| <[u8; 1]>::try_from(bytes).ok());
+    map(delimited(char('\''), single, char('\'')), |[byte]| byte).parse(i)
+}
+
+/// `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f3d5`.
+fn escape(i: &str) -> IResult<&str, Vec<u8>> {
+    let hex = |min, max| take_while_m_n(min, max, |c: char| c.is_ascii_hexdigit());
+    let octal = take_while_m_n(1, 3, |c: char| c.is_digit(8));
+    let code = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+    let unicode = map_opt(alt((preceded(char('u'), hex(4, 4)), preceded(char('U'), hex(8, 8)))), code);
+    let named = map_opt(none_of(""), |c| {
+        Some(match c {
+            '\'' | '"' | '\\' => c as u8,
+            'a' => 7,
+            'b' => 8,
+            'f' => 12,
+            'n' => b'\n',
+            'r' => b'\r',
+            't' => b'\t',
+            'v' => 11,
+            _ => return None,
+        })
+    });
+    let byte = alt((
+        map_opt(preceded(char('x'), hex(1, 2)), |digits| u8::from_str_radix(digits, 16).ok()),
+        map_opt(octal, |digits| u8::from_str_radix(digits, 8).ok()),
+        named,
+    ));
+    let escaped = alt((map(unicode, |c| c.to_string().into_bytes()), map(byte, |byte| vec![byte])));
+    preceded(char('\\'), escaped).parse(i)
+}
+
+/// A word ends before `..`, and before a `-` or `/` that joins nothing.
+fn word(i: &str) -> IResult<&str, &str> {
+    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let letter = || satisfy(inside);
+    let dot = || terminated(char('.'), not(char('.')));
+    let join = || terminated(char('-'), peek(letter()));
+    let net = || terminated(char('/'), peek(satisfy(|c| c.is_ascii_digit())));
+    let index =
+        || terminated(recognize(many1_count((char('['), digit1, char(']')))), peek((char('.'), letter())));
+    let sign = opt(terminated(alt((char('-'), char('+'))), peek(satisfy(|c| c.is_ascii_digit()))));
+    let first = alt((letter(), dot(), char(':')));
+    let further = alt((
+        value((), letter()),
+        value((), dot()),
+        value((), char(':')),
+        value((), join()),
+        value((), net()),
+        value((), index()),
+    ));
+    recognize((sign, first, fold_many0(further, || (), |(), ()| ()))).parse(i)
+}
+
+fn slice(i: &str) -> IResult<&str, Vec<Cut>> {
+    let blank = || multispace0::<&str, Error<&str>>;
+    let comma = || delimited(blank(), char(','), blank());
+    delimited((char('['), blank()), separated_list1(comma(), cut), (blank(), char(']'))).parse(i)
+}
+
+fn cut(i: &str) -> IResult<&str, Cut> {
+    let until = alt((
+        map(preceded(char(':'), opt(integer)), |length| length.map_or(Until::End, Until::Length)),
+        map(preceded(char('-'), integer), Until::Through),
+    ));
+    let (rest, from) = opt(integer).parse(i)?;
+    let (rest, until) = opt(until).parse(rest)?;
+    match (from, until) {
+        (None, Some(until @ Until::Length(_))) => Ok((rest, Cut { from: 0, until })),
+        (Some(from), until) => Ok((rest, Cut { from, until: until.unwrap_or(Until::Length(1)) })),
+        _ => Err(nom::Err::Error(Error::new(i, ErrorKind::Digit))),
+    }
+}
+
+/// Why no token begins here.
+fn unreadable(rest: &str, start: usize) -> FilterError {
+    let mut chars = rest.chars();
+    let first = chars.next().unwrap_or_default();
+    let here = Place { start, end: start.saturating_add(first.len_utf8()) };
+    let all = Place { start, end: start.saturating_add(rest.len()) };
+    match first {
+        '"' | 'r' | 'R' => text_error(rest, start),
+        '\'' => FilterError::new(
+            here,
+            "Between single quotes stands exactly one byte, such as 'a' or '\\x20'; texts stand in double quotes.",
+        ),
+        '[' => FilterError::new(
+            rest.find(']')
+                .map_or(all, |end| Place { start, end: start.saturating_add(end).saturating_add(1) }),
+            "This is no slice: write [2] for one byte, [2:4] for four bytes from the third on, [2-5] for the same, [:4] or [4:].",
+        ),
+        '=' => FilterError::new(here, "A single \"=\" compares nothing; write \"==\"."),
+        '|' => FilterError::new(here, "A single \"|\" means nothing; write \"||\" or \"or\"."),
+        c => FilterError::new(
+            here,
+            format!(
+                "The character {} means nothing here; texts stand in double quotes.",
+                crate::report::quoted(&c.to_string())
+            ),
+        ),
+    }
+}
+
+/// Why a text in double quotes does not end, or which escape in it is none.
+fn text_error(rest: &str, start: usize) -> FilterError {
+    let mut at = rest.find('"').map_or(0, |quote| quote.saturating_add(1));
+    while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {
+        let plain = tail.find('\\').unwrap_or(tail.len());
+        let Some(escaped) = tail.get(plain..).filter(|tail| !tail.is_empty()) else { break };
+        at = at.saturating_add(plain);
+        let Ok((after, _)) = escape(escaped) else {
+            let len = escaped.chars().take(2).map(char::len_utf8).sum::<usize>();
+            let here =
+                Place { start: start.saturating_add(at), end: start.saturating_add(at).saturating_add(len) };
+            return FilterError::new(
+                here,
+                format!(
+                    "{} is no escape; write a backslash twice, or the text raw: r\"...\".",
+                    crate::report::quoted(escaped.get(..len).unwrap_or_default())
+                ),
+            );
+        };
+        at = rest.len().saturating_sub(after.len());
+    }
+    let end = start.saturating_add(rest.len());
+    FilterError::new(
+        Place { start, end },
+        "The text that begins here has no closing quote; put \" at its end.",
+    )
+}

@@ -1,0 +1,275 @@
+//! Values of an expression, read as the type of the field beside them.
+
+use super::FilterError;
+use super::kinds::{Kind, Words};
+use super::syntax::{Atom, Operand};
+use super::value::{Constant, Number};
+use crate::check::matches;
+use crate::report::quoted;
+use crate::rule;
+use crate::similar::similar;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A value for a field of this kind; `field` is how the expression calls it. `part` says that the value is to
+/// be found in the field, and need not be one itself.
+///
+/// # Errors
+/// When it cannot be one, with what could.
+pub(super) fn constant(
+    operand: &Operand,
+    kind: Kind,
+    field: &str,
+    part: bool,
+) -> Result<Constant, FilterError> {
+    if let Some(slice) = operand.slices.first() {
+        let shown = slice.first().map(ToString::to_string).unwrap_or_default();
+        let what = format!("Only fields have slices, so [{shown}] means nothing here; leave it out.");
+        return Err(FilterError::new(operand.at, what));
+    }
+    if operand.mask.is_some() {
+        return Err(FilterError::new(
+            operand.at,
+            "Only fields take a mask with \"&\"; write the value itself.",
+        ));
+    }
+    let found = match &operand.atom {
+        Atom::Word(word) => of_word(word, kind, part),
+        Atom::Text(bytes) => of_text(bytes, kind, part),
+        Atom::Char(byte) => of_char(*byte, kind),
+        Atom::Call(name, _) => Err(Some(format!("{name}() is no function of a value"))),
+    };
+    found.map_err(|why| unfit(operand, kind, field, why))
+}
+
+/// `Err(None)`: it is of the wrong type; `Err(Some(why))`: for that reason.
+type Read = Result<Constant, Option<String>>;
+
+fn of_word(word: &str, kind: Kind, part: bool) -> Read {
+    let number = || number(word).map(Constant::Number).ok_or(None);
+    match kind {
+        Kind::Int(min, max) => match number()? {
+            Constant::Number(Number { int: Some(int), .. })
+                if int < i128::from(min) || int > i128::from(max) =>
+            {
+                Err(Some(format!("{word} is outside of {min} to {max}")))
+            }
+            Constant::Number(Number { int: None, .. }) => Err(None),
+            constant => Ok(constant),
+        },
+        Kind::Float | Kind::Seconds => number(),
+        Kind::Bool | Kind::Flag => match truth(word) {
+            Some(truth) => Ok(Constant::Bool(truth)),
+            None => {
+                number().map(|n| Constant::Bool(!matches!(n, Constant::Number(Number { int: Some(0), .. }))))
+            }
+        },
+        Kind::Named => number().or_else(|_| Ok(Constant::Bytes(word.as_bytes().to_vec()))),
+        Kind::Dynamic => truth(word).map(Constant::Bool).map_or_else(number, Ok),
+        Kind::Text | Kind::Presence => Err(None),
+        Kind::Bytes => bytes(word).map(Constant::Bytes).ok_or(None),
+        Kind::Mac => match bytes(word) {
+            Some(bytes) if part || bytes.len() == 6 => Ok(Constant::Bytes(bytes)),
+            Some(bytes) => Err(Some(format!("{} has {} bytes instead of 6", quoted(word), bytes.len()))),
+            None => Err(None),
+        },
+        Kind::V4 => v4(word),
+        Kind::V6 => v6(word),
+        Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => of_choice(word, kind, part),
+    }
+}
+
+fn of_text(bytes: &[u8], kind: Kind, part: bool) -> Read {
+    match kind {
+        Kind::Text | Kind::Named | Kind::Bytes | Kind::Dynamic => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Mac if part => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => {
+            of_choice(&String::from_utf8_lossy(bytes), kind, part)
+        }
+        _ => Err(None),
+    }
+}
+
+fn of_char(byte: u8, kind: Kind) -> Read {
+    let value = i64::from(byte);
+    match kind {
+        Kind::Int(..) | Kind::Named | Kind::Dynamic => Ok(Constant::Number(whole(i128::from(value)))),
+        Kind::Bytes | Kind::Text => Ok(Constant::Bytes(vec![byte])),
+        _ => Err(None),
+    }
+}
+
+/// A word of a list, a rule, or the beginning of one; a part of a word need not be known.
+fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
+    let lower = word.to_ascii_lowercase();
+    match kind {
+        Kind::Word(_) if part => Ok(Constant::Bytes(word.as_bytes().to_vec())),
+        Kind::Rule if part => Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes())),
+        Kind::Word(words) | Kind::Rank(words) => {
+            let all = words.all();
+            match all.iter().position(|known| *known == lower) {
+                Some(at) if matches!(kind, Kind::Rank(_)) => Ok(Constant::Rank(at as u8)),
+                Some(_) => Ok(Constant::Bytes(lower.into_bytes())),
+                None => Err(Some(no_word(word, words, &all))),
+            }
+        }
+        Kind::Rule if rule::all().any(|rule| rule.id.eq_ignore_ascii_case(word)) => {
+            Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes()))
+        }
+        Kind::Finding if rule::all().any(|rule| matches(word, rule)) => Ok(Constant::Group(word.to_owned())),
+        _ => Err(Some(no_rule(word))),
+    }
+}
+
+fn no_rule(word: &str) -> String {
+    let name = quoted(word);
+    if rule::all().any(|rule| matches(word, rule)) {
+        return format!("{name} is the beginning of several rules; write finding == {name}");
+    }
+    match similar(word, rule::all().map(|rule| rule.id)) {
+        Some(known) => format!("there is no rule {name}; did you mean {known}?"),
+        None => format!("there is no rule {name}; `qdissect rule list` shows them all"),
+    }
+}
+
+fn no_word(word: &str, words: Words, all: &[&str]) -> String {
+    let thing = match words {
+        Words::Message => "message",
+        Words::Protocol => "protocol",
+        Words::Direction => "direction",
+        Words::Outcome => "outcome",
+        Words::Severity => "severity",
+        Words::Confidence => "confidence",
+    };
+    match similar(word, all.iter().copied()) {
+        Some(known) => format!("there is no {thing} {}; did you mean {known}?", quoted(word)),
+        None => format!("there is no {thing} {}; known are {}", quoted(word), all.join(", ")),
+    }
+}
+
+fn unfit(operand: &Operand, kind: Kind, field: &str, why: Option<String>) -> FilterError {
+    let value = crate::report::shown(&operand.to_string()).into_owned();
+    let what = match (why, kind, &operand.atom) {
+        (Some(why), ..) => {
+            let mut chars = why.chars();
+            let first = chars.next().unwrap_or_default().to_uppercase();
+            let end = if why.ends_with('?') { "" } else { "." };
+            format!("{first}{}{end}", chars.as_str())
+        }
+        (None, Kind::Presence, _) => {
+            format!(
+                "{field} is a group or a layer, which is there or not and has no value; name a field in it."
+            )
+        }
+        (None, Kind::Text | Kind::Dynamic, Atom::Word(word)) => {
+            format!("{field} is {}, which stands in quotes: {}.", kind.name(), quoted(word))
+        }
+        (None, ..) => {
+            format!(
+                "{field} is {}, and {value} is none; write a value such as {}.",
+                kind.name(),
+                kind.example()
+            )
+        }
+    };
+    FilterError::new(operand.at, what)
+}
+
+fn truth(word: &str) -> Option<bool> {
+    match word {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+fn whole(int: i128) -> Number {
+    Number { int: Some(int), float: int as f64, nanos: int.saturating_mul(1_000_000_000) }
+}
+
+/// A number: decimal, `0x` hexadecimal, `0b` binary, with a leading zero octal, or with a fraction.
+pub(super) fn number(word: &str) -> Option<Number> {
+    let digits = word.trim_start_matches(['+', '-']);
+    let sign: i128 = if word.starts_with('-') { -1 } else { 1 };
+    if word.len().saturating_sub(digits.len()) > 1
+        || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    {
+        return None;
+    }
+    let lower = digits.to_ascii_lowercase();
+    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok();
+    let int = if let Some(hex) = lower.strip_prefix("0x") {
+        Some(radix(hex, 16)?)
+    } else if let Some(binary) = lower.strip_prefix("0b") {
+        Some(radix(binary, 2)?)
+    } else if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) {
+        Some(radix(&lower, 8)?)
+    } else {
+        lower.parse().ok()
+    };
+    if let Some(int) = int {
+        return Some(whole(sign.saturating_mul(i128::from(int))));
+    }
+    let float: f64 = lower.parse().ok().filter(|v: &f64| v.is_finite())?;
+    let nanos = sign.saturating_mul(billionths(&lower).unwrap_or((float * 1e9).round() as i128));
+    let float = if sign < 0 { -float } else { float };
+    Some(Number { int: None, float, nanos })
+}
+
+/// A decimal fraction in billionths, exactly; digits beyond the ninth are left out. `None` with an exponent.
+fn billionths(digits: &str) -> Option<i128> {
+    let (whole, fraction) = digits.split_once('.')?;
+    let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    let whole: i128 = if whole.is_empty() { 0 } else { i128::from(whole.parse::<u64>().ok()?) };
+    whole.checked_mul(1_000_000_000)?.checked_add(i128::from(fraction.parse::<u32>().ok()?))
+}
+
+/// Hex digits, in groups between `:`, `-` or `.`, or in pairs without; a `:` before a single byte.
+fn bytes(word: &str) -> Option<Vec<u8>> {
+    let word = word.strip_prefix(':').unwrap_or(word);
+    let mut out = vec![];
+    for group in word.split([':', '-', '.']) {
+        let padded = if group.len() == 1 { format!("0{group}") } else { group.to_owned() };
+        let (pairs, odd) = padded.as_bytes().as_chunks::<2>();
+        if pairs.is_empty() || !odd.is_empty() {
+            return None;
+        }
+        for pair in pairs {
+            let digit = |d: u8| (d as char).to_digit(16);
+            let [high, low] = *pair;
+            out.push((digit(high)?.checked_shl(4)? | digit(low)?) as u8);
+        }
+    }
+    Some(out)
+}
+
+fn prefix(word: &str, most: u32) -> Result<(&str, u32), Option<String>> {
+    let Some((address, bits)) = word.split_once('/') else { return Ok((word, most)) };
+    match bits.parse() {
+        Ok(bits) if bits <= most => Ok((address, bits)),
+        _ => Err(Some(format!("a network has at most {most} bits and {} has /{bits}", quoted(word)))),
+    }
+}
+
+fn v4(word: &str) -> Read {
+    let (address, bits) = prefix(word, 32)?;
+    let mask = u32::MAX.checked_shl(32u32.saturating_sub(bits)).unwrap_or(0);
+    match address.parse::<Ipv4Addr>() {
+        Ok(address) => Ok(Constant::V4(u32::from(address), mask)),
+        Err(_) if address.parse::<Ipv6Addr>().is_ok() => {
+            Err(Some(format!("{} is an IPv6 address; compare it with ipv6.addr", quoted(word))))
+        }
+        Err(_) => Err(None),
+    }
+}
+
+fn v6(word: &str) -> Read {
+    let (address, bits) = prefix(word, 128)?;
+    let mask = u128::MAX.checked_shl(128u32.saturating_sub(bits)).unwrap_or(0);
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => Ok(Constant::V6(u128::from(address), mask)),
+        Err(_) if address.parse::<Ipv4Addr>().is_ok() => {
+            Err(Some(format!("{} is an IPv4 address; compare it with ip.addr", quoted(word))))
+        }
+        Err(_) => Err(None),
+    }
+}

@@ -1,0 +1,151 @@
+//! Display filters: tshark's language over the fields of frames, of headers, and of our protocols.
+//!
+//! ```text
+//!  text ─lexer─> tokens ─parser─> Expr ─compile─> Plan ─eval─> passes or not
+//!                                   │   names, kinds,  ▲
+//!                                Display   literal     │
+//!                                                    View <── Facts    frame and headers
+//!                                                         <── Packet   what the pipeline knows
+//!                                                         <── Pick     declared fields, picked while decoding
+//! ```
+//!
+//! A filter is compiled once. It [says what it needs](Filter::needs), so that one that asks for ports only is
+//! answered before anything is decoded. The language and what is left out of it: `docs/filter.md`.
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+mod compile;
+mod error;
+mod eval;
+mod facts;
+mod kinds;
+mod lexer;
+mod literal;
+mod names;
+mod parser;
+mod pick;
+mod plan;
+mod syntax;
+mod value;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::FilterError;
+pub use facts::{Ethernet, Facts, Ip, MAX_TAGS};
+pub use names::names;
+pub use pick::{MAX_PICKED, MAX_PICKED_BYTES, Pick};
+pub use view::View;
+
+use names::{Builtin, Wanted};
+use plan::{Plan, Source};
+use std::fmt;
+use syntax::Place;
+
+/// Longest expression in bytes.
+pub const MAX_LENGTH: usize = 16_384;
+/// Deepest nesting of brackets, `not`, functions and masks.
+pub const MAX_DEPTH: usize = 64;
+/// Most operands: fields, values, members of sets.
+pub const MAX_NODES: usize = 2_048;
+/// Most regular expressions.
+pub const MAX_PATTERNS: usize = 32;
+/// Most bytes that a regular expression takes once compiled, and again while it runs.
+pub const REGEX_SIZE: usize = 1 << 20;
+
+/// A compiled display filter.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    plan: Plan,
+    wanted: Vec<Wanted>,
+    needs: Needs,
+    text: String,
+}
+
+/// What must be in a [`View`] for a filter to be answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`View::facts`].
+    pub facts: bool,
+    /// [`View::bytes`].
+    pub bytes: bool,
+    /// What only the pipeline knows: protocol, message, findings, pairing. Without it a datagram can be judged
+    /// before it is recognised.
+    pub packet: bool,
+    /// [`View::findings`].
+    pub findings: bool,
+    /// [`View::outcome`], which of a request is known only when its exchange has closed.
+    pub outcome: bool,
+    /// [`View::picked`]: the payload must be decoded for [`Pick`].
+    pub fields: bool,
+}
+
+impl Filter {
+    /// Compiles an expression. An empty one lets everything pass, as in tshark.
+    ///
+    /// # Errors
+    /// When it cannot be read, names something unknown, compares what does not go together, or is beyond
+    /// [`MAX_LENGTH`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_PATTERNS`] or [`REGEX_SIZE`].
+    pub fn parse(text: &str) -> Result<Filter, FilterError> {
+        if text.len() > MAX_LENGTH {
+            let what = format!("The filter has {} bytes; {MAX_LENGTH} are the most.", text.len());
+            return Err(FilterError::new(Place { start: MAX_LENGTH, end: MAX_LENGTH }, what));
+        }
+        let tokens = lexer::tokens(text)?;
+        if tokens.is_empty() {
+            let (plan, needs) = (Plan::All(vec![]), Needs::default());
+            return Ok(Filter { plan, wanted: vec![], needs, text: String::new() });
+        }
+        let expr = parser::parse(&tokens, text.len())?;
+        let mut compiler = compile::Compiler::default();
+        let plan = compiler.expr(&expr)?;
+        let mut needs = Needs::default();
+        plan.sources(&mut |source| needs.add(source));
+        Ok(Filter { plan, wanted: compiler.wanted, needs, text: expr.to_string() })
+    }
+
+    /// What it needs to be answered.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Whether a packet, or an exchange, passes.
+    pub fn matches(&self, view: &View<'_>) -> bool {
+        self.plan.holds(view)
+    }
+}
+
+/// As it was understood, with all brackets and the first spelling of each operator. It compiles to the same.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Needs {
+    fn add(&mut self, source: Source) {
+        match source {
+            Source::Picked(..) => (self.packet, self.fields) = (true, true),
+            Source::Protocol(_) => self.packet = true,
+            Source::Builtin(builtin) => self.add_builtin(builtin),
+        }
+    }
+
+    fn add_builtin(&mut self, builtin: Builtin) {
+        use Builtin::*;
+        match builtin {
+            FrameNumber | FrameTime => {} // the datagram has them
+            Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr => {}
+            Udp | UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum | UdpPayload => {}
+            Frame => self.bytes = true,
+            FrameLen | FrameCapLen | FrameInterface | Eth | EthSrc | EthDst | EthAddr | EthType | Vlan
+            | VlanId | IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => self.facts = true,
+            Finding | Rule | Severity => (self.packet, self.findings) = (true, true),
+            Outcome => (self.packet, self.outcome) = (true, true),
+            Protocol | Message | Direction | Confidence | Exchange | ResponseTime | Retransmission
+            | Duplicate => {
+                self.packet = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The names that a filter may use: ours, those of frames and headers, and the declared fields.
+
+use super::kinds::{INT, Kind, UINT, UINT8, UINT16, UINT64, Words};
+use crate::decode::{Field, FieldKind, SHARED_FIELDS};
+use crate::protocols::Id;
+use crate::similar::similar;
+
+/// A field that is no declared field of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the table below says what each one is
+pub(super) enum Builtin {
+    Frame,
+    FrameNumber,
+    FrameLen,
+    FrameCapLen,
+    FrameTime,
+    FrameInterface,
+    Eth,
+    EthSrc,
+    EthDst,
+    EthAddr,
+    EthType,
+    Vlan,
+    VlanId,
+    Ip,
+    IpSrc,
+    IpDst,
+    IpAddr,
+    IpLen,
+    IpId,
+    IpTtl,
+    IpProto,
+    V6,
+    V6Src,
+    V6Dst,
+    V6Addr,
+    V6Len,
+    V6Next,
+    V6Hops,
+    Udp,
+    UdpSrc,
+    UdpDst,
+    UdpPort,
+    UdpLength,
+    UdpChecksum,
+    UdpPayload,
+    Protocol,
+    Message,
+    Direction,
+    Confidence,
+    Finding,
+    Rule,
+    Severity,
+    Exchange,
+    Outcome,
+    ResponseTime,
+    Retransmission,
+    Duplicate,
+}
+
+/// Name, type and field.
+pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
+    ("frame", Kind::Bytes, Builtin::Frame),
+    ("frame.number", UINT64, Builtin::FrameNumber),
+    ("frame.len", UINT, Builtin::FrameLen),
+    ("frame.cap_len", UINT, Builtin::FrameCapLen),
+    ("frame.time_epoch", Kind::Seconds, Builtin::FrameTime),
+    ("frame.interface_id", UINT, Builtin::FrameInterface),
+    ("eth", Kind::Presence, Builtin::Eth),
+    ("eth.src", Kind::Mac, Builtin::EthSrc),
+    ("eth.dst", Kind::Mac, Builtin::EthDst),
+    ("eth.addr", Kind::Mac, Builtin::EthAddr),
+    ("eth.type", UINT16, Builtin::EthType),
+    ("vlan", Kind::Presence, Builtin::Vlan),
+    ("vlan.id", UINT16, Builtin::VlanId),
+    ("ip", Kind::Presence, Builtin::Ip),
+    ("ip.src", Kind::V4, Builtin::IpSrc),
+    ("ip.dst", Kind::V4, Builtin::IpDst),
+    ("ip.addr", Kind::V4, Builtin::IpAddr),
+    ("ip.len", UINT16, Builtin::IpLen),
+    ("ip.id", UINT16, Builtin::IpId),
+    ("ip.ttl", UINT8, Builtin::IpTtl),
+    ("ip.proto", UINT8, Builtin::IpProto),
+    ("ipv6", Kind::Presence, Builtin::V6),
+    ("ipv6.src", Kind::V6, Builtin::V6Src),
+    ("ipv6.dst", Kind::V6, Builtin::V6Dst),
+    ("ipv6.addr", Kind::V6, Builtin::V6Addr),
+    ("ipv6.plen", UINT16, Builtin::V6Len),
+    ("ipv6.nxt", UINT8, Builtin::V6Next),
+    ("ipv6.hlim", UINT8, Builtin::V6Hops),
+    ("udp", Kind::Bytes, Builtin::Udp),
+    ("udp.srcport", UINT16, Builtin::UdpSrc),
+    ("udp.dstport", UINT16, Builtin::UdpDst),
+    ("udp.port", UINT16, Builtin::UdpPort),
+    ("udp.length", UINT16, Builtin::UdpLength),
+    ("udp.checksum", UINT16, Builtin::UdpChecksum),
+    ("udp.payload", Kind::Bytes, Builtin::UdpPayload),
+    ("protocol", Kind::Word(Words::Protocol), Builtin::Protocol),
+    ("message", Kind::Word(Words::Message), Builtin::Message),
+    ("direction", Kind::Word(Words::Direction), Builtin::Direction),
+    ("confidence", Kind::Rank(Words::Confidence), Builtin::Confidence),
+    ("finding", Kind::Finding, Builtin::Finding),
+    ("rule", Kind::Rule, Builtin::Rule),
+    ("severity", Kind::Rank(Words::Severity), Builtin::Severity),
+    ("exchange", UINT64, Builtin::Exchange),
+    ("exchange.outcome", Kind::Word(Words::Outcome), Builtin::Outcome),
+    ("response_time", Kind::Seconds, Builtin::ResponseTime),
+    ("retransmission", Kind::Flag, Builtin::Retransmission),
+    ("duplicate", Kind::Flag, Builtin::Duplicate),
+];
+
+/// Which elements of the lists on the way are meant; `None` means any.
+pub(super) type Indices = [Option<u16>; 3];
+
+/// Declared fields that a filter asks for under one name: `player_info.records` is the list, each record in it
+/// and every value of those.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
+    /// Their protocol.
+    pub id: Id,
+    /// The declarations.
+    pub fields: Vec<&'static Field>,
+    /// Which elements.
+    pub index: Indices,
+}
+
+/// What a name means.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Named {
+    Builtin(Builtin),
+    Protocol(Id),
+    Declared(Wanted),
+}
+
+/// Looks a name up.
+pub(super) fn lookup(name: &str) -> Option<(Named, Kind)> {
+    if let Some(&(_, kind, builtin)) = BUILTINS.iter().find(|(known, ..)| *known == name) {
+        return Some((Named::Builtin(builtin), kind));
+    }
+    if let Some(id) = Id::by_name(name) {
+        return Some((Named::Protocol(id), Kind::Bytes));
+    }
+    let (protocol, path) = name.split_once('.')?;
+    let id = Id::by_name(protocol)?;
+    let mut index = Indices::default();
+    let fields: Vec<_> = declared(id).filter(|field| is_at(field.name, path, &mut index)).collect();
+    let kind = kind_of(&fields)?;
+    Some((Named::Declared(Wanted { id, fields, index }), kind))
+}
+
+/// The fields of a protocol and those of all.
+fn declared(id: Id) -> impl Iterator<Item = &'static Field> {
+    id.info().fields.iter().copied().flatten().copied().chain(SHARED_FIELDS.iter().copied())
+}
+
+/// Whether a declared name (`a.b[].c`) is meant by a written one (`a.b.c`, `a.b[2].c`), and which elements.
+fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
+    let mut found = Indices::default();
+    let mut level = 0usize;
+    let (mut parts, mut given) = (declared.split('.'), written.split('.'));
+    loop {
+        match (parts.next(), given.next()) {
+            (None, None) => break,
+            (Some(part), Some(written)) => {
+                let lists = part.matches("[]").count();
+                let mut pieces = written.split('[');
+                if pieces.next() != part.split('[').next() {
+                    return false;
+                }
+                for (i, piece) in pieces.enumerate() {
+                    let number = piece.strip_suffix(']').and_then(|n| n.parse().ok());
+                    let Some(slot) = found.get_mut(level.saturating_add(i)).filter(|_| i < lists) else {
+                        return false;
+                    };
+                    let Some(number) = number else { return false };
+                    *slot = Some(number);
+                }
+                level = level.saturating_add(lists);
+            }
+            _ => return false,
+        }
+    }
+    *index = found;
+    true
+}
+
+/// The type of the values among some declarations of one name; none where there are no declarations.
+fn kind_of(fields: &[&Field]) -> Option<Kind> {
+    let mut kinds: Vec<Kind> = fields.iter().map(|field| kind(field.kind)).collect();
+    kinds.dedup();
+    let values: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Presence).collect();
+    match (values.as_slice(), kinds.as_slice()) {
+        ([one], _) => Some(*one),
+        ([_, ..], _) => Some(Kind::Dynamic),
+        ([], [_, ..]) => Some(Kind::Presence),
+        ([], []) => None,
+    }
+}
+
+fn kind(declared: FieldKind) -> Kind {
+    match declared {
+        FieldKind::Uint => UINT,
+        FieldKind::Uint64 => UINT64,
+        FieldKind::Int => INT,
+        FieldKind::Bool => Kind::Bool,
+        FieldKind::Float32 => Kind::Float,
+        FieldKind::Text | FieldKind::Names => Kind::Text,
+        FieldKind::Named => Kind::Named,
+        FieldKind::Bytes => Kind::Bytes,
+        FieldKind::Dynamic => Kind::Dynamic,
+        FieldKind::Group | FieldKind::List => Kind::Presence,
+    }
+}
+
+/// Every name that a filter may use, without indices, each once.
+pub fn names() -> Vec<String> {
+    let mut all: Vec<String> = BUILTINS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    for &id in Id::ALL {
+        let protocol = id.info().name;
+        all.push(protocol.to_owned());
+        for field in declared(id) {
+            let name = format!("{protocol}.{}", field.name.replace("[]", ""));
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
+}
+
+/// The name that an unknown one may have been meant to be.
+pub(super) fn meant(name: &str) -> Option<String> {
+    let all = names();
+    let plain: String =
+        name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
+    let last = format!(".{}", plain.to_ascii_lowercase());
+    let whole = all.iter().find(|known| known.eq_ignore_ascii_case(&plain));
+    let shortened = all.iter().find(|known| known.ends_with(&last));
+    whole
+        .or(shortened)
+        .cloned()
+        .or_else(|| similar(&plain, all.iter().map(String::as_str)).map(str::to_owned))
+}

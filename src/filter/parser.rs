@@ -1,0 +1,291 @@
+//! From tokens to the expression, by the usual descent: `or`, `and`, `not`, test, operand.
+//!
+//! ```text
+//! or      = and { ("or" | "||") and }
+//! and     = not { ("and" | "&&") not }
+//! not     = ("not" | "!") not | "(" or ")" | test
+//! test    = ["any" | "all"] operand [ { relation operand } | ["not"] "in" "{" element { "," element } "}" ]
+//! element = operand [ ".." operand ]
+//! operand = (word | text | char | word "(" operand { "," operand } ")") { slice } [ "&" operand ]
+//! ```
+
+use super::lexer::Token;
+use super::syntax::{Atom, Cut, Element, Expr, Operand, Place, Quantifier, Relation, Rest, Test, Until};
+use super::{FilterError, MAX_DEPTH, MAX_NODES};
+use crate::report::quoted;
+
+/// Reads an expression; `len` is its length in bytes.
+///
+/// # Errors
+/// At the first token that cannot stand where it stands, and beyond [`MAX_DEPTH`] and [`MAX_NODES`].
+pub(super) fn parse(tokens: &[(Token<'_>, Place)], len: usize) -> Result<Expr, FilterError> {
+    let mut parser = Parser { tokens, len, depth: 0, nodes: 0 };
+    let expr = parser.or()?;
+    match parser.tokens.first() {
+        None => Ok(expr),
+        Some((Token::Symbol(")"), at)) => {
+            Err(FilterError::new(*at, "This bracket closes none; open one before it."))
+        }
+        Some(_) => Err(parser.unexpected("\"and\", \"or\" or the end")),
+    }
+}
+
+struct Parser<'p, 't> {
+    tokens: &'p [(Token<'t>, Place)],
+    len: usize,
+    depth: usize,
+    nodes: usize,
+}
+
+impl<'p> Parser<'p, '_> {
+    fn or(&mut self) -> Result<Expr, FilterError> {
+        let mut parts = vec![self.and()?];
+        while self.took("||") || self.took("or") {
+            parts.push(self.and()?);
+        }
+        Ok(one_or(parts, Expr::Or))
+    }
+
+    fn and(&mut self) -> Result<Expr, FilterError> {
+        let mut parts = vec![self.not()?];
+        while self.took("&&") || self.took("and") {
+            parts.push(self.not()?);
+        }
+        Ok(one_or(parts, Expr::And))
+    }
+
+    fn not(&mut self) -> Result<Expr, FilterError> {
+        let here = self.here();
+        if self.took("!") || self.took("not") {
+            return self.deeper(here, |p| Ok(Expr::Not(Box::new(p.not()?))));
+        }
+        if self.took("(") {
+            return self.deeper(here, |p| {
+                let inner = p.or()?;
+                if p.took(")") { Ok(inner) } else { Err(p.unclosed(here)) }
+            });
+        }
+        self.test().map(Expr::Test)
+    }
+
+    fn test(&mut self) -> Result<Test, FilterError> {
+        let start = self.here();
+        let quantifier = self.quantifier();
+        let left = self.operand()?;
+        let mut at = start.to(left.at);
+        let not = self.peek_word("not") && self.second_is("in");
+        if not {
+            self.skip();
+        }
+        if self.took("in") {
+            let (set, end) = self.set()?;
+            return Ok(Test { quantifier, left, rest: Rest::In { not, set }, at: start.to(end) });
+        }
+        let mut chain = vec![];
+        while let Some(relation) = self.relation() {
+            let right = self.operand()?;
+            at = start.to(right.at);
+            chain.push((relation, right));
+        }
+        let rest = if chain.is_empty() { Rest::Nothing } else { Rest::Compare(chain) };
+        Ok(Test { quantifier, left, rest, at })
+    }
+
+    /// `any` and `all` are words like others, unless something that can be tested follows.
+    fn quantifier(&mut self) -> Option<Quantifier> {
+        let quantifier = match self.tokens.first() {
+            Some((Token::Word("any"), _)) => Quantifier::Any,
+            Some((Token::Word("all"), _)) => Quantifier::All,
+            _ => return None,
+        };
+        let Some((Token::Word(next), _)) = self.tokens.get(1) else { return None };
+        let operator = Relation::of(next).is_some() || matches!(*next, "in" | "and" | "or" | "not");
+        if operator {
+            return None;
+        }
+        self.skip();
+        Some(quantifier)
+    }
+
+    fn relation(&mut self) -> Option<Relation> {
+        let relation = match self.tokens.first() {
+            Some((Token::Symbol(text), _)) => Relation::of(text),
+            Some((Token::Word(text), _)) => Relation::of(text),
+            _ => None,
+        };
+        if relation.is_some() {
+            self.skip();
+        }
+        relation
+    }
+
+    fn set(&mut self) -> Result<(Vec<Element>, Place), FilterError> {
+        let open = self.here();
+        if !self.took("{") {
+            return Err(self.unexpected("a set such as {1, 5..9}"));
+        }
+        let mut set = vec![];
+        loop {
+            let from = self.operand()?;
+            let to = if self.took("..") { Some(self.operand()?) } else { None };
+            set.push(Element { from, to });
+            if !self.took(",") {
+                break;
+            }
+        }
+        let close = self.here();
+        if self.took("}") { Ok((set, close)) } else { Err(self.unclosed(open)) }
+    }
+
+    fn operand(&mut self) -> Result<Operand, FilterError> {
+        let start = self.here();
+        self.nodes = self.nodes.saturating_add(1);
+        if self.nodes > MAX_NODES {
+            let what = format!(
+                "The filter has more than {MAX_NODES} operands; use ranges such as {{1..9}}, or several filters."
+            );
+            return Err(FilterError::new(start, what));
+        }
+        let Some((token, at)) = self.tokens.first() else {
+            return Err(self.unexpected("a field or a value"));
+        };
+        let atom = match token {
+            Token::Word(word @ ("and" | "or" | "not" | "in")) => {
+                return Err(FilterError::new(
+                    *at,
+                    format!("Before \"{word}\" a field or a value is missing."),
+                ));
+            }
+            Token::Word(word) => Atom::Word((*word).to_owned()),
+            Token::Text(bytes) => Atom::Text(bytes.clone()),
+            Token::Char(byte) => Atom::Char(*byte),
+            Token::Symbol(_) | Token::Slice(_) => return Err(self.unexpected("a field or a value")),
+        };
+        let mut operand = Operand { atom, slices: vec![], mask: None, at: *at };
+        self.skip();
+        self.arguments(&mut operand)?;
+        while let Some((Token::Slice(cuts), at)) = self.tokens.first() {
+            operand.slices.push(sound(cuts, *at)?);
+            operand.at = start.to(*at);
+            self.skip();
+        }
+        if self.took("&") {
+            let mask = self.deeper(start, Self::operand)?;
+            operand.at = start.to(mask.at);
+            operand.mask = Some(Box::new(mask));
+        }
+        Ok(operand)
+    }
+
+    /// Makes a function of a word that a bracket follows.
+    fn arguments(&mut self, operand: &mut Operand) -> Result<(), FilterError> {
+        let Atom::Word(name) = &operand.atom else { return Ok(()) };
+        let (name, open) = (name.clone(), self.here());
+        if !self.took("(") {
+            return Ok(());
+        }
+        let arguments = self.deeper(open, |p| {
+            let mut arguments = vec![p.operand()?];
+            while p.took(",") {
+                arguments.push(p.operand()?);
+            }
+            Ok(arguments)
+        })?;
+        let close = self.here();
+        if !self.took(")") {
+            return Err(self.unclosed(open));
+        }
+        operand.at = operand.at.to(close);
+        operand.atom = Atom::Call(name, arguments);
+        Ok(())
+    }
+
+    fn deeper<T>(
+        &mut self,
+        at: Place,
+        inner: impl FnOnce(&mut Self) -> Result<T, FilterError>,
+    ) -> Result<T, FilterError> {
+        self.depth = self.depth.saturating_add(1);
+        if self.depth > MAX_DEPTH {
+            let what = format!("The filter is nested deeper than {MAX_DEPTH} levels; leave out brackets.");
+            return Err(FilterError::new(at, what));
+        }
+        let out = inner(self);
+        self.depth = self.depth.saturating_sub(1);
+        out
+    }
+
+    /// Where the next token stands; at the end, the end.
+    fn here(&self) -> Place {
+        self.tokens.first().map_or(Place { start: self.len, end: self.len }, |(_, at)| *at)
+    }
+
+    fn skip(&mut self) {
+        self.tokens = self.tokens.get(1..).unwrap_or_default();
+    }
+
+    fn took(&mut self, text: &str) -> bool {
+        let is =
+            matches!(self.tokens.first(), Some((Token::Symbol(t), _)) if *t == text) || self.peek_word(text);
+        if is {
+            self.skip();
+        }
+        is
+    }
+
+    fn peek_word(&self, word: &str) -> bool {
+        matches!(self.tokens.first(), Some((Token::Word(t), _)) if *t == word)
+    }
+
+    fn second_is(&self, word: &str) -> bool {
+        matches!(self.tokens.get(1), Some((Token::Word(t), _)) if *t == word)
+    }
+
+    fn unclosed(&self, open: Place) -> FilterError {
+        match self.tokens.first() {
+            None => FilterError::new(open, "This bracket is never closed; close it."),
+            Some(_) => self.unexpected("the closing bracket"),
+        }
+    }
+
+    fn unexpected(&self, wanted: &str) -> FilterError {
+        let Some((token, at)) = self.tokens.first() else {
+            return FilterError::new(self.here(), format!("The filter ends where {wanted} should follow."));
+        };
+        let found = match token {
+            Token::Symbol(text) => quoted(text),
+            Token::Word(text) => quoted(text),
+            Token::Text(_) => "a text".into(),
+            Token::Char(_) => "a character".into(),
+            Token::Slice(_) => "a slice".into(),
+        };
+        FilterError::new(*at, format!("Here stands {found} where {wanted} should stand."))
+    }
+}
+
+fn one_or(mut parts: Vec<Expr>, several: fn(Vec<Expr>) -> Expr) -> Expr {
+    match (parts.pop(), parts.is_empty()) {
+        (Some(one), true) => one,
+        (Some(last), false) => {
+            parts.push(last);
+            several(parts)
+        }
+        (None, _) => several(parts),
+    }
+}
+
+/// A slice none of whose parts ends before it begins.
+fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>, FilterError> {
+    for cut in cuts {
+        let backwards = match cut.until {
+            Until::Length(length) => length <= 0,
+            Until::Through(last) => (last < 0) == (cut.from < 0) && last < cut.from,
+            Until::End => false,
+        };
+        if backwards {
+            let what = format!("The slice [{cut}] ends before it begins; write [{}] for one byte.", cut.from);
+            return Err(FilterError::new(at, what));
+        }
+    }
+    Ok(cuts.to_vec())
+}

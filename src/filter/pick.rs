@@ -1,0 +1,199 @@
+//! The listener that picks what a filter asks for out of everything a decoder says.
+
+use super::Filter;
+use super::names::Wanted;
+use super::value::Datum;
+use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use crate::protocols::Context;
+use crate::report::Packet;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Values picked of one datagram. More than a value a byte no protocol has, so this is reached by no datagram
+/// of a single list; further ones are not looked at.
+pub const MAX_PICKED: usize = 65_536;
+/// Bytes of text kept of one datagram: what is reported twice, and UTF-16 that grows, is within it.
+pub const MAX_PICKED_BYTES: usize = 262_144;
+
+/// One value, without what it borrows.
+#[derive(Clone, Debug)]
+enum Held {
+    Present,
+    Hidden,
+    Uint(u64),
+    Int(i32),
+    Bool(bool),
+    Float(f32),
+    Named(u32, Option<&'static str>),
+    Name(&'static str),
+    Text(Range<usize>),
+    Bytes(Range<usize>),
+}
+
+/// An open group or list.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    shape: Shape,
+    /// Elements so far.
+    count: u16,
+}
+
+/// Values of the declared fields that a filter names, of one datagram after the other, in memory that is reused.
+///
+/// Until it is made for a filter it picks nothing.
+#[derive(Debug, Default)]
+pub struct Pick {
+    wanted: Vec<Wanted>,
+    picked: Vec<(u16, Held)>,
+    bytes: Vec<u8>,
+    open: Vec<Open>,
+    lists: usize,
+    index: [u16; 3],
+    notes: Notes,
+}
+
+impl Pick {
+    /// Picks what this filter asks for.
+    pub fn new(filter: &Filter) -> Pick {
+        Pick { wanted: filter.wanted.clone(), ..Pick::default() }
+    }
+
+    /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may
+    /// be looked at, as in the options of the pipeline.
+    pub fn packet<S>(&mut self, packet: &Packet<'_, S>, secrets: bool) {
+        self.begin();
+        if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
+            return;
+        }
+        let Packet { message, direction, pairing, datagram, .. } = *packet;
+        let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
+        let cx = Context { message, direction, asked, missing, continues, secrets };
+        // What stops decoding is a finding of the packet already; the fields before it are picked.
+        let _ = packet.id.dissect(datagram.payload, cx, self);
+        self.end();
+    }
+
+    /// Shows the values of an entry of the wanted fields until one is enough.
+    pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
+        let of_slot = self.picked.iter().filter(|(s, _)| *s == slot);
+        of_slot.map(|(_, held)| self.datum(held)).any(visit)
+    }
+
+    fn datum(&self, held: &Held) -> Datum<'_> {
+        let bytes = |range: &Range<usize>| Cow::Borrowed(self.bytes.get(range.clone()).unwrap_or_default());
+        match held {
+            Held::Present => Datum::Present,
+            Held::Hidden => Datum::Hidden,
+            Held::Uint(v) => Datum::Int(i128::from(*v)),
+            Held::Int(v) => Datum::Int(i128::from(*v)),
+            Held::Bool(v) => Datum::Bool(*v),
+            Held::Float(v) => Datum::Float(*v),
+            Held::Named(v, name) => Datum::Named(*v, *name),
+            Held::Name(name) => Datum::Text(Cow::Borrowed(name.as_bytes())),
+            Held::Text(range) => Datum::Text(bytes(range)),
+            Held::Bytes(range) => Datum::Bytes(bytes(range)),
+        }
+    }
+
+    /// The next element of the innermost list, if that is what is open.
+    fn step(&mut self) {
+        if let Some(Open { shape: Shape::List, count }) = self.open.last_mut() {
+            if let Some(index) = self.index.get_mut(self.lists.saturating_sub(1)) {
+                *index = *count;
+            }
+            *count = count.saturating_add(1);
+        }
+    }
+
+    fn take(&mut self, field: &'static Field, value: Option<Value<'_>>) {
+        for slot in 0..self.wanted.len() {
+            let wanted = self.wanted.get(slot).is_some_and(|w| {
+                let here =
+                    w.index.iter().zip(self.index).all(|(want, is)| want.is_none_or(|want| want == is));
+                here && w.fields.contains(&field)
+            });
+            if wanted {
+                self.hold(slot as u16, value);
+            }
+        }
+    }
+
+    fn hold(&mut self, slot: u16, value: Option<Value<'_>>) {
+        let Some(value) = value else { return self.push(slot, Held::Present) };
+        let held = match value {
+            Value::Uint(v) => Held::Uint(u64::from(v)),
+            Value::Uint64(v) => Held::Uint(v),
+            Value::Int(v) => Held::Int(v),
+            Value::Bool(v) => Held::Bool(v),
+            Value::Float32(v) => Held::Float(v),
+            Value::Named(v, name) => Held::Named(v, name),
+            Value::Secret(_) => Held::Hidden,
+            Value::Text(bytes) => Held::Text(self.keep(bytes)),
+            Value::Bytes(bytes) => Held::Bytes(self.keep(bytes)),
+            Value::Utf16(_) | Value::Latin1(_) => {
+                let text = value.text().unwrap_or_default();
+                Held::Text(self.keep(text.as_bytes()))
+            }
+            Value::Names(names, bits) => {
+                for (bit, name) in (0u32..).zip(names) {
+                    if bits.checked_shr(bit).is_some_and(|rest| rest & 1 == 1) {
+                        self.push(slot, Held::Name(name));
+                    }
+                }
+                return;
+            }
+        };
+        self.push(slot, held);
+    }
+
+    fn push(&mut self, slot: u16, held: Held) {
+        if self.picked.len() < MAX_PICKED {
+            self.picked.push((slot, held));
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        let room = MAX_PICKED_BYTES.saturating_sub(start);
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        start..self.bytes.len()
+    }
+}
+
+impl FieldSink for Pick {
+    fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {
+        self.step();
+        self.take(field, Some(value));
+    }
+    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
+        self.field(field, at, value);
+    }
+    fn open(&mut self, field: &'static Field, _at: u16, shape: Shape) {
+        self.step();
+        self.take(field, None);
+        self.lists = self.lists.saturating_add(usize::from(shape == Shape::List));
+        self.open.push(Open { shape, count: 0 });
+    }
+    fn close(&mut self, _at: u16) {
+        if let Some(Open { shape: Shape::List, .. }) = self.open.pop() {
+            self.lists = self.lists.saturating_sub(1);
+        }
+    }
+    fn violation(&mut self, v: Violation) {
+        self.notes.violation(v);
+    }
+}
+
+impl Listener for Pick {
+    fn begin(&mut self) {
+        self.picked.clear();
+        self.bytes.clear();
+        self.open.clear();
+        self.lists = 0;
+        self.index = [0; 3];
+        self.notes.begin();
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}

@@ -1,0 +1,288 @@
+//! An expression as it is written: names are not looked up yet, values have no type.
+
+use std::fmt;
+
+/// Where something stands in the expression, in bytes. Two things are the same wherever they stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Place) -> bool {
+        true
+    }
+}
+
+impl Place {
+    /// From the start of this one to the end of the other.
+    pub fn to(self, other: Place) -> Place {
+        Place { start: self.start, end: other.end }
+    }
+}
+
+/// An expression. Chains are lists, so that only brackets and `not` make it deeper.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    /// At least one holds.
+    Or(Vec<Expr>),
+    /// All hold.
+    And(Vec<Expr>),
+    /// It does not hold.
+    Not(Box<Expr>),
+    /// Something about a field.
+    Test(Test),
+}
+
+/// Whether one occurrence of a field must fulfil a test, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantifier {
+    /// One at least.
+    Any,
+    /// All, and there is one.
+    All,
+}
+
+/// One test.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Test {
+    /// `any` or `all`, if written.
+    pub quantifier: Option<Quantifier>,
+    /// What is tested.
+    pub left: Operand,
+    /// What for.
+    pub rest: Rest,
+    /// The test as a whole.
+    pub at: Place,
+}
+
+/// What an operand is tested for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Rest {
+    /// That it is there.
+    Nothing,
+    /// A comparison, or a chain of them: `1 < a < 5` is no test, but `a > 1 ...` may go on.
+    Compare(Vec<(Relation, Operand)>),
+    /// Membership.
+    In {
+        /// `not in`.
+        not: bool,
+        /// Values and ranges.
+        set: Vec<Element>,
+    },
+}
+
+/// An element of a set: a value, or a range with both ends in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Element {
+    /// The value, or the first of the range.
+    pub from: Operand,
+    /// The last of the range.
+    pub to: Option<Operand>,
+}
+
+/// A field, a value or a function, with what is made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Operand {
+    /// What it is.
+    pub atom: Atom,
+    /// The parts that are cut out of it, one after the other.
+    pub slices: Vec<Vec<Cut>>,
+    /// `& mask`.
+    pub mask: Option<Box<Operand>>,
+    /// Where it stands.
+    pub at: Place,
+}
+
+/// The smallest thing that can be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Atom {
+    /// A name, a number, an address, bytes: whatever has no quotes.
+    Word(String),
+    /// What stood in double quotes, escapes resolved.
+    Text(Vec<u8>),
+    /// What stood in single quotes.
+    Char(u8),
+    /// A function and its arguments.
+    Call(String, Vec<Operand>),
+}
+
+/// A range of bytes, negative offsets from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// First byte.
+    pub from: i32,
+    /// How it ends.
+    pub until: Until,
+}
+
+/// How a [`Cut`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// After so many bytes.
+    Length(i32),
+    /// With that byte.
+    Through(i32),
+    /// With the field.
+    End,
+}
+
+/// An operator between two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// Any is equal.
+    Eq,
+    /// All are equal.
+    AllEq,
+    /// All are different.
+    Ne,
+    /// Any is different.
+    AnyNe,
+    /// Any is less.
+    Lt,
+    /// Any is less or equal.
+    Le,
+    /// Any is greater.
+    Gt,
+    /// Any is greater or equal.
+    Ge,
+    /// Any has it as a part.
+    Contains,
+    /// Any matches the regular expression.
+    Matches,
+}
+
+/// Every spelling of the operators; the first of each is the one that is printed.
+const RELATIONS: &[(&str, Relation)] = &[
+    ("==", Relation::Eq),
+    ("eq", Relation::Eq),
+    ("any_eq", Relation::Eq),
+    ("===", Relation::AllEq),
+    ("all_eq", Relation::AllEq),
+    ("!=", Relation::Ne),
+    ("ne", Relation::Ne),
+    ("all_ne", Relation::Ne),
+    ("!==", Relation::AnyNe),
+    ("any_ne", Relation::AnyNe),
+    ("~=", Relation::AnyNe),
+    ("<", Relation::Lt),
+    ("lt", Relation::Lt),
+    ("<=", Relation::Le),
+    ("le", Relation::Le),
+    (">", Relation::Gt),
+    ("gt", Relation::Gt),
+    (">=", Relation::Ge),
+    ("ge", Relation::Ge),
+    ("contains", Relation::Contains),
+    ("matches", Relation::Matches),
+    ("~", Relation::Matches),
+];
+
+impl Relation {
+    /// The operator of that spelling.
+    pub fn of(text: &str) -> Option<Relation> {
+        RELATIONS.iter().find(|(spelling, _)| *spelling == text).map(|&(_, relation)| relation)
+    }
+
+    /// Its first spelling.
+    pub fn name(self) -> &'static str {
+        RELATIONS.iter().find(|(_, relation)| *relation == self).map_or("", |&(spelling, _)| spelling)
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, parts: &[Expr], between: &str| {
+            for (i, part) in parts.iter().enumerate() {
+                let before = if i > 0 { between } else { "" };
+                match part {
+                    Expr::Test(test) => write!(f, "{before}{test}")?,
+                    part => write!(f, "{before}({part})")?,
+                }
+            }
+            Ok(())
+        };
+        match self {
+            Expr::Or(parts) => list(f, parts, " or "),
+            Expr::And(parts) => list(f, parts, " and "),
+            Expr::Not(inner) => write!(f, "not ({inner})"),
+            Expr::Test(test) => test.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.quantifier {
+            Some(Quantifier::Any) => f.write_str("any ")?,
+            Some(Quantifier::All) => f.write_str("all ")?,
+            None => {}
+        }
+        write!(f, "{}", self.left)?;
+        match &self.rest {
+            Rest::Nothing => Ok(()),
+            Rest::Compare(chain) => {
+                chain.iter().try_for_each(|(relation, right)| write!(f, " {} {right}", relation.name()))
+            }
+            Rest::In { not, set } => {
+                write!(f, " {}in {{", if *not { "not " } else { "" })?;
+                for (i, element) in set.iter().enumerate() {
+                    write!(f, "{}{}", if i > 0 { ", " } else { "" }, element.from)?;
+                    if let Some(to) = &element.to {
+                        write!(f, " .. {to}")?;
+                    }
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.atom {
+            Atom::Word(word) => f.write_str(word)?,
+            Atom::Text(bytes) => escaped(f, bytes, '"')?,
+            Atom::Char(byte) => escaped(f, &[*byte], '\'')?,
+            Atom::Call(name, arguments) => {
+                write!(f, "{name}(")?;
+                for (i, argument) in arguments.iter().enumerate() {
+                    write!(f, "{}{argument}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")?;
+            }
+        }
+        for slice in &self.slices {
+            for (i, cut) in slice.iter().enumerate() {
+                write!(f, "{}{cut}", if i > 0 { "," } else { "[" })?;
+            }
+            f.write_str("]")?;
+        }
+        self.mask.as_ref().map_or(Ok(()), |mask| write!(f, " & {mask}"))
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.until {
+            Until::Length(length) => write!(f, "{}:{length}", self.from),
+            Until::Through(last) => write!(f, "{}-{last}", self.from),
+            Until::End => write!(f, "{}:", self.from),
+        }
+    }
+}
+
+fn escaped(f: &mut fmt::Formatter<'_>, bytes: &[u8], quote: char) -> fmt::Result {
+    write!(f, "{quote}")?;
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\'' | b'\\' => write!(f, "\\{}", byte as char)?,
+            0x20..=0x7e => write!(f, "{}", byte as char)?,
+            _ => write!(f, "\\x{byte:02x}")?,
+        }
+    }
+    write!(f, "{quote}")
+}

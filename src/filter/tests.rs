@@ -1,0 +1,340 @@
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::syntax::{Atom, Cut, Element, Expr, Operand, Place, Quantifier, Relation, Rest, Test, Until};
+use super::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// Expressions that compile, of every form there is.
+const SOUND: &[&str] = &[
+    "",
+    "sqp",
+    "sqp.server_info",
+    "!udp.port == 7777 and not (ip.src == 10.0.0.0/8 || ipv6.dst == 2001:db8::/32)",
+    "any udp.port != 53 or all udp.port > 1023",
+    "udp.port in {53, 7000..8000, 0x1e61} && frame.len not in {60}",
+    "sqp.server_info.server_name contains \"West\" and sqp.server_info.map matches r\"^high\\w+\"",
+    "udp.payload[0:2] == 01:02 or udp.payload[1-3,-2:] != \"a\\x00b\"",
+    "satisfactory.sub_states[2].version > 5",
+    "sqp.player_info.records[3][0][0:2] == \"An\"",
+    "len(skycoop.server_name) >= 10 and count(gqp.commands.args) == 2",
+    "upper(sqp.server_info.game_type) == \"TDM\" and string(exchange) matches \"7$\"",
+    "satisfactory.server_flags & 1 == 1",
+    "severity >= warning and rule in {\"SQP-STR-002\", SQP-TXN-004} or finding == \"SQP-STR\"",
+    "exchange.outcome == late and response_time > 0.25 and frame.time_epoch < 1.8e9",
+    "retransmission or duplicate == true or confidence < high or direction == s2c",
+    "udp.srcport < udp.dstport < 60000 and 'a' == 1 or frame.number == 'a'",
+    "ip.src in {10.0.0.1..10.0.0.9, 192.0.2.0/24} and eth.addr[0:3] == 02:00:5e",
+];
+
+#[test]
+fn what_is_sound_compiles_to_what_it_prints() {
+    for text in SOUND.iter().filter(|text| !text.contains("'a' == 1")) {
+        let filter = Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)));
+        let again = Filter::parse(&filter.to_string()).unwrap();
+        assert_eq!(format!("{:?}", again.plan), format!("{:?}", filter.plan), "{text}");
+        assert_eq!(again.to_string(), filter.to_string());
+    }
+}
+
+/// Expression, marked part of it, and what is said.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("udp.prot == 5", "udp.prot", "There is no field \"udp.prot\"; did you mean udp.port?"),
+    (
+        "sqp and server_name == \"x\"",
+        "server_name",
+        "There is no field \"server_name\"; did you mean sqp.server_info.server_name?",
+    ),
+    ("SQP.token == 1", "SQP.token", "There is no field \"SQP.token\"; did you mean sqp.token?"),
+    (
+        "qwertyuiop",
+        "qwertyuiop",
+        "There is no field \"qwertyuiop\"; `qdissect protocol show NAME` lists those of a protocol.",
+    ),
+    (
+        "sqp.server_info.server_name == 5",
+        "5",
+        "sqp.server_info.server_name is a text, which stands in quotes: \"5\".",
+    ),
+    (
+        "ip.src == \"192.0.2.1\"",
+        "\"192.0.2.1\"",
+        "ip.src is an IPv4 address, and \"192.0.2.1\" is none; write a value such as 192.0.2.10 or 192.0.2.0/24.",
+    ),
+    (
+        "ip.src == 2001:db8::1",
+        "2001:db8::1",
+        "\"2001:db8::1\" is an IPv6 address; compare it with ipv6.addr.",
+    ),
+    ("ip.src == 10.0.0.0/33", "10.0.0.0/33", "A network has at most 32 bits and \"10.0.0.0/33\" has /33."),
+    ("udp.port == 70000", "70000", "70000 is outside of 0 to 65535."),
+    ("udp.port in {1, -1}", "-1", "-1 is outside of 0 to 65535."),
+    (
+        "frame.len == 1.5",
+        "1.5",
+        "frame.len is a whole number from 0 to 4294967295, and 1.5 is none; write a value such as 7777 or 0x1e61.",
+    ),
+    ("frame.len = 5", "=", "A single \"=\" compares nothing; write \"==\"."),
+    ("5 == frame.len", "5", "A field must stand here, and 5 is a value; write the field first."),
+    (
+        "udp.port contains 7",
+        "udp.port",
+        "udp.port is a whole number from 0 to 65535, which \"contains\" says nothing about; compare string(udp.port).",
+    ),
+    (
+        "sqp.server_info == 1",
+        "sqp.server_info",
+        "sqp.server_info is a group or a layer, which is there or not and has no value; name a field in it.",
+    ),
+    (
+        "udp.payload matches abc",
+        "abc",
+        "A regular expression stands in double quotes, best raw: matches r\"^eu-\\d+\".",
+    ),
+    ("udp.payload matches \"(a\"", "\"(a\"", "The regular expression cannot be read: unclosed group."),
+    (
+        "udp.payload matches \"\\d\"",
+        "\\d",
+        "\"\\\\d\" is no escape; write a backslash twice, or the text raw: r\"...\".",
+    ),
+    ("sqp and \"abc", "\"abc", "The text that begins here has no closing quote; put \" at its end."),
+    ("(udp and (sqp)", "(", "This bracket is never closed; close it."),
+    ("udp)", ")", "This bracket closes none; open one before it."),
+    ("udp sqp", "sqp", "Here stands \"sqp\" where \"and\", \"or\" or the end should stand."),
+    ("udp and", "", "The filter ends where a field or a value should follow."),
+    ("udp.port in 5", "5", "Here stands \"5\" where a set such as {1, 5..9} should stand."),
+    ("udp.port in {}", "}", "Here stands \"}\" where a field or a value should stand."),
+    ("udp.payload[2:0] == 00", "[2:0]", "The slice [2:0] ends before it begins; write [2] for one byte."),
+    (
+        "udp.port[0] == 1",
+        "udp.port[0]",
+        "udp.port is a whole number from 0 to 65535, of which no part can be cut; leave the slice out.",
+    ),
+    ("severity >= warn", "warn", "There is no severity \"warn\"; did you mean warning?"),
+    (
+        "exchange.outcome == lost",
+        "lost",
+        "There is no outcome \"lost\"; known are answered, late, unanswered, undecided, refused.",
+    ),
+    (
+        "rule == \"SQP-STR-0O2\"",
+        "\"SQP-STR-0O2\"",
+        "There is no rule \"SQP-STR-0O2\"; did you mean SQP-STR-002?",
+    ),
+    (
+        "rule == \"SQP-STR\"",
+        "\"SQP-STR\"",
+        "\"SQP-STR\" is the beginning of several rules; write finding == \"SQP-STR\".",
+    ),
+    (
+        "length(udp.payload) > 5",
+        "length(udp.payload)",
+        "There is no function \"length\"; known are len, count, upper, lower and string.",
+    ),
+    ("len(udp.payload)", "len(udp.payload)", "len() by itself is no test; compare it with a value."),
+    (
+        "udp.port == ip.src",
+        "ip.src",
+        "udp.port is a whole number from 0 to 65535 and ip.src is an IPv4 address, which cannot be compared; compare fields of one type.",
+    ),
+    ("udp.port == 5 € 6", "€", "The character \"€\" means nothing here; texts stand in double quotes."),
+    ("\u{1b}", "\u{1b}", "The character \"\\x1b\" means nothing here; texts stand in double quotes."),
+    (
+        "all sqp.token",
+        "all sqp.token",
+        "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for (text, marked, what) in WRONG {
+        let error = Filter::parse(text).expect_err(text);
+        assert_eq!(error.what, *what, "{text}");
+        assert_eq!(text.get(error.at.clone()), Some(*marked), "{text}: {error:?}");
+        assert_eq!(error.to_string(), format!("At byte {} of the filter: {what}", error.at.start + 1));
+    }
+}
+
+#[test]
+fn everything_is_bounded() {
+    let what = |text: &str| Filter::parse(text).expect_err("it is beyond a bound").what;
+    assert_eq!(what(&"x".repeat(MAX_LENGTH + 1)), "The filter has 16385 bytes; 16384 are the most.");
+    for (open, close) in [("(", ")"), ("!", ""), ("not ", ""), ("len(", ")")] {
+        let nested = |n: usize| format!("{}sqp{}", open.repeat(n), close.repeat(n));
+        assert_eq!(
+            what(&nested(MAX_DEPTH + 1)),
+            "The filter is nested deeper than 64 levels; leave out brackets.",
+            "{open}"
+        );
+        if open != "len(" {
+            assert!(Filter::parse(&nested(MAX_DEPTH)).is_ok(), "{open}");
+        }
+    }
+    let masks = format!("exchange{} == 1", " & 1".repeat(MAX_DEPTH + 1));
+    assert!(what(&masks).contains("nested deeper"));
+    let set = |n: usize| format!("udp.port in {{{}1}}", "1,".repeat(n - 2));
+    assert!(Filter::parse(&set(MAX_NODES)).is_ok());
+    assert!(what(&set(MAX_NODES + 1)).starts_with("The filter has more than 2048 operands;"));
+    let long = |n: usize| vec!["sqp"; n].join(" and ");
+    assert!(Filter::parse(&long(MAX_NODES)).is_ok(), "a long chain is not deep");
+    let patterns = |n: usize| vec!["sqp matches \"a\""; n].join(" or ");
+    assert!(Filter::parse(&patterns(MAX_PATTERNS)).is_ok());
+    assert!(
+        what(&patterns(MAX_PATTERNS + 1)).starts_with("The filter has more than 32 regular expressions;")
+    );
+    assert!(
+        what("sqp matches \"(a{1000}){1000}\"")
+            .starts_with("The regular expression takes more than 1048576 bytes;")
+    );
+    assert!(
+        what(&format!("sqp matches \"{}\"", "(".repeat(100)))
+            .starts_with("The regular expression cannot be read")
+    );
+}
+
+#[test]
+fn what_is_needed_is_known_beforehand() {
+    let needs = |text: &str| Filter::parse(text).unwrap().needs();
+    assert_eq!(needs("udp.port == 7777 and not ip.src == 10.0.0.0/8"), Needs::default());
+    assert_eq!(needs("frame.len > 100"), Needs { facts: true, ..Needs::default() });
+    assert_eq!(needs("frame contains \"x\""), Needs { bytes: true, ..Needs::default() });
+    assert_eq!(needs("message == poll"), Needs { packet: true, ..Needs::default() });
+    assert_eq!(needs("severity == error"), Needs { packet: true, findings: true, ..Needs::default() });
+    assert_eq!(needs("exchange.outcome == late"), Needs { packet: true, outcome: true, ..Needs::default() });
+    let fields = Needs { packet: true, fields: true, ..Needs::default() };
+    assert_eq!(needs("udp.port == sqp.server_info.port"), fields);
+    assert_eq!(needs("sqp.token in {1, 2} or not (udp and sqp.metrics)"), fields);
+}
+
+#[test]
+fn every_name_is_known_and_is_there_or_not() {
+    let all = names();
+    assert!(all.len() > 150, "{}", all.len());
+    for name in all {
+        assert!(Filter::parse(&name).is_ok(), "{name}");
+    }
+}
+
+fn place() -> Place {
+    Place::default()
+}
+
+/// Anything that can stand in an expression, whether it makes sense or not.
+fn operand() -> impl Strategy<Value = Operand> {
+    let word = select(vec![
+        "sqp",
+        "a.b[2].c",
+        "udp.port",
+        "-1.5",
+        "10.0.0.0/8",
+        "::1",
+        "aa:bb",
+        "0x1F",
+        "true",
+        "SQP-STR-002",
+    ]);
+    let atom = prop_oneof![
+        word.prop_map(|word| Atom::Word(word.to_owned())),
+        vec(any::<u8>(), 0..8).prop_map(Atom::Text),
+        any::<u8>().prop_map(Atom::Char),
+    ];
+    let until = prop_oneof![
+        (1i32..99).prop_map(Until::Length),
+        Just(Until::End),
+        (60i32..99).prop_map(Until::Through)
+    ];
+    let cut = (-50i32..50, until).prop_map(|(from, until)| Cut { from, until });
+    let slices = vec(vec(cut, 1..3), 0..2);
+    let plain = (atom, slices).prop_map(|(atom, slices)| Operand { atom, slices, mask: None, at: place() });
+    plain.prop_recursive(2, 4, 2, |inner| {
+        let call = vec(inner.clone(), 1..3).prop_map(|arguments| Atom::Call("len".into(), arguments));
+        let call = call.prop_map(|atom| Operand { atom, slices: vec![], mask: None, at: place() });
+        let masked = (call.clone(), inner).prop_map(|(o, mask)| Operand { mask: Some(Box::new(mask)), ..o });
+        prop_oneof![call, masked]
+    })
+}
+
+fn test() -> impl Strategy<Value = Test> {
+    use Relation::*;
+    let relation = select(vec![Eq, AllEq, Ne, AnyNe, Lt, Le, Gt, Ge, Contains, Matches]);
+    let element = (operand(), prop::option::of(operand())).prop_map(|(from, to)| Element { from, to });
+    let rest = prop_oneof![
+        Just(Rest::Nothing),
+        vec((relation, operand()), 1..3).prop_map(Rest::Compare),
+        (any::<bool>(), vec(element, 1..4)).prop_map(|(not, set)| Rest::In { not, set }),
+    ];
+    let quantifier = select(vec![None, Some(Quantifier::Any), Some(Quantifier::All)]);
+    (quantifier, operand(), rest).prop_map(|(quantifier, left, rest)| {
+        // Before what has quotes, "any" and "all" are words.
+        let quantifier = quantifier.filter(|_| matches!(left.atom, Atom::Word(_) | Atom::Call(..)));
+        Test { quantifier, left, rest, at: place() }
+    })
+}
+
+fn expr() -> impl Strategy<Value = Expr> {
+    test().prop_map(Expr::Test).prop_recursive(4, 12, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..4).prop_map(Expr::Or),
+            vec(inner.clone(), 2..4).prop_map(Expr::And),
+            inner.prop_map(|inner| Expr::Not(Box::new(inner))),
+        ]
+    })
+}
+
+/// An expression with a few bytes changed, left out or doubled, or cut off.
+fn mutated() -> impl Strategy<Value = String> {
+    let slip = (0u8..5, any::<Index>(), any::<char>(), select(SOUND.to_vec()));
+    (select(SOUND.to_vec()), vec(slip, 1..5)).prop_map(|(text, slips)| {
+        let mut chars: Vec<char> = text.chars().collect();
+        for (kind, at, with, other) in slips {
+            let at = at.index(chars.len() + 1);
+            match kind {
+                0 => chars.truncate(at),
+                1 => chars.insert(at, with),
+                2 => chars.insert(at, char::from(b"()[]{}\"'\\.:-!&|=<>,x0 "[with as usize % 22])),
+                3 if at < chars.len() => drop(chars.remove(at)),
+                _ => chars.extend(other.chars()),
+            }
+        }
+        chars.into_iter().collect()
+    })
+}
+
+/// Compiling ends, and what is said about it can be shown.
+fn survives(text: &str) {
+    match Filter::parse(text) {
+        Ok(filter) => {
+            filter.matches(&View::default());
+            assert!(Filter::parse(&filter.to_string()).is_ok(), "{text:?} prints as {filter}");
+        }
+        Err(e) => {
+            assert!(text.len() >= e.at.end && e.at.start <= e.at.end, "{text:?}: {e:?}");
+            assert!(e.what.ends_with(['.', '?']), "{text:?}: {e}");
+            let caret = e.caret(text);
+            assert!(!caret.replace('\n', "").chars().any(crate::report::is_hostile), "{text:?}: {caret:?}");
+            assert!(!e.what.chars().any(crate::report::is_hostile), "{text:?}: {e:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back_as_the_same(expr in expr()) {
+        let text = expr.to_string();
+        let tokens = lexer::tokens(&text).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let again = parser::parse(&tokens, text.len()).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        prop_assert_eq!(again, expr, "{}", text);
+    }
+
+    #[test]
+    fn no_text_at_all_makes_it_panic(text in any::<String>()) {
+        survives(&text);
+    }
+
+    #[test]
+    fn no_slip_makes_it_panic(text in mutated()) {
+        survives(&text);
+    }
+}

@@ -1,0 +1,88 @@
+//! What a filter looks at: everything that is known of a packet, or of an exchange, borrowed.
+
+use super::facts::Facts;
+use super::pick::Pick;
+use crate::check::Finding;
+use crate::exchange::{Answer, Exchange, Outcome, Pairing};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::{Direction, Id, Level};
+use crate::report::Packet;
+
+/// The parts that are known; what is `None` or empty here is absent, and tests of it do not hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View<'a> {
+    /// Facts of the frame.
+    pub facts: Option<&'a Facts>,
+    /// The captured bytes of the frame, where the filter [needs](super::Needs::bytes) them.
+    pub bytes: &'a [u8],
+    /// Source and destination; of an exchange client and server.
+    pub ends: Option<[Endpoint; 2]>,
+    /// The datagram.
+    pub datagram: Option<&'a Datagram<'a>>,
+    /// Its protocol, if one claims it.
+    pub protocol: Option<Id>,
+    /// Name of the message.
+    pub message: Option<&'static str>,
+    /// Which way it travels.
+    pub direction: Option<Direction>,
+    /// How sure the recognition is.
+    pub confidence: Option<Level>,
+    /// The rules that are broken.
+    pub findings: &'a [Finding],
+    /// Number of the exchange.
+    pub exchange: Option<u64>,
+    /// How the exchange ended. Known of an answer, and of a closed exchange; of a request only when it has closed.
+    pub outcome: Option<Outcome>,
+    /// Nanoseconds from request to answer.
+    pub response_time: Option<i64>,
+    /// It repeats a request.
+    pub retransmission: bool,
+    /// It is a copy of an answer.
+    pub duplicate: bool,
+    /// Values of the declared fields that the filter asks for.
+    pub picked: Option<&'a Pick>,
+}
+
+impl<'a> View<'a> {
+    /// A datagram that no protocol claims, or of which nothing else is known yet.
+    pub fn of_datagram(datagram: &'a Datagram<'a>) -> View<'a> {
+        View { ends: Some([datagram.src, datagram.dst]), datagram: Some(datagram), ..View::default() }
+    }
+
+    /// A packet as it is reported, without facts, bytes and declared fields.
+    pub fn of_packet<S>(packet: &Packet<'a, S>) -> View<'a> {
+        let answer = match packet.pairing {
+            Pairing::Answered(answer) => Some(answer),
+            _ => None,
+        };
+        let outcome = |answer: &Answer| if answer.late { Outcome::Late } else { Outcome::Answered };
+        View {
+            protocol: Some(packet.id),
+            message: Some(packet.message_name()),
+            direction: Some(packet.direction),
+            confidence: Some(packet.level),
+            findings: packet.findings,
+            exchange: packet.pairing.exchange(),
+            outcome: answer.map(outcome),
+            response_time: answer.and_then(|answer| answer.response_time),
+            retransmission: matches!(packet.pairing, Pairing::Again { part: false, .. }),
+            duplicate: matches!(packet.pairing, Pairing::Copy { .. }),
+            ..View::of_datagram(packet.datagram)
+        }
+    }
+
+    /// An exchange that has closed: its frame, length and payload are none.
+    pub fn of_exchange(exchange: &Exchange, findings: &'a [Finding]) -> View<'a> {
+        View {
+            ends: Some([exchange.client, exchange.server]),
+            protocol: Some(exchange.protocol),
+            confidence: Some(exchange.level),
+            findings,
+            exchange: Some(exchange.id),
+            outcome: Some(exchange.outcome),
+            response_time: exchange.response_time,
+            retransmission: exchange.retransmissions > 0,
+            ..View::default()
+        }
+    }
+}

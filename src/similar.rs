@@ -1,0 +1,21 @@
+//! What was perhaps meant by a name that is none.
+
+/// Longest name that a similar one is looked for, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// The name among `known` that `name` may have been meant to be. Case does not matter.
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let nearest = known.into_iter().map(|known| (distance(&name, &known.to_ascii_lowercase()), known)).min();
+    nearest.filter(|&(slips, known)| slips <= (known.len() / 3).min(2)).map(|(_, known)| known)
+}
+
+/// Slips of the finger between two names; one for a name that stops short.
+fn distance(name: &str, known: &str) -> usize {
+    let short = name.len() >= 3 && known.starts_with(name);
+    let slips = strsim::osa_distance(name, known);
+    if short { slips.min(1) } else { slips }
+}

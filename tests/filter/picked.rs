@@ -1,0 +1,95 @@
+//! What a filter picks while decoding, against the tree of the same datagram.
+
+use qdissect::decode::{Heard, Tree, Value};
+use qdissect::filter::{Filter, Pick, View, names};
+use qdissect::protocols::Id;
+use qdissect::report::{Packet, Report};
+use std::fmt::Write;
+use std::io;
+
+/// Holds every packet's picked values against its tree, and counts what was held.
+#[derive(Debug, Default)]
+pub struct Against {
+    /// Every name of a declared field.
+    names: Vec<String>,
+    /// Values compared.
+    pub values: usize,
+    /// Names that were there at least once.
+    pub seen: Vec<String>,
+}
+
+impl Against {
+    /// For all declared fields.
+    pub fn all() -> Against {
+        let declared =
+            |name: &String| Id::ALL.iter().any(|id| name.starts_with(&format!("{}.", id.info().name)));
+        Against { names: names().into_iter().filter(declared).collect(), ..Against::default() }
+    }
+}
+
+fn holds(text: &str, packet: &Packet<'_, Heard>) -> bool {
+    let filter = Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)));
+    let mut pick = Pick::new(&filter);
+    pick.packet(packet, false);
+    filter.matches(&View { picked: Some(&pick), ..View::of_packet(packet) })
+}
+
+/// The value as an expression writes it; `None` for what is not compared by value.
+fn written(value: Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::Uint(v) => v.to_string(),
+        Value::Uint64(v) => v.to_string(),
+        Value::Int(v) => v.to_string(),
+        Value::Bool(v) => v.to_string(),
+        Value::Float32(v) if v.is_finite() => format!("{v:?}"),
+        Value::Named(v, _) => v.to_string(),
+        Value::Text(bytes) | Value::Bytes(bytes) => quoted(bytes),
+        Value::Utf16(_) | Value::Latin1(_) => quoted(value.text()?.as_bytes()),
+        Value::Float32(_) | Value::Names(..) | Value::Secret(_) => return None,
+    })
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    bytes.iter().for_each(|b| write!(out, "\\x{b:02x}").expect("it is memory"));
+    out + "\""
+}
+
+/// The values of a name in a tree, and whether it is there at all. A set without names is not.
+fn values<'a>(tree: &Tree, payload: &'a [u8], protocol: &str, name: &str) -> (Vec<Value<'a>>, bool) {
+    let is = |field: &str| format!("{protocol}.{}", field.replace("[]", "")) == name;
+    let nodes: Vec<_> = tree.nodes().iter().filter(|node| is(node.field.name)).collect();
+    let unnamed = |value: Value<'_>| match value {
+        Value::Names(names, bits) => (0..names.len()).all(|bit| bits >> bit & 1 == 0),
+        _ => false,
+    };
+    let there = nodes.iter().any(|node| !node.value(payload).is_some_and(unnamed));
+    (nodes.iter().filter_map(|node| node.value(payload)).collect(), there)
+}
+
+impl Report for Against {
+    type Sink = Heard;
+    const ORDERED: bool = false;
+
+    fn packet(&mut self, packet: &Packet<'_, Heard>) -> io::Result<()> {
+        let protocol = packet.id.info().name;
+        for name in &self.names {
+            if !name.starts_with(&format!("{protocol}.")) {
+                assert!(!holds(name, packet), "{name} is of another protocol");
+                continue;
+            }
+            let (values, there) = values(&packet.sink.tree, packet.datagram.payload, protocol, name);
+            assert_eq!(holds(name, packet), there, "{name} in frame {}", packet.datagram.frame);
+            if there && !self.seen.contains(name) {
+                self.seen.push(name.clone());
+            }
+            for value in values {
+                let Some(written) = written(value) else { continue };
+                let text = format!("{name} == {written}");
+                assert!(holds(&text, packet), "{text} in frame {}", packet.datagram.frame);
+                self.values += 1;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! Runs filters over captures with the real pipeline, all of them in one reading.
+
+use qdissect::capture::Source;
+use qdissect::decode::Notes;
+use qdissect::exchange::Exchange;
+use qdissect::filter::{Facts, Filter, Pick, View};
+use qdissect::net::Datagram;
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::protocols::Level;
+use qdissect::report::{Packet, Report};
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+/// What passed one filter.
+#[derive(Debug)]
+pub struct Passed {
+    filter: Filter,
+    pick: Pick,
+    /// Frames of the datagrams.
+    pub frames: Vec<u64>,
+    /// Numbers of the exchanges.
+    pub exchanges: Vec<u64>,
+}
+
+impl Passed {
+    fn judge(&mut self, frame: u64, view: &View<'_>) {
+        if self.filter.matches(view) {
+            self.frames.push(frame);
+        }
+    }
+}
+
+struct Judge {
+    frames: HashMap<u64, (Facts, Vec<u8>)>,
+    passed: Vec<Passed>,
+}
+
+impl Report for Judge {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        let (facts, bytes) = &self.frames[&p.datagram.frame];
+        for passed in &mut self.passed {
+            passed.pick.packet(p, false);
+            let pick = std::mem::take(&mut passed.pick);
+            let view = View { facts: Some(facts), bytes, picked: Some(&pick), ..View::of_packet(p) };
+            passed.judge(p.datagram.frame, &view);
+            passed.pick = pick;
+        }
+        Ok(())
+    }
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        let (facts, bytes) = &self.frames[&d.frame];
+        let view = View { facts: Some(facts), bytes, ..View::of_datagram(d) };
+        self.passed.iter_mut().for_each(|passed| passed.judge(d.frame, &view));
+        Ok(())
+    }
+    fn exchange(&mut self, e: &Exchange, findings: &[qdissect::check::Finding]) -> io::Result<()> {
+        for passed in &mut self.passed {
+            if passed.filter.matches(&View::of_exchange(e, findings)) {
+                passed.exchanges.push(e.id);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What of a capture passes each of the expressions; `None` if it is no capture. What stands before damage counts.
+pub fn passed(path: &Path, expressions: &[&str]) -> Option<Vec<Passed>> {
+    let mut frames = HashMap::new();
+    let mut source = Source::open(path).ok()?;
+    while let Ok(Some(frame)) = source.next() {
+        frames.insert(frame.number, (Facts::of(&frame), frame.bytes.to_vec()));
+    }
+    let compiled = |text: &&str| {
+        let filter = Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)));
+        let pick = Pick::new(&filter);
+        Passed { filter, pick, frames: vec![], exchanges: vec![] }
+    };
+    let judge = Judge { frames, passed: expressions.iter().map(compiled).collect() };
+    let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
+    let mut pipeline = Pipeline::new(options, judge);
+    let _ = pipeline.read(&mut Source::open(path).ok()?, "capture");
+    let (judge, _) = pipeline.finish(true).expect("nothing is written");
+    Some(judge.passed)
+}
