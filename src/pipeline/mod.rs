@@ -203,7 +203,9 @@ impl<R: Report> Pipeline<R> {
             self.settle_room(self.table.clock().max(frame.time))?;
         }
         self.table.advance(frame.time);
-        match net::peel(frame) {
+        let peeled = net::peel(frame);
+        self.report.frame(frame, &peeled);
+        match peeled {
             Ok(d) => self.datagram(&d)?,
             Err(reason) => {
                 self.totals.turned.add(reason);

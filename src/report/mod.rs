@@ -9,8 +9,12 @@ mod stamp;
 #[cfg(feature = "cli")]
 pub mod summary;
 mod text;
+#[cfg(feature = "cli")]
+pub mod times;
 mod totals;
 
+#[cfg(feature = "cli")]
+pub use files::Captures;
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use records::{Form, Output, Records, capture_record};
@@ -18,11 +22,11 @@ pub use stamp::{Stamps, duration};
 pub use text::{Exchanges, Lister};
 pub use totals::Totals;
 
-use crate::capture::{self, Time};
-use crate::check::Finding;
+use crate::capture::{self, Frame, Time};
+use crate::check::{Finding, Raised};
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::Datagram;
+use crate::net::{Datagram, Turned};
 use crate::protocols::{Direction, Facts, Id, Level};
 use std::io;
 
@@ -35,6 +39,8 @@ pub struct Packet<'a, S> {
     pub id: Id,
     /// Index into the protocol's messages.
     pub message: u8,
+    /// Index into the protocol's steps, where it asks or answers.
+    pub step: u8,
     /// Which way it travels.
     pub direction: Direction,
     /// How sure the recognition is.
@@ -47,6 +53,8 @@ pub struct Packet<'a, S> {
     pub decoded: &'a Result<Facts<'a>, Fault>,
     /// What the report's own listener heard.
     pub sink: &'a S,
+    /// Rules that it breaks by what went before it, whatever the user makes of them.
+    pub raised: &'a Raised,
     /// The rules it breaks.
     pub findings: &'a [Finding],
     /// Further ones that were only counted.
@@ -70,6 +78,9 @@ pub trait Report {
     /// Remarks that are made once for each server come every time.
     const EVERY: bool = false;
 
+    /// A frame, and what was found in it. What becomes of its datagram is told later, perhaps behind other frames.
+    #[inline(always)]
+    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
     /// A datagram of one of the protocols.
     ///
     /// # Errors
