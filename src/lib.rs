@@ -27,4 +27,6 @@ pub mod protocols;
 pub mod report;
 pub mod rule;
 pub mod servers;
+#[cfg(feature = "cli")]
+pub mod stats;
 pub mod verdict;

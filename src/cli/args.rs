@@ -1,6 +1,7 @@
 //! The command line, as clap sees it.
 
 use super::show::{ProtocolCommand, RuleCommand};
+use super::stats::StatsArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
@@ -54,6 +55,8 @@ pub enum Reading {
     Check(CheckArgs),
     /// Exchanges: one row per request and its answer
     Exchanges(ExchangesArgs),
+    /// Statistics: response times, endpoints, protocols, amplification, losses
+    Stats(StatsArgs),
 }
 
 /// `qdissect summary`

@@ -12,6 +12,7 @@ mod pattern;
 mod played;
 mod run;
 mod show;
+mod stats;
 mod suppress;
 mod text;
 mod values;

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
 use super::say;
+use super::stats;
 use super::values::no_rule;
 use qdissect::capture::{ErrorKind, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
@@ -42,7 +43,15 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Exchanges(a) => (&a.common, false),
         Reading::Dump(a) => (&a.common, a.all),
         Reading::Check(a) => (&a.common, false),
+        // Frames are counted by what becomes of their datagrams.
+        Reading::Stats(a) => (&a.common, true),
     };
+    if let Reading::Stats(a) = command
+        && let Some(wrong) = a.contradiction()
+    {
+        say(&format_args!("qdissect: {wrong}\n"));
+        return FAILED;
+    }
     let options = match options(common, all) {
         Ok(options) => options,
         Err(unknown) => {
@@ -61,6 +70,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let to = &mut target;
     let read = match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
+        Reading::Stats(a) => stats::stats(to, a, options, inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
@@ -89,6 +99,7 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
         Reading::Exchanges(a) => &mut a.common,
         Reading::Dump(a) => &mut a.common,
         Reading::Check(a) => &mut a.common,
+        Reading::Stats(a) => &mut a.common,
     };
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
@@ -148,7 +159,7 @@ fn summarise(
 }
 
 /// The screen: its width, and whether it takes colours.
-fn how(colour: Colour, common: &Common) -> Screen {
+pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     Screen { width: width(terminal), colour: coloured(colour, terminal) }
 }

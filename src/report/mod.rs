@@ -18,7 +18,11 @@ pub use files::Captures;
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use records::{Form, Output, Records, capture_record};
+#[cfg(feature = "cli")]
+pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
+#[cfg(feature = "cli")]
+pub(crate) use text::short;
 pub use text::{Exchanges, Lister};
 pub use totals::Totals;
 

@@ -290,7 +290,7 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
 }
 
 /// The second of a time stamp, with a blank for the T.
-pub(crate) fn second(time: Time) -> String {
+fn second(time: Time) -> String {
     let text = stamp(time).replace('T', " ");
     text.get(..19).map_or_else(String::new, |t| format!("{t} UTC"))
 }
