@@ -3,6 +3,7 @@
 //! [`Stats`] gathers, in bounded memory; `tables.rs` makes tables of it, and `sheet.rs` and `screen.rs` write
 //! those, for programs and for people.
 
+mod columns;
 mod hierarchy;
 mod ranked;
 mod screen;

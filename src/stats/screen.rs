@@ -1,12 +1,12 @@
 //! The statistics as a person sees them.
 
-use super::sheet::{Cell, HISTOGRAM, Sheet};
+use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::spread::Bucket;
 use super::{Section, Stats};
 use crate::capture::Time;
 use crate::report::screen::{BOLD, MAX_CELL, MAX_ROWS, Screen, head, print};
 use crate::report::{Totals, count, short, shown, stamp};
-use comfy_table::{CellAlignment, ColumnConstraint};
+use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
 
 /// Longest bar in characters.
@@ -16,7 +16,7 @@ const NARROW_BAR: usize = 16;
 
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
-/// From this width on the numbers of a row have room in one line.
+/// From this width on the numbers of a row have room in one line, whatever else has.
 const FULL: u16 = 80;
 
 /// Writes sections as tables.
@@ -42,23 +42,18 @@ pub fn write(
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let shown: Vec<_> = (0..sheet.columns.len())
-        .filter(|&at| {
-            let column = &sheet.columns[at];
-            !column.head.is_empty() && !sheet.hidden.contains(&column.key)
-        })
-        .collect();
-    let mut table = screen.table(false);
-    table.set_header(shown.iter().map(|&at| sheet.columns[at].head));
-    for row in sheet.rows.iter().take(MAX_ROWS) {
-        table.add_row(shown.iter().map(|&at| cell(&row[at])));
+    let mut shown: Vec<_> = sheet.columns.iter().enumerate().collect();
+    shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
+    let mut table = lay_out(screen, sheet, &shown);
+    if !has_room(screen, &table) {
+        shown.retain(|(_, column)| !column.spare);
+        table = lay_out(screen, sheet, &shown);
     }
-    // What is short stays in one line where there is room for it; else names and addresses give way.
-    let widths = table.column_max_content_widths();
-    let room = widths.iter().map(|w| w + GAP).sum::<u16>() <= screen.width;
-    for (column, &at) in table.column_iter_mut().zip(&shown) {
-        column.set_padding((1, 0));
+    // What fits stays in one line; where it does not, names and addresses give way, and numbers last.
+    let room = has_room(screen, &table);
+    for (column, &(at, _)) in table.column_iter_mut().zip(&shown) {
         let number = sheet.rows.iter().any(|row| is_number(&row[at]));
+        column.set_padding((1, 0));
         if number {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -71,6 +66,21 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
         writeln!(out, "and {}", count((sheet.rows.len() - MAX_ROWS) as u64, "more row"))?;
     }
     sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+}
+
+fn lay_out(screen: Screen, sheet: &Sheet, shown: &[(usize, &Column)]) -> Table {
+    let mut table = screen.table(false);
+    table.set_header(shown.iter().map(|(_, column)| column.head));
+    for row in sheet.rows.iter().take(MAX_ROWS) {
+        table.add_row(shown.iter().map(|&(at, _)| cell(&row[at])));
+    }
+    table
+}
+
+fn has_room(screen: Screen, table: &Table) -> bool {
+    let widths = table.column_max_content_widths();
+    let sum = widths.iter().fold(0, |sum: u16, width| sum.saturating_add(width.saturating_add(GAP)));
+    sum <= screen.width + 1 // nothing stands behind the last one
 }
 
 fn is_number(cell: &Cell) -> bool {

@@ -85,6 +85,8 @@ pub struct Column {
     pub key: &'static str,
     /// Its head on screens; empty where it is not shown there.
     pub head: &'static str,
+    /// Narrow screens leave it out.
+    pub spare: bool,
 }
 
 /// A table.
@@ -184,10 +186,10 @@ mod tests {
     use crate::report::Form;
 
     const COLUMNS: &[Column] = &[
-        Column { key: "name", head: "" },
-        Column { key: "time", head: "" },
-        Column { key: HISTOGRAM, head: "" },
-        Column { key: "", head: "bar" },
+        Column { key: "name", head: "", spare: false },
+        Column { key: "time", head: "", spare: false },
+        Column { key: HISTOGRAM, head: "", spare: false },
+        Column { key: "", head: "bar", spare: false },
     ];
 
     fn sheet(cells: Vec<Cell>) -> Sheet {

@@ -1,9 +1,10 @@
 //! The tables of each section.
 
+use super::columns::{AMPLIFICATION, ENDPOINTS, HIERARCHY, LOSSES, SERIES, TIMES};
 use super::ranked::Weighed;
 use super::series::{MAX_EMPTY, Tick};
 use super::served::{Audit, Flow, Losses, Served, Traffic};
-use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
+use super::sheet::{Cell, Sheet};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;
@@ -12,103 +13,6 @@ use crate::report::screen::frame_of;
 use crate::report::times::Times;
 use crate::report::{count, duration};
 use std::cmp::Reverse;
-
-const fn column(key: &'static str, head: &'static str) -> Column {
-    Column { key, head }
-}
-
-const TIMES: &[Column] = &[
-    column("protocol", "protocol"),
-    column("step", "step"),
-    column("server", "server"),
-    column("count", "answers"),
-    column("min", "min"),
-    column("median", "median"),
-    column("p90", "p90"),
-    column("p99", "p99"),
-    column("max", "max"),
-    column("mean", "mean"),
-    column(HISTOGRAM, ""),
-];
-
-const ENDPOINTS: &[Column] = &[
-    column("role", ""),
-    column("endpoint", "endpoint"),
-    column("protocol", "protocol"),
-    column("server_name", "name"),
-    column("datagrams_sent", "sent"),
-    column("bytes_sent", "bytes"),
-    column("wire_bytes_sent", "on the\nwire"),
-    column("datagrams_received", "got"),
-    column("bytes_received", "bytes"),
-    column("wire_bytes_received", "on the\nwire"),
-    column("left_out", ""),
-];
-
-const HIERARCHY: &[Column] = &[
-    column("name", "protocol"),
-    column("path", ""),
-    column("frames", "frames"),
-    column("bytes", "bytes"),
-    column("percent", "% of bytes"),
-];
-
-const SERIES: &[Column] = &[
-    column("start", "from"),
-    column("interval", ""),
-    column("queries", "queries"),
-    column("retransmissions", "repeated"),
-    column("answers", "answers"),
-    column("unanswered", "unanswered"),
-    column("refused", "refused"),
-    column("", "queries"),
-];
-
-const AMPLIFICATION: &[Column] = &[
-    column("server", "server"),
-    column("protocol", ""),
-    column("step", ""),
-    column("", "step"),
-    column("requests", ""),
-    column("request_bytes", "bytes\nin"),
-    column("request_wire_bytes", ""),
-    column("responses", ""),
-    column("response_bytes", "bytes\nout"),
-    column("response_wire_bytes", ""),
-    column("ratio", "ratio"),
-    column("wire_ratio", "on the\nwire"),
-    column("worst_ratio", "worst"),
-    column("worst_request_bytes", ""),
-    column("worst_response_bytes", ""),
-    column("worst_file", ""),
-    column("worst_frame", ""),
-    column("", "in\nframe"),
-    column("without_challenge", "without\nchal-\nlenge"),
-    column("copies", ""),
-    column("copy_bytes", ""),
-    column("unasked", ""),
-    column("unasked_bytes", ""),
-    column("", "not\nasked"),
-];
-
-const LOSSES: &[Column] = &[
-    column("server", "server"),
-    column("protocol", "protocol"),
-    column("requests", "asked"),
-    column("answered", "answered"),
-    column("late", "late"),
-    column("unanswered", "lost"),
-    column("refused", "re-\nfused"),
-    column("undecided", "open"),
-    column("decided", ""),
-    column("unanswered_percent", "lost %"),
-    column("late_percent", ""),
-    column("refused_percent", ""),
-    column("retransmissions", "re-\npeated"),
-    column("retransmission_percent", ""),
-    column("copies", "copies"),
-    column("copy_percent", ""),
-];
 
 fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
