@@ -272,6 +272,18 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     let warning =
         screen.paint(if c.warning > 0 { WARNING } else { Style::new() }, &count(c.warning, "warning"));
     writeln!(out, "findings: {error}, {warning}, {}", count(c.note, "note"))?;
+    limits(out, t)?;
+    match summary.elsewhere {
+        0 => Ok(()),
+        n => writeln!(
+            out,
+            "exchanges are in no row above, for their server was not certain or found no place: {n}"
+        ),
+    }
+}
+
+/// What the bounds of memory have cost, and what a capture of one side lacks.
+pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
@@ -281,10 +293,6 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
         ),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
-        (
-            summary.elsewhere,
-            "exchanges are in no row above, for their server was not certain or found no place",
-        ),
     ];
     limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
 }

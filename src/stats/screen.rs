@@ -4,7 +4,7 @@ use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::spread::Bucket;
 use super::{Section, Stats};
 use crate::capture::Time;
-use crate::report::screen::{BOLD, MAX_CELL, MAX_ROWS, Screen, head, print};
+use crate::report::screen::{BOLD, MAX_CELL, MAX_ROWS, Screen, head, limits, print};
 use crate::report::{Totals, count, short, shown, stamp};
 use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
@@ -38,7 +38,7 @@ pub fn write(
             spreads(out, screen, sheet)?;
         }
     }
-    Ok(())
+    limits(out, totals)
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
