@@ -30,4 +30,6 @@ pub mod report;
 pub mod rule;
 pub mod servers;
 pub mod similar;
+#[cfg(feature = "cli")]
+pub mod stats;
 pub mod verdict;

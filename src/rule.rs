@@ -43,6 +43,8 @@ pub struct Rule {
     pub needs_past: bool,
     /// It compares the sizes of request and answer, and its findings say them.
     pub ratio: bool,
+    /// An answer that breaks it went to a client that has not proven its address, though the protocol has a way.
+    pub unproven: bool,
     /// Who is at fault.
     pub side: Side,
     /// Severity in the strict profile, where it differs.
@@ -241,7 +243,7 @@ pub(crate) use level;
 /// unlisted. The doc comment is the explanation users read.
 macro_rules! rules {
     ($($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
-        cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
+        cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
     })*) => {
         $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
             id: $id,
@@ -252,6 +254,7 @@ macro_rules! rules {
             per_server: false $(|| $once)?,
             needs_past: false $(|| $past)?,
             ratio: false $(|| $ratio)?,
+            unproven: false $(|| $unproven)?,
             side: $crate::rule::side![$($side)?],
             strict: $crate::rule::level![$($strict)?],
             lenient: $crate::rule::level![$($lenient)?],

@@ -35,6 +35,10 @@ impl Raised {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// The rules.
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
+        self.0.iter().map(|(rule, _)| *rule)
+    }
     /// The findings, for a datagram of `len` bytes.
     pub fn findings(&self, len: usize) -> impl Iterator<Item = Finding> {
         self.0.iter().map(move |&(rule, at)| {

@@ -3,6 +3,7 @@
 use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
+use super::stats::StatsArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
@@ -61,6 +62,8 @@ pub enum Reading {
     /// Captures with dumpcap or tcpdump, and shows packets as they come
     #[cfg(unix)]
     Live(super::live_args::LiveArgs),
+    /// Statistics: response times, endpoints, protocols, amplification, losses
+    Stats(StatsArgs),
 }
 
 /// `qdissect summary`

@@ -30,6 +30,7 @@ mod save;
 #[cfg(unix)]
 mod saver;
 mod show;
+mod stats;
 mod stop;
 mod suppress;
 mod text;

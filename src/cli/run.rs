@@ -5,6 +5,7 @@ use super::check;
 use super::config::Config;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
+use super::stats;
 use super::stop;
 use super::values::no_rule;
 use super::{save, say};
@@ -36,6 +37,7 @@ impl Reading {
             Reading::Exchanges(a) => &a.common,
             Reading::Dump(a) => &a.common,
             Reading::Check(a) => &a.common,
+            Reading::Stats(a) => &a.common,
             #[cfg(unix)]
             Reading::Live(a) => &a.common,
         }
@@ -48,6 +50,7 @@ impl Reading {
             Reading::Exchanges(a) => &mut a.common,
             Reading::Dump(a) => &mut a.common,
             Reading::Check(a) => &mut a.common,
+            Reading::Stats(a) => &mut a.common,
             #[cfg(unix)]
             Reading::Live(a) => &mut a.common,
         }
@@ -59,6 +62,8 @@ impl Reading {
             Reading::Dump(a) => a.all,
             #[cfg(unix)]
             Reading::Live(a) => a.all,
+            // Frames are counted by what becomes of their datagrams.
+            Reading::Stats(_) => true,
             _ => false,
         }
     }
@@ -80,6 +85,12 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     }
     let command = &*command;
     let common = command.common();
+    if let Reading::Stats(a) = command
+        && let Some(wrong) = a.contradiction()
+    {
+        say(&format_args!("qdissect: {wrong}\n"));
+        return FAILED;
+    }
     let options = match options(common, command.all()) {
         Ok(options) => options,
         Err(unknown) => {
@@ -106,6 +117,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options),
+        Reading::Stats(a) => stats::stats(to, a, options, inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {

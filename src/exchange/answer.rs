@@ -227,6 +227,7 @@ pub(super) fn record(
         server_index: c.server,
         key: keyed.then_some(r.key),
         request_frame: r.frame,
+        request_time: r.time,
         response_frame,
         response_parts: vec![],
         outcome,

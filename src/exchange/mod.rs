@@ -23,6 +23,7 @@ pub use queue::MAX_REQUESTS;
 pub use table::Table;
 pub use windows::Windows;
 
+use crate::capture::Time;
 use crate::conversation::{Conversation, Conversations, Issued, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Glance, Id, Level};
@@ -191,6 +192,8 @@ pub struct Exchange {
     pub key: Option<u64>,
     /// Frame of the (first) request.
     pub request_frame: u64,
+    /// Time stamp of that frame.
+    pub request_time: Time,
     /// Frame of the answer, or of its first part.
     pub response_frame: Option<u64>,
     /// Frames of all parts where the answer spans datagrams, else empty.

@@ -59,6 +59,12 @@ impl Endpoint {
         self.port
     }
 
+    /// The address alone: port 0.
+    #[inline]
+    pub const fn host(self) -> Endpoint {
+        Endpoint { port: 0, ..self }
+    }
+
     /// The octets of an IPv4 address.
     #[inline]
     pub const fn octets(self) -> Option<[u8; 4]> {

@@ -249,7 +249,9 @@ impl<R: Report> Pipeline<R> {
             self.give_up(self.table.clock().max(frame.time), false)?;
         }
         self.table.advance(frame.time);
-        match net::peel(frame) {
+        let peeled = net::peel(frame);
+        self.report.frame(frame, &peeled);
+        match peeled {
             Ok(d) => self.datagram(&d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
             Err(reason) => self.totals.turned.add(reason),

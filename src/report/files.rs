@@ -3,6 +3,13 @@
 //! Conversations go on across rotated files, so frames are numbered through all files of a run. What is
 //! written names the file and the number that the frame has there, as Wireshark shows it.
 
+#[cfg(feature = "cli")]
+use crate::capture::Facts;
+
+/// Most files whose facts are kept; further ones only count.
+#[cfg(feature = "cli")]
+const MAX_FACTS: usize = 1_000;
+
 /// The files of a run, in the order read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
@@ -49,6 +56,32 @@ impl Files {
         let file = self.before.partition_point(|&before| before < frame).saturating_sub(1);
         let before = self.before.get(file).copied().unwrap_or(0);
         Place { file, frame: frame.saturating_sub(before) }
+    }
+}
+
+/// Captures with what is known of each.
+#[cfg(feature = "cli")]
+#[derive(Debug, Default)]
+pub struct Captures {
+    /// Names and facts, in the order read.
+    pub list: Vec<(String, Facts)>,
+    /// Where frames stand.
+    pub places: Files,
+}
+
+#[cfg(feature = "cli")]
+impl Captures {
+    /// A file begins, after `before` frames in those before it.
+    pub fn begin(&mut self, name: &str, facts: &Facts, before: u64) {
+        self.places.begin(before);
+        if self.list.len() < MAX_FACTS {
+            self.list.push((name.to_owned(), facts.clone()));
+        }
+    }
+
+    /// Name of a file; `None` for one beyond those kept.
+    pub fn name(&self, file: usize) -> Option<&str> {
+        self.list.get(file).map(|(name, _)| name.as_str())
     }
 }
 

@@ -10,21 +10,29 @@ mod stamp;
 #[cfg(feature = "cli")]
 pub mod summary;
 mod text;
+#[cfg(feature = "cli")]
+pub mod times;
 mod totals;
 
+#[cfg(feature = "cli")]
+pub use files::Captures;
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Form, Output, Records, capture_record};
+#[cfg(feature = "cli")]
+pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
+#[cfg(feature = "cli")]
+pub(crate) use text::short;
 pub use text::{Exchanges, Lister};
 pub use totals::Totals;
 
-use crate::capture::{self, Time};
-use crate::check::Finding;
+use crate::capture::{self, Frame, Time};
+use crate::check::{Finding, Raised};
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Tunnel};
+use crate::net::{Datagram, Tunnel, Turned};
 use crate::protocols::{Direction, Facts, Id, Level};
 use std::io;
 
@@ -37,6 +45,8 @@ pub struct Packet<'a, S> {
     pub id: Id,
     /// Index into the protocol's messages.
     pub message: u8,
+    /// Index into the protocol's steps, where it asks or answers.
+    pub step: u8,
     /// Which way it travels.
     pub direction: Direction,
     /// How sure the recognition is.
@@ -49,6 +59,8 @@ pub struct Packet<'a, S> {
     pub decoded: &'a Result<Facts<'a>, Fault>,
     /// What the report's own listener heard.
     pub sink: &'a S,
+    /// Rules that it breaks by what went before it, whatever the user makes of them.
+    pub raised: &'a Raised,
     /// The rules it breaks.
     pub findings: &'a [Finding],
     /// Further ones that were only counted.
@@ -72,6 +84,9 @@ pub trait Report {
     /// Remarks that are made once for each server come every time.
     const EVERY: bool = false;
 
+    /// A frame, and what was found in it. What becomes of its datagram is told later, perhaps behind other frames.
+    #[inline(always)]
+    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
     /// A datagram of one of the protocols.
     ///
     /// # Errors

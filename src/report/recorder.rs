@@ -3,10 +3,10 @@
 
 use super::{Files, Packet, Place, Report, Totals};
 use crate::bounded::Bounded;
-use crate::capture::{Facts, Time};
+use crate::capture::{Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, Tunnel};
+use crate::net::{Datagram, Tunnel, Turned};
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
 
@@ -185,6 +185,11 @@ impl<R: Report> Report for Recorder<R> {
     type Sink = R::Sink;
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
+
+    #[inline(always)]
+    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        self.report.frame(frame, peeled);
+    }
 
     fn packet(&mut self, packet: &Packet<'_, R::Sink>) -> io::Result<()> {
         self.mark(packet.datagram);

@@ -3,7 +3,7 @@
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
 use super::text::short;
-use super::{Totals, count, dropped_remark, duration, quoted, shown};
+use super::{Captures, Place, Totals, count, dropped_remark, duration, quoted, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
@@ -14,11 +14,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Most rows of a table; the worst come first.
-const MAX_ROWS: usize = 200;
+pub(crate) const MAX_ROWS: usize = 200;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// Longest text from the network in a cell, in characters.
-const MAX_CELL: usize = 48;
+pub(crate) const MAX_CELL: usize = 48;
 
 /// Most names of interfaces shown.
 const MAX_NAMES: usize = 8;
@@ -33,12 +33,12 @@ pub struct Screen {
 }
 
 impl Screen {
-    fn paint(&self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// A table with a line under its head, and under each row where rows have several lines.
-    fn table(&self, between: bool) -> Table {
+    pub(crate) fn table(&self, between: bool) -> Table {
         let mut table = Table::new();
         let style = presets::UTF8_HORIZONTAL_ONLY;
         table.load_style(if between { style } else { style.row_separator(LineStyle::none()) });
@@ -47,7 +47,8 @@ impl Screen {
     }
 }
 
-const BOLD: Style = Style::new().bold();
+/// Titles.
+pub(crate) const BOLD: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
@@ -56,14 +57,20 @@ const WARNING: Style = AnsiColor::Yellow.on_default();
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    head(out, screen, summary, totals)?;
+    head(out, screen, &summary.files, totals)?;
     servers(out, screen, summary)?;
     rules(out, screen, summary)?;
     foot(out, screen, summary, totals)
 }
 
-fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    let name = match summary.files.as_slice() {
+/// What was read, in two lines.
+pub(crate) fn head(
+    out: &mut dyn Write,
+    screen: Screen,
+    captures: &Captures,
+    totals: &Totals,
+) -> io::Result<()> {
+    let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
             format!("{}: {}{packed}", shown(name), facts.format)
@@ -83,7 +90,7 @@ fn head(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals)
         screen.paint(BOLD, &name),
         count(totals.packets, "packet")
     )?;
-    if let [(_, facts)] = summary.files.as_slice() {
+    if let [(_, facts)] = captures.list.as_slice() {
         about(out, facts)?;
     }
     let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
@@ -164,7 +171,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
 }
 
 /// Prints a table behind an empty line, without the blanks that fill its rows.
-fn print(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+pub(crate) fn print(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     writeln!(out)?;
     table.to_string().lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
@@ -222,7 +229,7 @@ fn answered(s: &Server) -> String {
 }
 
 fn times(s: &Server) -> [String; 2] {
-    [0.5, 0.99].map(|share| s.quantile(share).map_or("-".to_owned(), duration))
+    [0.5, 0.99].map(|share| s.times.quantile(share).map_or("-".to_owned(), duration))
 }
 
 fn findings(c: Counts) -> String {
@@ -231,14 +238,14 @@ fn findings(c: Counts) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join("\n") }
 }
 
-/// The first frame that breaks a rule, and its file where there are several.
-fn first(b: &Broken, summary: &Summary) -> String {
-    match summary.files.get(b.first.file).filter(|_| summary.files.len() > 1) {
-        Some((name, _)) => {
+/// A frame, and the name of its file where there are several.
+pub(crate) fn frame_of(place: Place, captures: &Captures) -> String {
+    match captures.name(place.file).filter(|_| captures.list.len() > 1) {
+        Some(name) => {
             let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-            format!("{} of {}", b.first.frame, shown(&short(&name, MAX_CELL)))
+            format!("{} of {}", place.frame, shown(&short(&name, MAX_CELL)))
         }
-        None => b.first.frame.to_string(),
+        None => place.frame.to_string(),
     }
 }
 
@@ -252,7 +259,13 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     table.set_header(["finding", "severity", "what", "times", "first in frame"]);
     for b in rows.iter().take(MAX_ROWS) {
         let (severity, times) = (worst(b.counts).name().to_owned(), b.counts.total().to_string());
-        table.add_row([b.rule.id.to_owned(), severity, b.rule.title.to_owned(), times, first(b, summary)]);
+        table.add_row([
+            b.rule.id.to_owned(),
+            severity,
+            b.rule.title.to_owned(),
+            times,
+            frame_of(b.first, &summary.files),
+        ]);
     }
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -293,6 +306,18 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;
     }
+    limits(out, t)?;
+    match summary.elsewhere {
+        0 => Ok(()),
+        n => writeln!(
+            out,
+            "exchanges are in no row above, for their server was not certain or found no place: {n}"
+        ),
+    }
+}
+
+/// What the bounds of memory have cost, and what a capture of one side lacks.
+pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
@@ -306,10 +331,6 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
         ),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
-        (
-            summary.elsewhere,
-            "exchanges are in no row above, for their server was not certain or found no place",
-        ),
     ];
     limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
 }

@@ -1,6 +1,7 @@
 //! Gathers what the summary shows: servers, response times, findings by rule.
 
-use super::{Files, Output, Packet, Place, Report, Totals, capture_record};
+use super::times::Times;
+use super::{Captures, Output, Packet, Place, Report, Totals, capture_record};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
@@ -9,7 +10,6 @@ use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Endpoint;
 use crate::protocols::{self, Direction, Id, Version};
 use crate::rule::Rule;
-use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -17,10 +17,8 @@ use std::io::{self, Write};
 pub const MAX_TIMED: usize = 1_024;
 /// Longest name, game or version kept of a server, in bytes.
 const MAX_TEXT: usize = 256;
-/// Most files whose facts are kept; further ones only count.
-const MAX_FILES: usize = 1_000;
-/// Longest response time kept apart, in microseconds: a minute.
-const MAX_MICROS: u64 = 60_000_000;
+/// Response times that are no further apart are not told apart, in nanoseconds.
+const UNIT: i64 = 1_000;
 
 /// What one server did.
 #[derive(Debug)]
@@ -41,10 +39,8 @@ pub struct Server {
     pub undecided: u64,
     /// … refused by ICMP errors.
     pub refused: u64,
-    /// Response times in microseconds; `None` without an answer, or beyond [`MAX_TIMED`] servers.
-    pub times: Option<Histogram<u32>>,
-    /// Shortest and longest response time in nanoseconds.
-    pub extremes: Option<(i64, i64)>,
+    /// Response times; without quantiles beyond [`MAX_TIMED`] servers.
+    pub times: Times,
     /// Findings in its conversations.
     pub findings: Counts,
     /// What it says about itself: the latest answer counts.
@@ -66,16 +62,6 @@ pub struct Said {
     pub players: Option<(u32, u32)>,
     /// State.
     pub state: Option<&'static str>,
-}
-
-impl Server {
-    /// Response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within
-    /// one percent, and exact at the ends.
-    pub fn quantile(&self, share: f64) -> Option<i64> {
-        let (low, high) = self.extremes?;
-        let micros = self.times.as_ref()?.value_at_quantile(share);
-        Some((micros as i64).saturating_mul(1000).clamp(low, high))
-    }
 }
 
 impl Said {
@@ -102,7 +88,7 @@ fn bounded(text: &[u8]) -> &[u8] {
 }
 
 /// Keeps a text if it is new; its memory is used again.
-fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
+pub(crate) fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
     let Some(new) = new else { return };
     let kept = kept.get_or_insert_default();
     match new {
@@ -151,10 +137,9 @@ pub struct Summary {
     /// In the order they were broken first.
     pub broken: Vec<Broken>,
     /// Files in the order read.
-    pub files: Vec<(String, Facts)>,
+    pub files: Captures,
     /// Exchanges of servers that are not in the table.
     pub elsewhere: u64,
-    places: Files,
     timed: usize,
 }
 
@@ -177,8 +162,7 @@ impl Summary {
             unanswered: 0,
             undecided: 0,
             refused: 0,
-            times: None,
-            extremes: None,
+            times: Times::new(UNIT),
             findings: Counts::default(),
             said: Said::default(),
         }))
@@ -192,7 +176,7 @@ impl Summary {
                 None => {
                     let mut counts = Counts::default();
                     counts.add(f.severity);
-                    self.broken.push(Broken { rule: f.rule, counts, first: self.places.place(frame) });
+                    self.broken.push(Broken { rule: f.rule, counts, first: self.files.places.place(frame) });
                 }
             }
         }
@@ -240,26 +224,13 @@ impl Report for Summary {
             Outcome::Refused => server.refused += 1,
         }
         let Some(t) = e.response_time else { return Ok(()) };
-        let (low, high) = server.extremes.unwrap_or((t, t));
-        server.extremes = Some((low.min(t), high.max(t)));
-        if server.times.is_none() && may_time {
-            // Two significant digits; grows from small. The precision is a constant it accepts.
-            server.times = Histogram::new(2).ok();
-            self.timed += 1;
-        }
-        let server = self.servers[e.server_index as usize].as_mut();
-        if let Some(times) = server.and_then(|s| s.times.as_mut()) {
-            let micros = (t.max(0) as u64 / 1000).min(MAX_MICROS);
-            let _ = times.record(micros); // it grows by itself, so nothing is out of range
-        }
+        let taken = server.times.add(t, may_time);
+        self.timed += usize::from(taken);
         Ok(())
     }
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
-        self.places.begin(before);
-        if self.files.len() < MAX_FILES {
-            self.files.push((name.to_owned(), facts.clone()));
-        }
+        self.files.begin(name, facts, before);
         Ok(())
     }
 }
@@ -269,13 +240,13 @@ impl Report for Summary {
 /// # Errors
 /// When they cannot be written.
 pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    summary.files.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
+    summary.files.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
     summary.servers().try_for_each(|s| out.value(&server_record(s)))?;
     for b in &summary.broken {
         out.value(&json!({
             "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),
             "finding_counts": b.counts.record(),
-            "file": summary.files.get(b.first.file).map(|(name, _)| name), "first_frame": b.first.frame,
+            "file": summary.files.name(b.first.file), "first_frame": b.first.frame,
         }))?;
     }
     out.value(&totals.record())?;
@@ -286,10 +257,10 @@ fn server_record(s: &Server) -> Value {
     let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
     let version = text(&s.said.version).map(Value::from).or(s.said.build.map(Value::from));
     let seconds = |nanos: i64| nanos as f64 / 1e9;
-    let times = s.extremes.map(|(low, high)| {
+    let times = s.times.ends().map(|(low, high)| {
         json!({
-            "min": seconds(low), "median": s.quantile(0.5).map(seconds),
-            "p99": s.quantile(0.99).map(seconds), "max": seconds(high),
+            "min": seconds(low), "median": s.times.quantile(0.5).map(seconds),
+            "p99": s.times.quantile(0.99).map(seconds), "max": seconds(high),
         })
     });
     let mut record = json!({

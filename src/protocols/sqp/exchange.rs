@@ -135,6 +135,7 @@ rules! {
     /// The query's token was missing, wrong or another client's: the number did not protect anybody.
     SEC_001 = "SQP-SEC-001" Error "server answers a query without a right token" {
         cite: unity("Challenge numbers"),
+        unproven: true,
         examples: [Example::of(&[H1, H2, C("01 11111111 0001 01"), OK])],
     }
     /// Nothing is proven at that point, so a forged source address makes the server a reflector. Clients pad

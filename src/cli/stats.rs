@@ -1,0 +1,109 @@
+//! `qdissect stats`: its arguments, and how they are run.
+
+use super::args::{Colour, Common, timeout};
+use super::inputs::Inputs;
+use super::output::Target;
+use super::run::{Done, how, read_all};
+use clap::{Args, ValueEnum};
+use qdissect::pipeline::Options;
+use qdissect::report::{Form, Output};
+use qdissect::stats::{self, Section, Stats};
+use std::io;
+
+/// `qdissect stats`
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = StatsFormat::Table, value_name = "FMT")]
+    pub format: StatsFormat,
+    /// Only these sections, separated by commas
+    #[arg(long, value_enum, value_name = "SECTION,...", value_delimiter = ',')]
+    pub only: Vec<SectionName>,
+    /// Length of an interval of the series, e.g. 500ms, 1m; chosen for some 20 to 60 rows unless given
+    #[arg(long, value_name = "DUR", value_parser = timeout)]
+    pub interval: Option<i64>,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `-T` of `stats`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsFormat {
+    /// For people
+    Table,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
+    /// One section as comma-separated values, with a row of names
+    Csv,
+}
+
+/// `--only`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SectionName {
+    /// Response times
+    Times,
+    /// Servers and clients
+    Endpoints,
+    /// Frames and bytes by protocol
+    Hierarchy,
+    /// Queries and answers over time
+    Series,
+    /// What servers send for what they get
+    Amplification,
+    /// Losses and retransmissions
+    Losses,
+}
+
+impl From<SectionName> for Section {
+    fn from(name: SectionName) -> Section {
+        match name {
+            SectionName::Times => Section::Times,
+            SectionName::Endpoints => Section::Endpoints,
+            SectionName::Hierarchy => Section::Hierarchy,
+            SectionName::Series => Section::Series,
+            SectionName::Amplification => Section::Amplification,
+            SectionName::Losses => Section::Losses,
+        }
+    }
+}
+
+impl StatsArgs {
+    /// The sections asked for, each once, in the order they are shown.
+    fn sections(&self) -> Vec<Section> {
+        let asked: Vec<Section> = self.only.iter().map(|&name| name.into()).collect();
+        Section::ALL.iter().copied().filter(|s| asked.is_empty() || asked.contains(s)).collect()
+    }
+
+    /// What is wrong with the arguments, if anything.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        (self.format == StatsFormat::Csv && self.sections().len() != 1).then_some(
+            "CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
+             hierarchy, series, amplification and losses.",
+        )
+    }
+}
+
+/// Reads the inputs and writes the statistics.
+pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
+    let sections = args.sections();
+    let (stats, totals, code) = read_all(&args.common, options, inputs, Stats::new(args.interval))?;
+    let form = match args.format {
+        StatsFormat::Json => Some(Form::Json),
+        StatsFormat::Ndjson => Some(Form::Ndjson),
+        StatsFormat::Table | StatsFormat::Csv => None,
+    };
+    match (form, sections.as_slice()) {
+        (Some(form), sections) => {
+            stats::records(&mut Output::new(to, form, false), &stats, &totals, sections)?;
+        }
+        _ if totals.files == 0 => {} // nothing was read, and that has been said
+        (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
+        (None, sections) => stats::write(to, how(args.color, &args.common), &stats, &totals, sections)?,
+    }
+    Ok((code, totals.files))
+}

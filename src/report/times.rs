@@ -1,0 +1,120 @@
+//! Response times in bounded memory: how many, the ends and the mean exactly, what lies between within one percent.
+
+use hdrhistogram::Histogram;
+
+/// Longest response time kept apart, in nanoseconds: a minute. In the quantiles longer ones count as that.
+pub const MAX_KEPT: i64 = 60_000_000_000;
+
+/// Response times of one server, or of one step.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// Between the ends no two times closer than this are told apart, in nanoseconds.
+    unit: i64,
+    count: u64,
+    sum: i128,
+    /// Shortest and longest in nanoseconds.
+    ends: Option<(i64, i64)>,
+    kept: Option<Histogram<u32>>,
+}
+
+impl Times {
+    /// None yet. Quantiles are multiples of `unit` nanoseconds.
+    pub fn new(unit: i64) -> Times {
+        Times { unit: unit.max(1), count: 0, sum: 0, ends: None, kept: None }
+    }
+
+    /// Adds a time in nanoseconds. `keep` allows memory for the quantiles, some 10 KiB; whether it was taken.
+    #[inline]
+    pub fn add(&mut self, nanos: i64, keep: bool) -> bool {
+        self.count += 1;
+        self.sum += i128::from(nanos);
+        let (low, high) = self.ends.unwrap_or((nanos, nanos));
+        self.ends = Some((low.min(nanos), high.max(nanos)));
+        let begin = keep && self.kept.is_none();
+        if begin {
+            // Two significant digits; grows from small. The precision is a constant it accepts.
+            self.kept = Histogram::new(2).ok();
+        }
+        if let Some(kept) = &mut self.kept {
+            let units = nanos.clamp(0, MAX_KEPT) / self.unit;
+            let _ = kept.record(units as u64); // it grows by itself, so nothing is out of range
+        }
+        begin
+    }
+
+    /// Takes in others, of which nothing but count, ends and sum is left.
+    pub fn absorb(&mut self, other: &Times) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.ends = match (self.ends, other.ends) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Shortest and longest in nanoseconds; negative where time stamps are out of order.
+    pub fn ends(&self) -> Option<(i64, i64)> {
+        self.ends
+    }
+
+    /// The mean in nanoseconds.
+    pub fn mean(&self) -> Option<i64> {
+        let count = i128::from(self.count);
+        self.sum.checked_div(count).and_then(|mean| i64::try_from(mean).ok())
+    }
+
+    /// Response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within
+    /// one percent or the unit, and exact at the ends. `None` where nothing was kept for it.
+    pub fn quantile(&self, share: f64) -> Option<i64> {
+        let (low, high) = self.ends?;
+        let units = self.kept.as_ref()?.value_at_quantile(share);
+        Some((units as i64).saturating_mul(self.unit).clamp(low, high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_one_percent_and_the_rest_is_exact() {
+        let mut times = Times::new(100);
+        let mut all: Vec<i64> = (1..=1_000).map(|i| i * i * 1_000).collect(); // 1 µs to 1 s
+        for &time in &all {
+            times.add(time, true);
+        }
+        all.sort_unstable();
+        assert_eq!((times.count(), times.ends()), (1_000, Some((1_000, 1_000_000_000))));
+        assert_eq!(times.mean(), Some(all.iter().sum::<i64>() / 1_000));
+        for (share, rank) in [(0.5, 500), (0.9, 900), (0.99, 990), (1.0, 1_000)] {
+            let (exact, found) = (all[rank - 1], times.quantile(share).unwrap());
+            assert!((found - exact).abs() * 100 <= exact, "{share}: {found} for {exact}");
+        }
+    }
+
+    #[test]
+    fn a_time_before_the_request_or_beyond_a_minute_stays_within_the_ends() {
+        let mut times = Times::new(100);
+        assert_eq!((times.mean(), times.quantile(0.5)), (None, None));
+        assert!(times.add(-5, true) && !times.add(i64::MAX, true));
+        assert_eq!(times.ends(), Some((-5, i64::MAX)));
+        assert_eq!(times.quantile(0.5), Some(0), "it is counted as none");
+        let most = times.quantile(1.0).unwrap();
+        assert!((MAX_KEPT..=MAX_KEPT / 100 * 101).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn without_memory_there_are_no_quantiles() {
+        let mut times = Times::new(1);
+        assert!(!times.add(7, false));
+        assert_eq!((times.quantile(0.5), times.ends(), times.mean()), (None, Some((7, 7)), Some(7)));
+        let mut all = Times::new(1);
+        all.absorb(&times);
+        assert_eq!((all.count(), all.ends()), (1, Some((7, 7))));
+    }
+}

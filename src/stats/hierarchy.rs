@@ -1,0 +1,227 @@
+//! Frames and bytes by protocol, layer by layer.
+
+use crate::capture::{Frame, link_name};
+use crate::net::{Datagram, Turned};
+use crate::protocols::Id;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Link types told apart; further ones are counted together.
+const MAX_LINKS: usize = 64;
+/// Stands for those.
+const OTHER_LINKS: u16 = u16::MAX;
+/// Datagrams whose protocol is not told at once: more than wait in the pipeline.
+const MAX_PENDING: usize = 4_096;
+
+/// Frames and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many.
+    pub frames: u64,
+    /// Their length on the wire, with the link header.
+    pub bytes: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: Count) {
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What a frame holds in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Leaf {
+    /// A datagram over IPv4 or IPv6: of a protocol's message, or of no known protocol.
+    Udp { v6: bool, unclaimed: bool, message: Option<(Id, u8)> },
+    /// No datagram; index into [`Turned::ALL`].
+    Turned(usize),
+}
+
+/// A frame whose datagram has not been told of.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    link: u16,
+    bytes: u64,
+    /// What it counts as if nothing is told of it: it holds a tunnel, or a fragment.
+    otherwise: Option<Turned>,
+}
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub struct Hierarchy {
+    leaves: BTreeMap<(u16, Leaf), Count>,
+    links: Vec<u16>,
+    /// In order of their numbers.
+    pending: VecDeque<Pending>,
+}
+
+/// One line: a layer, and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Names from `frame` down to this layer.
+    pub path: Vec<String>,
+    /// What is in it and below.
+    pub count: Count,
+}
+
+impl Hierarchy {
+    fn link(&mut self, link: u16) -> u16 {
+        if self.links.contains(&link) {
+            return link;
+        }
+        if self.links.len() >= MAX_LINKS {
+            return OTHER_LINKS;
+        }
+        self.links.push(link);
+        link
+    }
+
+    /// A frame has been read.
+    pub fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        let (link, bytes) = (self.link(frame.link), u64::from(frame.wire_len));
+        match peeled {
+            Ok(_) => self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: None }),
+            Err(why @ (Turned::Tunnel | Turned::Fragment)) => {
+                self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: Some(*why) });
+            }
+            Err(why) => self.count(link, Leaf::Turned(*why as usize), bytes),
+        }
+    }
+
+    fn await_datagram(&mut self, frame: Pending) {
+        if self.pending.len() >= MAX_PENDING
+            && let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.pop_front()
+        {
+            self.count(link, Leaf::Turned(why as usize), bytes);
+        }
+        self.pending.push_back(frame);
+    }
+
+    /// Nothing more will be told.
+    pub fn finish(&mut self) {
+        for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
+            if let Some(why) = otherwise {
+                self.count(link, Leaf::Turned(why as usize), bytes);
+            }
+        }
+    }
+
+    /// A datagram has been told of: message of a protocol, or none of ours.
+    pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
+        // Nearly always the last frame; others have waited.
+        let at = match self.pending.back() {
+            Some(last) if last.number == d.frame => Some(self.pending.len() - 1),
+            _ => self.pending.binary_search_by_key(&d.frame, |p| p.number).ok(),
+        };
+        if let Some(Pending { link, bytes, .. }) = at.and_then(|at| self.pending.remove(at)) {
+            let (v6, unclaimed) = (d.src.octets().is_none(), message.is_none());
+            self.count(link, Leaf::Udp { v6, unclaimed, message }, bytes);
+        }
+    }
+
+    fn count(&mut self, link: u16, leaf: Leaf, bytes: u64) {
+        self.leaves.entry((link, leaf)).or_default().add(Count { frames: 1, bytes });
+    }
+
+    /// The layers from the outermost in, each before what is in it.
+    pub fn layers(&self) -> Vec<Layer> {
+        let mut layers: Vec<Layer> = vec![];
+        for ((link, leaf), count) in &self.leaves {
+            let path = names(*link, *leaf);
+            for depth in 1..=path.len() {
+                let path = path.get(..depth).unwrap_or_default();
+                // Leaves are in order, so a layer stands near the end if it is there.
+                match layers.iter_mut().rev().find(|layer| layer.path == path) {
+                    Some(layer) => layer.count.add(*count),
+                    None => layers.push(Layer { path: path.to_vec(), count: *count }),
+                }
+            }
+        }
+        layers
+    }
+}
+
+/// The names of the layers of a frame.
+fn names(link: u16, leaf: Leaf) -> Vec<String> {
+    let link = if link == OTHER_LINKS { "other_links".into() } else { link_name(link) };
+    let mut names = vec!["frame".to_owned(), link.into_owned()];
+    match leaf {
+        Leaf::Turned(why) => names.push(Turned::ALL.get(why).map_or("not_udp", |t| t.name()).to_owned()),
+        Leaf::Udp { v6, message, .. } => {
+            names.extend([if v6 { "ipv6" } else { "ipv4" }.to_owned(), "udp".to_owned()]);
+            match message {
+                None => names.push("unclaimed".to_owned()),
+                Some((id, message)) => {
+                    let message = id.info().messages.get(usize::from(message)).copied().unwrap_or("unknown");
+                    names.extend([id.info().name.to_owned(), message.to_owned()]);
+                }
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+    use crate::net::Endpoint;
+
+    fn datagram(frame: u64, src: Endpoint) -> Datagram<'static> {
+        let (dst, time) = (src, Time::UNKNOWN);
+        let (at, cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, 0, false, 0, 0, 0);
+        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload: &[] }
+    }
+
+    fn frame(number: u64, link: u16, wire_len: u32) -> Frame<'static> {
+        Frame { number, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len, bytes: &[] }
+    }
+
+    fn text(h: &Hierarchy) -> Vec<String> {
+        let line = |l: &Layer| format!("{} {} {}", l.path.join(":"), l.count.frames, l.count.bytes);
+        h.layers().iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_datagram_that_is_told_of_later_counts_with_its_own_frame() {
+        let (v4, v6) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v6([1; 16], 1));
+        let mut h = Hierarchy::default();
+        h.frame(&frame(1, 1, 60), &Ok(datagram(1, v4)));
+        h.frame(&frame(2, 101, 90), &Ok(datagram(2, v6)));
+        h.frame(&frame(3, 1, 70), &Err(Turned::Tcp));
+        h.datagram(&datagram(2, v6), None);
+        h.datagram(&datagram(1, v4), Some((Id::Sqp, 0)));
+        assert_eq!(
+            text(&h),
+            [
+                "frame 3 220",
+                "frame:ethernet 2 130",
+                "frame:ethernet:ipv4 1 60",
+                "frame:ethernet:ipv4:udp 1 60",
+                "frame:ethernet:ipv4:udp:sqp 1 60",
+                "frame:ethernet:ipv4:udp:sqp:challenge_request 1 60",
+                "frame:ethernet:tcp 1 70",
+                "frame:raw 1 90",
+                "frame:raw:ipv6 1 90",
+                "frame:raw:ipv6:udp 1 90",
+                "frame:raw:ipv6:udp:unclaimed 1 90",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_number_of_link_types_makes_it_grow() {
+        let mut h = Hierarchy::default();
+        for link in 0..u16::MAX {
+            h.frame(&frame(1, link, 1), &Err(Turned::UnknownLink));
+        }
+        let layers = h.layers();
+        assert_eq!(layers.len(), 1 + 2 * (MAX_LINKS + 1));
+        assert_eq!(layers[0].count.frames, u64::from(u16::MAX));
+        assert_eq!(
+            layers.iter().find(|l| l.path.ends_with(&["other_links".into()])).unwrap().count.frames,
+            65_471
+        );
+    }
+}

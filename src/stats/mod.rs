@@ -1,0 +1,194 @@
+//! Statistics over all captures of a run: response times, endpoints, protocols, time, amplification, losses.
+//!
+//! [`Stats`] gathers, in bounded memory; `tables.rs` makes tables of it, and `sheet.rs` and `screen.rs` write
+//! those, for programs and for people.
+
+mod columns;
+mod hierarchy;
+mod ranked;
+mod screen;
+mod series;
+mod served;
+mod sheet;
+mod spread;
+mod tables;
+
+pub use screen::write;
+pub use sheet::Safe;
+
+use crate::capture::{self, Frame};
+use crate::check::Finding;
+use crate::decode::Notes;
+use crate::exchange::Exchange;
+use crate::net::{Datagram, Endpoint, Turned};
+use crate::protocols::{Direction, Id};
+use crate::report::summary::keep;
+use crate::report::times::Times;
+use crate::report::{Captures, Output, Packet, Report, Totals, capture_record};
+use hierarchy::Hierarchy;
+use ranked::Ranked;
+use series::Series;
+use served::{Served, Traffic, UNIT, ends};
+use spread::Spread;
+use std::io::{self, Write};
+
+/// The servers that always stay in the tables; at most twice as many are in them.
+pub const MAX_SERVERS: usize = 8_192;
+/// The same of clients, by address.
+pub const MAX_CLIENTS: usize = 32_768;
+/// Servers with quantiles of their response times; memory for them grows to some 10 KiB each.
+pub const MAX_TIMED: usize = 1_024;
+
+/// A part of the statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Response times by step and by server.
+    Times,
+    /// Servers and clients with what they sent and got.
+    Endpoints,
+    /// Frames and bytes by protocol.
+    Hierarchy,
+    /// Queries, answers and losses over time.
+    Series,
+    /// What servers send for what they get.
+    Amplification,
+    /// Losses and retransmissions.
+    Losses,
+}
+
+impl Section {
+    /// Every section, in the order shown.
+    pub const ALL: &[Section] = &[
+        Section::Times,
+        Section::Endpoints,
+        Section::Hierarchy,
+        Section::Series,
+        Section::Amplification,
+        Section::Losses,
+    ];
+}
+
+/// Response times of a step of a protocol.
+#[derive(Debug)]
+struct StepTimes {
+    id: Id,
+    step: u8,
+    times: Times,
+    spread: Spread,
+}
+
+/// Gathers the statistics. Set [`crate::pipeline::Options::all`], so that all datagrams are told of.
+#[derive(Debug)]
+pub struct Stats {
+    captures: Captures,
+    steps: Vec<StepTimes>,
+    servers: Ranked<(Endpoint, Id), Served>,
+    clients: Ranked<Endpoint, Traffic>,
+    hierarchy: Hierarchy,
+    series: Series,
+    timed: usize,
+}
+
+impl Stats {
+    /// Empty ones. Time is cut in intervals of that many nanoseconds, or of a length that is chosen at the end.
+    pub fn new(interval: Option<i64>) -> Stats {
+        Stats {
+            captures: Captures::default(),
+            steps: vec![],
+            servers: Ranked::new(MAX_SERVERS),
+            clients: Ranked::new(MAX_CLIENTS),
+            hierarchy: Hierarchy::default(),
+            series: Series::new(interval),
+            timed: 0,
+        }
+    }
+
+    fn step(&mut self, e: &Exchange) -> &mut StepTimes {
+        let (id, step) = (e.protocol, e.step);
+        let at = self.steps.iter().position(|s| (s.id, s.step) == (id, step)).unwrap_or_else(|| {
+            let (times, spread) = (Times::new(UNIT), Spread::default());
+            self.steps.push(StepTimes { id, step, times, spread });
+            self.steps.len() - 1
+        });
+        &mut self.steps[at]
+    }
+}
+
+impl Report for Stats {
+    type Sink = Notes;
+    const ORDERED: bool = false;
+
+    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        self.hierarchy.frame(frame, peeled);
+    }
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        self.hierarchy.datagram(p.datagram, Some((p.id, p.message)));
+        let [server, client] = ends(p);
+        let by_server = p.direction == Direction::S2c;
+        let served = self.servers.entry((server, p.id));
+        served.hear(p);
+        if by_server && let Ok(facts) = p.decoded {
+            keep(&mut served.server_name, facts.server_name);
+        }
+        let client = self.clients.entry(client.host());
+        if by_server { &mut client.received } else { &mut client.sent }.add(p.datagram);
+        Ok(())
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.hierarchy.datagram(d, None);
+        Ok(())
+    }
+
+    fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
+        self.series.add(e);
+        if let Some(t) = e.response_time {
+            let step = self.step(e);
+            step.times.add(t, true);
+            step.spread.add(t);
+        }
+        let may_time = self.timed < MAX_TIMED;
+        let taken = self.servers.entry((e.server, e.protocol)).close(e, may_time);
+        self.timed += usize::from(taken);
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+        self.captures.begin(name, facts, before);
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+        self.hierarchy.finish();
+        Ok(())
+    }
+}
+
+/// Writes sections as records, after those of the captures and before the summary.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn records<W: Write>(
+    out: &mut Output<W>,
+    stats: &Stats,
+    totals: &Totals,
+    sections: &[Section],
+) -> io::Result<()> {
+    stats.captures.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
+    for section in sections {
+        stats.tables(*section).iter().try_for_each(|sheet| sheet.records(out))?;
+    }
+    out.value(&totals.record())?;
+    out.finish()
+}
+
+/// Writes a section as CSV (RFC 4180), with a row of names first.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn csv(out: &mut dyn Write, stats: &Stats, section: Section) -> io::Result<()> {
+    let sheets = stats.tables(section);
+    sheets.iter().take(1).try_for_each(|sheet| sheet.csv_head(out))?;
+    sheets.iter().try_for_each(|sheet| sheet.csv(out))
+}

@@ -1,0 +1,196 @@
+//! The statistics as a person sees them.
+
+use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
+use super::spread::Bucket;
+use super::{Section, Stats};
+use crate::capture::Time;
+use crate::report::screen::{BOLD, MAX_CELL, MAX_ROWS, Screen, head, limits, print};
+use crate::report::{Totals, count, short, shown, stamp};
+use comfy_table::{CellAlignment, ColumnConstraint, Table};
+use std::io::{self, Write};
+
+/// Longest bar in characters.
+const BAR: usize = 30;
+/// The same in a table of several columns.
+const NARROW_BAR: usize = 16;
+
+/// Columns between two columns of a table.
+const GAP: u16 = 2;
+/// From this width on the numbers of a row have room in one line, whatever else has.
+const FULL: u16 = 80;
+
+/// Writes sections as tables.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn write(
+    out: &mut dyn Write,
+    screen: Screen,
+    stats: &Stats,
+    totals: &Totals,
+    sections: &[Section],
+) -> io::Result<()> {
+    head(out, screen, &stats.captures, totals)?;
+    for section in sections {
+        for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
+            write!(out, "\n{}", screen.paint(BOLD, &sheet.title))?;
+            table(out, screen, sheet)?;
+            spreads(out, screen, sheet)?;
+        }
+    }
+    limits(out, totals)
+}
+
+fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
+    let mut shown: Vec<_> = sheet.columns.iter().enumerate().collect();
+    shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
+    let mut table = lay_out(screen, sheet, &shown);
+    if !has_room(screen, &table) {
+        shown.retain(|(_, column)| !column.spare);
+        table = lay_out(screen, sheet, &shown);
+    }
+    // What fits stays in one line; where it does not, names and addresses give way, and numbers last.
+    let room = has_room(screen, &table);
+    for (column, &(at, _)) in table.column_iter_mut().zip(&shown) {
+        let number = sheet.rows.iter().any(|row| is_number(&row[at]));
+        column.set_padding((1, 0));
+        if number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if room || number && screen.width >= FULL {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    print(out, &table)?;
+    if sheet.rows.len() > MAX_ROWS {
+        writeln!(out, "and {}", count((sheet.rows.len() - MAX_ROWS) as u64, "more row"))?;
+    }
+    sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+}
+
+fn lay_out(screen: Screen, sheet: &Sheet, shown: &[(usize, &Column)]) -> Table {
+    let mut table = screen.table(false);
+    table.set_header(shown.iter().map(|(_, column)| column.head));
+    for row in sheet.rows.iter().take(MAX_ROWS) {
+        table.add_row(shown.iter().map(|&(at, _)| cell(&row[at])));
+    }
+    table
+}
+
+fn has_room(screen: Screen, table: &Table) -> bool {
+    let widths = table.column_max_content_widths();
+    let sum = widths.iter().fold(0, |sum: u16, width| sum.saturating_add(width.saturating_add(GAP)));
+    sum <= screen.width + 1 // nothing stands behind the last one
+}
+
+fn is_number(cell: &Cell) -> bool {
+    matches!(cell, Cell::Count(_) | Cell::Duration(_) | Cell::Ratio(_) | Cell::Percent(_))
+}
+
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Nothing => "-".to_owned(),
+        Cell::All => "all".to_owned(),
+        Cell::Text(text) => shown(text).into_owned(),
+        Cell::Name(bytes) => short(&shown(&String::from_utf8_lossy(bytes)), MAX_CELL),
+        Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
+        Cell::Count(n) => n.to_string(),
+        Cell::Duration(nanos) => brief(*nanos),
+        Cell::Time(time) => moment(*time),
+        Cell::Ratio(x) => format!("{x:.1}"),
+        Cell::Percent(x) => format!("{x:.1}"),
+        Cell::Spread(_) => String::new(),
+        Cell::Bar(share) => bar(*share, NARROW_BAR),
+    }
+}
+
+/// A duration in three digits: `2.55 ms`, `17.1 ms`, `115 ms`.
+fn brief(nanos: i64) -> String {
+    let size = nanos.unsigned_abs() as f64;
+    let (unit, name) = match size {
+        ..1e6 => (1e3, "µs"),
+        ..1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let decimals = match size / unit {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$} {name}", nanos as f64 / unit)
+}
+
+/// A time stamp with as many decimals as it takes.
+fn moment(time: Time) -> String {
+    let text = stamp(time).replace('T', " ");
+    text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A bar; one character at least where there is anything.
+fn bar(share: f64, most: usize) -> String {
+    "#".repeat((share * most as f64).ceil() as usize)
+}
+
+/// The histograms of a table.
+fn spreads(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
+    let Some(at) = sheet.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
+    for row in &sheet.rows {
+        if let [protocol, step, ..] = row.as_slice()
+            && let Some(Cell::Spread(buckets)) = row.get(at)
+        {
+            spread(out, screen, &format!("{} {}", cell(protocol), cell(step)), buckets)?;
+        }
+    }
+    Ok(())
+}
+
+fn spread(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]) -> io::Result<()> {
+    writeln!(out, "\n{name}")?;
+    let most = buckets.iter().map(|b| b.count).max().unwrap_or(0).max(1);
+    let room = usize::from(screen.width).saturating_sub(40).min(BAR);
+    for b in buckets {
+        let range = match b.to {
+            Some(to) => format!("{} to {}", short_time(b.from), short_time(to)),
+            None => format!("from {}", short_time(b.from)),
+        };
+        let bar = bar(b.count as f64 / most as f64, room);
+        writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", b.count).trim_end())?;
+    }
+    Ok(())
+}
+
+/// The edge of a bucket: `500 µs`, `2 ms`, `10 s`.
+fn short_time(nanos: i64) -> String {
+    match nanos {
+        0 => "0".to_owned(),
+        1..1_000_000 => format!("{} µs", nanos / 1_000),
+        1_000_000..1_000_000_000 => format!("{} ms", nanos / 1_000_000),
+        _ => format!("{} s", nanos / 1_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_stamps_no_more_than_needed() {
+        for (nanos, text) in [
+            (999, "1.00 µs"),
+            (2_547_100, "2.55 ms"),
+            (17_101_737, "17.1 ms"),
+            (-115_616_830, "-116 ms"),
+            (1_412_600_000, "1.41 s"),
+        ] {
+            assert_eq!(brief(nanos), text);
+        }
+        assert_eq!(moment(Time::from_nanos(1_795_171_120_000_000_000)), "2026-11-20 10:38:40");
+        assert_eq!(moment(Time::from_nanos(1_795_171_120_250_000_000)), "2026-11-20 10:38:40.25");
+        assert_eq!(moment(Time::UNKNOWN), "");
+    }
+
+    #[test]
+    fn the_least_that_is_there_has_a_bar() {
+        assert_eq!((bar(0.0, 30).len(), bar(0.001, 30).len(), bar(1.0, 30).len()), (0, 1, 30));
+    }
+}

@@ -1,0 +1,269 @@
+//! Queries, answers and losses over time.
+//!
+//! Only intervals in which something happened take memory, and their number is bounded: a clock that jumps
+//! makes a gap, not a million rows. Where no interval is asked for, time is cut finely at first, and more
+//! coarsely whenever that makes too many pieces; the interval of the rows is chosen at the end.
+
+use crate::capture::Time;
+use crate::exchange::{Exchange, Outcome};
+use std::collections::BTreeMap;
+
+const MS: i64 = 1_000_000;
+const S: i64 = 1_000 * MS;
+const MIN: i64 = 60 * S;
+const HOUR: i64 = 60 * MIN;
+const DAY: i64 = 24 * HOUR;
+
+/// Most intervals kept where the user says how long one is; what happens in further ones is added up.
+pub const MAX_INTERVALS: usize = 65_536;
+/// Most pieces of time kept where the interval is chosen at the end.
+const MAX_PIECES: usize = 8_192;
+/// Most rows of an interval that is chosen; about a third of that is the least where there is enough traffic.
+pub const MAX_CHOSEN: usize = 60;
+/// So many empty intervals are shown between others; a longer pause is a gap.
+pub const MAX_EMPTY: i64 = 10;
+
+/// Lengths of the pieces in nanoseconds; each is a multiple of the one before it.
+const PIECES: [i64; 12] =
+    [MS, 10 * MS, 100 * MS, S, 10 * S, MIN, 10 * MIN, HOUR, 6 * HOUR, DAY, 10 * DAY, 100 * DAY];
+/// Intervals to choose from, in nanoseconds. Each is a multiple of every piece that is not longer.
+#[rustfmt::skip]
+const INTERVALS: [i64; 37] = [
+    MS, 2 * MS, 5 * MS, 10 * MS, 20 * MS, 50 * MS, 100 * MS, 200 * MS, 500 * MS,
+    S, 2 * S, 5 * S, 10 * S, 20 * S, 30 * S, MIN, 2 * MIN, 5 * MIN, 10 * MIN, 30 * MIN,
+    HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 20 * DAY,
+    50 * DAY, 100 * DAY, 200 * DAY, 500 * DAY, 1_000 * DAY, 2_000 * DAY, 5_000 * DAY,
+];
+
+/// What happened in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// Requests, without repetitions.
+    pub queries: u64,
+    /// Repetitions of the requests that were made here.
+    pub retransmissions: u64,
+    /// Answers.
+    pub answers: u64,
+    /// Requests made here that were not answered.
+    pub unanswered: u64,
+    /// Requests made here that ICMP errors refused.
+    pub refused: u64,
+}
+
+impl Tick {
+    fn add(&mut self, other: &Tick) {
+        self.queries += other.queries;
+        self.retransmissions += other.retransmissions;
+        self.answers += other.answers;
+        self.unanswered += other.unanswered;
+        self.refused += other.refused;
+    }
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Series {
+    /// Length of a piece of time in nanoseconds.
+    length: i64,
+    /// The user chose it.
+    fixed: bool,
+    /// By number of the piece since 1970.
+    pieces: BTreeMap<i64, Tick>,
+    /// What happened at unknown times.
+    pub untimed: Tick,
+    /// What found no place among the intervals of the user's choice.
+    pub beyond: Tick,
+}
+
+/// The rows of the table.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Length of an interval in nanoseconds.
+    pub interval: i64,
+    /// Beginnings of the intervals in nanoseconds since 1970, and what happened in them.
+    pub rows: Vec<(i64, Tick)>,
+    /// How often more than [`MAX_EMPTY`] empty intervals were left out.
+    pub gaps: u64,
+}
+
+impl Series {
+    /// An empty one with intervals of that many nanoseconds, or of a length that is chosen at the end.
+    pub fn new(interval: Option<i64>) -> Series {
+        Series {
+            length: interval.unwrap_or(PIECES[0]).max(1),
+            fixed: interval.is_some(),
+            pieces: BTreeMap::new(),
+            untimed: Tick::default(),
+            beyond: Tick::default(),
+        }
+    }
+
+    /// Counts an exchange: its request, what became of it, and its answer.
+    pub fn add(&mut self, e: &Exchange) {
+        let asked = Tick {
+            queries: 1,
+            retransmissions: u64::from(e.retransmissions),
+            unanswered: u64::from(e.outcome == Outcome::Unanswered),
+            refused: u64::from(e.outcome == Outcome::Refused),
+            answers: 0,
+        };
+        self.put(e.request_time, asked);
+        if matches!(e.outcome, Outcome::Answered | Outcome::Late) {
+            let time = e.response_time.map_or(Time::UNKNOWN, |t| e.request_time.plus(t));
+            self.put(time, Tick { answers: 1, ..Tick::default() });
+        }
+    }
+
+    fn put(&mut self, time: Time, tick: Tick) {
+        let Some(nanos) = time.nanos() else { return self.untimed.add(&tick) };
+        let most = if self.fixed { MAX_INTERVALS } else { MAX_PIECES };
+        if self.pieces.len() >= most && !self.pieces.contains_key(&nanos.div_euclid(self.length)) {
+            if self.fixed {
+                return self.beyond.add(&tick);
+            }
+            self.coarsen();
+        }
+        self.pieces.entry(nanos.div_euclid(self.length)).or_default().add(&tick);
+    }
+
+    /// Makes the pieces longer, until half of their number would do.
+    #[cold]
+    fn coarsen(&mut self) {
+        let longer = PIECES.iter().copied().filter(|&piece| piece > self.length);
+        for length in longer.collect::<Vec<_>>() {
+            (self.pieces, self.length) = (self.folded(length), length);
+            if self.pieces.len() <= MAX_PIECES / 2 {
+                return;
+            }
+        }
+    }
+
+    /// The same in pieces of a multiple of the length.
+    fn folded(&self, length: i64) -> BTreeMap<i64, Tick> {
+        let ratio = (length / self.length).max(1);
+        let mut folded = BTreeMap::<_, Tick>::new();
+        for (at, tick) in &self.pieces {
+            folded.entry(at.div_euclid(ratio)).or_default().add(tick);
+        }
+        folded
+    }
+
+    /// The rows: in intervals of the user's choice, or in the shortest that make no more than [`MAX_CHOSEN`].
+    pub fn rows(&self) -> Rows {
+        if self.fixed {
+            return filled(self.length, &self.pieces);
+        }
+        let mut rows = Rows::default();
+        for interval in INTERVALS.into_iter().filter(|&interval| interval >= self.length) {
+            rows = filled(interval, &self.folded(interval));
+            // A pause counts as much as can be shown of one: short intervals would hide regular traffic in gaps.
+            if rows.rows.len() as i64 + rows.gaps as i64 * MAX_EMPTY <= MAX_CHOSEN as i64 {
+                break;
+            }
+        }
+        rows
+    }
+}
+
+/// Intervals with the empty ones between them, but for gaps.
+fn filled(interval: i64, pieces: &BTreeMap<i64, Tick>) -> Rows {
+    let mut filled = Rows { interval, ..Rows::default() };
+    let mut next = None;
+    for (&at, tick) in pieces {
+        let from = next.unwrap_or(at);
+        if at.saturating_sub(from) > MAX_EMPTY {
+            filled.gaps += 1;
+        } else {
+            filled.rows.extend((from..at).map(|at| (at.saturating_mul(interval), Tick::default())));
+        }
+        filled.rows.push((at.saturating_mul(interval), *tick));
+        next = Some(at.saturating_add(1));
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(series: &mut Series, nanos: i64) {
+        series.put(Time::from_nanos(nanos), Tick { queries: 1, ..Tick::default() });
+    }
+
+    fn total(rows: &Rows) -> u64 {
+        rows.rows.iter().map(|(_, tick)| tick.queries).sum()
+    }
+
+    #[test]
+    fn every_interval_is_a_multiple_of_the_pieces_it_is_made_of() {
+        for interval in INTERVALS {
+            assert!(PIECES.iter().all(|piece| *piece > interval || interval % piece == 0), "{interval}");
+        }
+        assert!(INTERVALS.is_sorted() && PIECES.windows(2).all(|p| p[1] % p[0] == 0));
+    }
+
+    #[test]
+    fn steady_traffic_makes_twenty_to_sixty_rows_whatever_the_span() {
+        for (span, count) in
+            [(2 * S, 1_000), (50 * S, 5_000), (HOUR, 20_000), (5 * DAY, 100_000), (500 * DAY, 100_000)]
+        {
+            let mut series = Series::new(None);
+            (0..count).for_each(|i| asked(&mut series, 1_700_000_000 * S + span / count * i));
+            assert!(series.pieces.len() <= MAX_PIECES);
+            let rows = series.rows();
+            assert!((20..=60).contains(&rows.rows.len()), "{span}: {} rows", rows.rows.len());
+            assert_eq!((total(&rows), rows.gaps), (count as u64, 0));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_makes_a_gap_and_no_rows() {
+        let mut series = Series::new(None);
+        for i in 0..50 {
+            asked(&mut series, 1_700_000_000 * S + i * S);
+        }
+        for time in [0, i64::MIN + 1, i64::MAX, -1] {
+            asked(&mut series, time);
+        }
+        let rows = series.rows();
+        assert!(rows.rows.len() <= MAX_CHOSEN, "{}", rows.rows.len());
+        assert_eq!((total(&rows), rows.gaps), (54, 3));
+    }
+
+    #[test]
+    fn polls_with_long_pauses_make_no_rows_of_milliseconds() {
+        let mut series = Series::new(None);
+        for poll in 0..50 {
+            [0, 3 * MS].iter().for_each(|later| asked(&mut series, 1_700_000_000 * S + poll * MIN + later));
+        }
+        let rows = series.rows();
+        assert_eq!((rows.interval, rows.rows.len(), rows.gaps, total(&rows)), (MIN, 50, 0, 100));
+    }
+
+    #[test]
+    fn times_from_all_over_stay_within_bounds() {
+        let mut series = Series::new(None);
+        let mut fixed = Series::new(Some(MS));
+        let mut time = 1_i64;
+        for _ in 0..100_000 {
+            time = time.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            asked(&mut series, time);
+            asked(&mut fixed, time);
+        }
+        assert!(series.pieces.len() <= MAX_PIECES && fixed.pieces.len() <= MAX_INTERVALS);
+        assert_eq!(total(&series.rows()), 100_000);
+        assert_eq!(total(&fixed.rows()) + fixed.beyond.queries, 100_000);
+    }
+
+    #[test]
+    fn the_interval_asked_for_is_kept_and_pauses_are_shown() {
+        let mut series = Series::new(Some(2 * S));
+        [0, S, 7 * S, 100 * S].iter().for_each(|&time| asked(&mut series, time));
+        let rows = series.rows();
+        let found: Vec<_> = rows.rows.iter().map(|(at, tick)| (at / S, tick.queries)).collect();
+        assert_eq!((rows.interval, found), (2 * S, vec![(0, 2), (2, 0), (4, 0), (6, 1), (100, 1)]));
+        assert_eq!(rows.gaps, 1);
+        series.put(Time::UNKNOWN, Tick { queries: 1, ..Tick::default() });
+        assert_eq!(series.untimed.queries, 1);
+    }
+}

@@ -1,0 +1,258 @@
+//! What one server, or one client, sent and got.
+
+use super::ranked::Weighed;
+use crate::check::GEN_008;
+use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::Direction;
+use crate::report::Packet;
+use crate::report::times::Times;
+
+/// Bytes of the headers of IPv4 (without options) and UDP.
+const HEADERS_V4: u64 = 28;
+/// The same of IPv6.
+const HEADERS_V6: u64 = 48;
+/// Response times closer than this are not told apart by quantiles, in nanoseconds.
+pub const UNIT: i64 = 100;
+
+/// Datagrams one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// How many.
+    pub datagrams: u64,
+    /// UDP payload on the wire in bytes.
+    pub bytes: u64,
+    /// The same with the headers of UDP and IP, of 28 or 48 bytes.
+    pub wire: u64,
+}
+
+impl Flow {
+    /// Counts a datagram.
+    pub fn add(&mut self, d: &Datagram<'_>) {
+        let headers = if d.src.octets().is_some() { HEADERS_V4 } else { HEADERS_V6 };
+        self.datagrams += 1;
+        self.bytes += d.wire_len() as u64;
+        self.wire += d.wire_len() as u64 + headers;
+    }
+
+    fn absorb(&mut self, other: Flow) {
+        self.datagrams += other.datagrams;
+        self.bytes += other.bytes;
+        self.wire += other.wire;
+    }
+}
+
+/// Datagrams both ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// From the endpoint.
+    pub sent: Flow,
+    /// To it.
+    pub received: Flow,
+}
+
+impl Weighed for Traffic {
+    fn weight(&self) -> u64 {
+        self.sent.wire.saturating_add(self.received.wire)
+    }
+    fn absorb(&mut self, other: Traffic) {
+        self.sent.absorb(other.sent);
+        self.received.absorb(other.received);
+    }
+}
+
+/// How exchanges ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Exchanges.
+    pub requests: u64,
+    /// Repetitions of requests, which open none.
+    pub retransmissions: u64,
+    /// … answered in time.
+    pub answered: u64,
+    /// … answered after the window.
+    pub late: u64,
+    /// … not answered.
+    pub unanswered: u64,
+    /// … open when the capture ended.
+    pub undecided: u64,
+    /// … refused by ICMP errors.
+    pub refused: u64,
+    /// Copies of answers.
+    pub copies: u64,
+}
+
+impl Losses {
+    /// Counts an exchange.
+    pub fn add(&mut self, e: &Exchange) {
+        self.requests += 1;
+        self.retransmissions += u64::from(e.retransmissions);
+        *match e.outcome {
+            Outcome::Answered => &mut self.answered,
+            Outcome::Late => &mut self.late,
+            Outcome::Unanswered => &mut self.unanswered,
+            Outcome::Undecided => &mut self.undecided,
+            Outcome::Refused => &mut self.refused,
+        } += 1;
+    }
+
+    /// Adds those of another server.
+    pub fn absorb(&mut self, other: &Losses) {
+        self.requests += other.requests;
+        self.retransmissions += other.retransmissions;
+        self.answered += other.answered;
+        self.late += other.late;
+        self.unanswered += other.unanswered;
+        self.undecided += other.undecided;
+        self.refused += other.refused;
+        self.copies += other.copies;
+    }
+
+    /// Exchanges whose end is known: the base of what was lost.
+    pub fn decided(&self) -> u64 {
+        self.requests - self.undecided
+    }
+
+    /// Exchanges with an answer: the base of copies.
+    pub fn with_answer(&self) -> u64 {
+        self.answered + self.late
+    }
+}
+
+/// The largest answer for its request.
+#[derive(Clone, Copy, Debug)]
+pub struct Worst {
+    /// Payload of the request in bytes.
+    pub request_bytes: u64,
+    /// Payload of the answer in bytes, all parts.
+    pub response_bytes: u64,
+    /// Frame of the answer, or of its first part, counted through all files.
+    pub frame: u64,
+}
+
+impl Worst {
+    /// Whether this is worse than another: in proportion, and where that is the same, in bytes.
+    fn beats(&self, other: &Worst) -> bool {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b.max(1));
+        let this = product(self.response_bytes, other.request_bytes);
+        let that = product(other.response_bytes, self.request_bytes);
+        (this, self.response_bytes) > (that, other.response_bytes)
+    }
+}
+
+/// What a server sends for what it gets, in one step of its protocol.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// Requests, their repetitions and parts.
+    pub requests: Flow,
+    /// Everything sent: answers, their parts and copies, and what was not asked for.
+    pub sent: Flow,
+    /// Answers among it that were given without a valid challenge; the parts of one count once.
+    pub without_challenge: u64,
+    /// Copies of answers among it.
+    pub copies: Flow,
+    /// Answers among it to nothing that was asked.
+    pub unasked: Flow,
+    /// The worst single exchange.
+    pub worst: Option<Worst>,
+}
+
+/// What one server did in one protocol.
+#[derive(Debug)]
+pub struct Served {
+    /// What it called itself last.
+    pub server_name: Option<Vec<u8>>,
+    /// Datagrams both ways.
+    pub traffic: Traffic,
+    /// How its exchanges ended.
+    pub losses: Losses,
+    /// Its response times.
+    pub times: Times,
+    /// By step of the protocol, as far as there was any.
+    pub steps: Vec<Audit>,
+}
+
+impl Default for Served {
+    fn default() -> Self {
+        Served {
+            server_name: None,
+            traffic: Traffic::default(),
+            losses: Losses::default(),
+            times: Times::new(UNIT),
+            steps: vec![],
+        }
+    }
+}
+
+impl Weighed for Served {
+    fn weight(&self) -> u64 {
+        self.traffic.weight()
+    }
+    /// Steps are not added up: those of different protocols have nothing in common.
+    fn absorb(&mut self, other: Served) {
+        self.traffic.absorb(other.traffic);
+        self.losses.absorb(&other.losses);
+        self.times.absorb(&other.times);
+    }
+}
+
+impl Served {
+    fn step(&mut self, step: u8) -> &mut Audit {
+        let at = usize::from(step);
+        if at >= self.steps.len() {
+            self.steps.resize_with(at + 1, Audit::default);
+        }
+        &mut self.steps[at]
+    }
+
+    /// Counts a datagram to the server or from it.
+    pub fn hear<S>(&mut self, p: &Packet<'_, S>) {
+        if p.raised.has(&GEN_008) {
+            return; // it was on the wire once
+        }
+        let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
+        if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
+        match p.pairing {
+            Pairing::Asked { .. } | Pairing::Again { .. } => self.step(p.step).requests.add(d),
+            Pairing::Answered(answer) => {
+                let step = p.id.info().steps.get(usize::from(p.step));
+                let proven = step.is_some_and(|s| s.validated) && !p.raised.rules().any(|r| r.unproven);
+                let audit = self.step(p.step);
+                audit.sent.add(d);
+                audit.without_challenge += u64::from(!proven && !answer.part);
+            }
+            Pairing::Copy { .. } => {
+                self.losses.copies += 1;
+                let audit = self.step(p.step);
+                audit.sent.add(d);
+                audit.copies.add(d);
+            }
+            Pairing::Unasked { .. } => {
+                let audit = self.step(p.step);
+                audit.sent.add(d);
+                audit.unasked.add(d);
+            }
+            Pairing::Nothing | Pairing::Twice { .. } => {}
+        }
+    }
+
+    /// Counts an exchange. `keep` allows memory for its response times; whether it was taken.
+    pub fn close(&mut self, e: &Exchange, keep: bool) -> bool {
+        self.losses.add(e);
+        if let Some(frame) = e.response_frame {
+            let Exchange { request_bytes, response_bytes, .. } = *e;
+            let worst = &mut self.step(e.step).worst;
+            let case = Worst { request_bytes, response_bytes, frame };
+            if worst.is_none_or(|worst| case.beats(&worst)) {
+                *worst = Some(case);
+            }
+        }
+        e.response_time.is_some_and(|t| self.times.add(t, keep))
+    }
+}
+
+/// The server's end of a datagram, and the client's.
+pub fn ends<S>(p: &Packet<'_, S>) -> [Endpoint; 2] {
+    let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
+    [server, client]
+}

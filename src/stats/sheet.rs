@@ -1,0 +1,250 @@
+//! A table of typed cells, and its two forms for programs: records and CSV.
+
+use super::spread::Bucket;
+use crate::capture::Time;
+use crate::report::{Output, shown, stamp};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+/// What stands in a cell.
+#[derive(Clone, Debug)]
+pub enum Cell {
+    /// Nothing is known, or there is nothing to say.
+    Nothing,
+    /// All of them; nothing in records.
+    All,
+    /// A name of ours, or an address.
+    Text(String),
+    /// Text from the network, which need not be UTF-8.
+    Name(Vec<u8>),
+    /// A name that stands inside that many others.
+    Nested(usize, String),
+    /// A number of things, or of bytes.
+    Count(u64),
+    /// Nanoseconds.
+    Duration(i64),
+    /// A point in time.
+    Time(Time),
+    /// So many times as much.
+    Ratio(f64),
+    /// A share in percent.
+    Percent(f64),
+    /// A histogram. CSV leaves it out.
+    Spread(Vec<Bucket>),
+    /// A bar, as a share of the longest from 0 to 1. Only screens have it.
+    Bar(f64),
+}
+
+impl Cell {
+    /// How many times `base` a number is; nothing where the base is 0.
+    pub fn ratio(part: u64, base: u64) -> Cell {
+        if base == 0 { Cell::Nothing } else { Cell::Ratio(part as f64 / base as f64) }
+    }
+
+    /// How much of `base` a number is; nothing where the base is 0.
+    pub fn percent(part: u64, base: u64) -> Cell {
+        if base == 0 { Cell::Nothing } else { Cell::Percent(part as f64 * 100.0 / base as f64) }
+    }
+
+    /// A duration in nanoseconds that may not be known.
+    pub fn duration(nanos: Option<i64>) -> Cell {
+        nanos.map_or(Cell::Nothing, Cell::Duration)
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Cell::Nothing | Cell::All | Cell::Bar(_) => Value::Null,
+            Cell::Text(text) | Cell::Nested(_, text) => text.as_str().into(),
+            Cell::Name(bytes) => String::from_utf8_lossy(bytes).into(),
+            Cell::Count(n) => (*n).into(),
+            Cell::Duration(nanos) => seconds(*nanos).into(),
+            Cell::Time(time) => Some(stamp(*time)).filter(|text| !text.is_empty()).into(),
+            Cell::Ratio(x) | Cell::Percent(x) => thousandths(*x).into(),
+            Cell::Spread(buckets) => buckets.iter().map(bucket).collect(),
+        }
+    }
+}
+
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// Three decimals: sizes of datagrams say no more.
+fn thousandths(x: f64) -> f64 {
+    (x * 1_000.0).round() / 1_000.0
+}
+
+fn bucket(b: &Bucket) -> Value {
+    json!({ "from": seconds(b.from), "to": b.to.map(seconds), "count": b.count })
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its key in records and CSV; empty where it is for screens alone.
+    pub key: &'static str,
+    /// Its head on screens; empty where it is not shown there.
+    pub head: &'static str,
+    /// Narrow screens leave it out.
+    pub spare: bool,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Sheet {
+    /// The `type` of its records.
+    pub kind: &'static str,
+    /// For screens.
+    pub title: String,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Keys of columns that screens do not show in this table.
+    pub hidden: &'static [&'static str],
+    /// A cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+    /// What must be said below it on screens.
+    pub notes: Vec<String>,
+}
+
+impl Sheet {
+    /// Rows with the columns that have a key.
+    fn keyed<'a>(&self, row: &'a [Cell]) -> impl Iterator<Item = (&'static str, &'a Cell)> {
+        self.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
+    }
+
+    /// Writes a record for each row.
+    pub fn records<W: Write>(&self, out: &mut Output<W>) -> io::Result<()> {
+        self.rows.iter().try_for_each(|row| {
+            let mut record = Map::new();
+            record.insert("type".to_owned(), self.kind.into());
+            for (key, cell) in self.keyed(row) {
+                record.insert(key.to_owned(), cell.json());
+                // Damaged text is shown with U+FFFD; its bytes stand beside it.
+                if let Cell::Name(bytes) = cell
+                    && std::str::from_utf8(bytes).is_err()
+                {
+                    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+                    record.insert(format!("{key}_hex"), hex.into());
+                }
+            }
+            out.value(&record.into())
+        })
+    }
+
+    /// Writes the names of the columns.
+    pub fn csv_head(&self, out: &mut dyn Write) -> io::Result<()> {
+        let keys = self.columns.iter().map(|c| c.key).filter(|key| !key.is_empty() && *key != HISTOGRAM);
+        write!(out, "{}\r\n", keys.collect::<Vec<_>>().join(","))
+    }
+
+    /// Writes a line for each row.
+    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.rows.iter().try_for_each(|row| {
+            let cells = self.keyed(row).filter(|(key, _)| *key != HISTOGRAM).map(|(_, cell)| field(cell));
+            write!(out, "{}\r\n", cells.collect::<Vec<_>>().join(","))
+        })
+    }
+}
+
+/// The key of histograms, which no cell of CSV can hold.
+pub const HISTOGRAM: &str = "histogram";
+
+/// A cell in CSV.
+fn field(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) | Cell::Nested(_, text) => Safe(text).to_string(),
+        Cell::Name(bytes) => Safe(&String::from_utf8_lossy(bytes)).to_string(),
+        cell => match cell.json() {
+            Value::Null => String::new(),
+            Value::String(text) => Safe(&text).to_string(),
+            value => value.to_string(),
+        },
+    }
+}
+
+/// Text as a field of CSV (RFC 4180): quoted where needed, escaped as on screens, and with an apostrophe in front
+/// where a spreadsheet would take it for a formula.
+#[derive(Clone, Copy, Debug)]
+pub struct Safe<'a>(pub &'a str);
+
+impl std::fmt::Display for Safe<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let formula = self.0.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        let text = shown(self.0);
+        let text = if formula { format!("'{text}") } else { text.into_owned() };
+        if text.contains([',', '"']) {
+            write!(f, "\"{}\"", text.replace('"', "\"\""))
+        } else {
+            f.write_str(&text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Form;
+
+    const COLUMNS: &[Column] = &[
+        Column { key: "name", head: "", spare: false },
+        Column { key: "time", head: "", spare: false },
+        Column { key: HISTOGRAM, head: "", spare: false },
+        Column { key: "", head: "bar", spare: false },
+    ];
+
+    fn sheet(cells: Vec<Cell>) -> Sheet {
+        let (kind, title, hidden, notes) = ("endpoint", String::new(), &[][..], vec![]);
+        Sheet { kind, title, columns: COLUMNS, hidden, rows: vec![cells], notes }
+    }
+
+    #[test]
+    fn a_spreadsheet_sees_no_formula_and_a_terminal_no_command() {
+        for (text, safe) in [
+            ("plain", "plain"),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@a", "'@a"),
+            ("\tx", "'\\tx"),
+            ("\rx", "'\\rx"),
+            ("=\"a\",b", "\"'=\"\"a\"\",b\""),
+            ("a\r\nb", "a\\r\\nb"),
+            ("\x1b[2J", "\\x1b[2J"),
+        ] {
+            assert_eq!(Safe(text).to_string(), safe);
+        }
+    }
+
+    #[test]
+    fn numbers_stay_numbers_in_csv_and_nothing_is_empty() {
+        let mut out = vec![];
+        let row = vec![
+            Cell::Name(b"a\xff".to_vec()),
+            Cell::Duration(-1_500_000),
+            Cell::Spread(vec![]),
+            Cell::Bar(1.0),
+        ];
+        let sheet = sheet(row);
+        sheet.csv_head(&mut out).unwrap();
+        sheet.csv(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "name,time\r\na\u{fffd},-0.0015\r\n");
+        assert_eq!(field(&Cell::Nothing), "");
+    }
+
+    #[test]
+    fn a_record_has_the_bytes_of_damaged_text_beside_it() {
+        let mut out = vec![];
+        let spread = Cell::Spread(vec![Bucket { from: 1_000, to: None, count: 2 }]);
+        let sheet =
+            sheet(vec![Cell::Name(b"a\xff".to_vec()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
+        let mut output = Output::new(&mut out, Form::Ndjson, false);
+        sheet.records(&mut output).unwrap();
+        output.finish().unwrap();
+        drop(output);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "{\"type\":\"endpoint\",\"name\":\"a\u{fffd}\",\"name_hex\":\"61ff\",\"time\":null,\
+             \"histogram\":[{\"from\":1e-6,\"to\":null,\"count\":2}]}\n"
+        );
+    }
+}

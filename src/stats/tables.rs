@@ -1,0 +1,304 @@
+//! The tables of each section.
+
+use super::columns::{AMPLIFICATION, ENDPOINTS, HIERARCHY, LOSSES, SERIES, TIMES};
+use super::ranked::Weighed;
+use super::series::{MAX_EMPTY, Tick};
+use super::served::{Audit, Flow, Losses, Served, Traffic};
+use super::sheet::{Cell, Sheet};
+use super::{MAX_TIMED, Section, Stats};
+use crate::capture::Time;
+use crate::net::Endpoint;
+use crate::protocols::Id;
+use crate::report::screen::frame_of;
+use crate::report::times::Times;
+use crate::report::{count, duration};
+use std::cmp::Reverse;
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+fn step_name(id: Id, step: usize) -> &'static str {
+    id.info().steps.get(step).map_or("unknown", |s| s.name)
+}
+
+impl Stats {
+    /// The tables of a section; all have the same columns.
+    pub(super) fn tables(&self, section: Section) -> Vec<Sheet> {
+        match section {
+            Section::Times => vec![self.step_times(), self.server_times()],
+            Section::Endpoints => vec![self.server_ends(), self.client_ends()],
+            Section::Hierarchy => vec![self.layers()],
+            Section::Series => vec![self.over_time()],
+            Section::Amplification => vec![self.amplification()],
+            Section::Losses => vec![self.losses()],
+        }
+    }
+
+    fn step_times(&self) -> Sheet {
+        let mut steps: Vec<_> = self.steps.iter().collect();
+        steps.sort_by_key(|s| (s.id, s.step));
+        let row = |s: &&super::StepTimes| {
+            let step = step_name(s.id, usize::from(s.step));
+            let spread = Cell::Spread(s.spread.buckets());
+            times_row([text(s.id.info().name), text(step), Cell::Nothing], &s.times, spread)
+        };
+        let (title, hidden) = ("Response times by step".to_owned(), &["server"][..]);
+        let rows = steps.iter().map(row).collect();
+        Sheet { kind: "response_times", title, columns: TIMES, hidden, rows, notes: vec![] }
+    }
+
+    fn server_times(&self) -> Sheet {
+        let mut servers = self.servers.sorted();
+        servers.retain(|(_, served)| served.times.count() > 0);
+        servers.sort_by_key(|(_, served)| Reverse(served.times.count()));
+        let row = |((end, id), served): &((Endpoint, Id), &Served)| {
+            let heads = [text(id.info().name), Cell::Nothing, Cell::Text(end.to_string())];
+            times_row(heads, &served.times, Cell::Nothing)
+        };
+        let mut notes = self.left_out();
+        let bare = servers.iter().filter(|(_, served)| served.times.quantile(0.5).is_none()).count();
+        if bare > 0 {
+            let bare = count(bare as u64, "server");
+            notes.push(format!("{bare} beyond the first {MAX_TIMED} have no median, p90 and p99"));
+        }
+        let (title, hidden) = ("Response times by server".to_owned(), &["step"][..]);
+        let rows = servers.iter().map(row).collect();
+        Sheet { kind: "response_times", title, columns: TIMES, hidden, rows, notes }
+    }
+
+    /// What the bound of the table of servers has cost.
+    fn left_out(&self) -> Vec<String> {
+        match self.servers.left_out {
+            0 => vec![],
+            n => vec![format!("{} with the least traffic left out for want of room", count(n, "server"))],
+        }
+    }
+
+    fn server_ends(&self) -> Sheet {
+        let row = |((end, id), served): &((Endpoint, Id), &Served)| {
+            let name = served.server_name.clone().map_or(Cell::Nothing, Cell::Name);
+            end_row(
+                [text("server"), Cell::Text(end.to_string()), text(id.info().name), name],
+                &served.traffic,
+                0,
+            )
+        };
+        let mut rows: Vec<_> = self.servers.sorted().iter().map(row).collect();
+        rows.extend(rest_row("server", &self.servers.rest.traffic, self.servers.left_out));
+        let (title, notes) = ("Servers".to_owned(), self.left_out());
+        Sheet { kind: "endpoint", title, columns: ENDPOINTS, hidden: &[], rows, notes }
+    }
+
+    fn client_ends(&self) -> Sheet {
+        let row = |(end, traffic): &(Endpoint, &Traffic)| {
+            let address = end.socket_addr().ip().to_string();
+            end_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
+        };
+        let mut rows: Vec<_> = self.clients.sorted().iter().map(row).collect();
+        rows.extend(rest_row("client", &self.clients.rest, self.clients.left_out));
+        let title = "Clients, by address".to_owned();
+        let hidden = &["protocol", "server_name"];
+        Sheet { kind: "endpoint", title, columns: ENDPOINTS, hidden, rows, notes: vec![] }
+    }
+
+    fn layers(&self) -> Sheet {
+        let layers = self.hierarchy.layers();
+        let all = layers.first().map_or(0, |all| all.count.bytes);
+        let row = |layer: &super::hierarchy::Layer| {
+            let name = layer.path.last().cloned().unwrap_or_default();
+            vec![
+                Cell::Nested(layer.path.len().saturating_sub(1), name),
+                Cell::Text(layer.path.join(":")),
+                Cell::Count(layer.count.frames),
+                Cell::Count(layer.count.bytes),
+                Cell::percent(layer.count.bytes, all),
+            ]
+        };
+        let (title, rows) = ("Protocols, in frames".to_owned(), layers.iter().map(row).collect());
+        Sheet { kind: "hierarchy", title, columns: HIERARCHY, hidden: &[], rows, notes: vec![] }
+    }
+
+    fn over_time(&self) -> Sheet {
+        let filled = self.series.rows();
+        let most = filled.rows.iter().map(|(_, tick)| tick.queries).max().unwrap_or(0).max(1);
+        let row = |(start, tick): &(i64, Tick)| {
+            vec![
+                Cell::Time(Time::from_nanos(*start)),
+                Cell::Duration(filled.interval),
+                Cell::Count(tick.queries),
+                Cell::Count(tick.retransmissions),
+                Cell::Count(tick.answers),
+                Cell::Count(tick.unanswered),
+                Cell::Count(tick.refused),
+                Cell::Bar(tick.queries as f64 / most as f64),
+            ]
+        };
+        let mut notes = vec![];
+        if filled.gaps > 0 {
+            notes.push(format!(
+                "{} of more than {MAX_EMPTY} empty intervals left out",
+                count(filled.gaps, "pause")
+            ));
+        }
+        for (tick, why) in [
+            (&self.series.untimed, "at unknown times"),
+            (&self.series.beyond, "in further intervals, for want of room"),
+        ] {
+            if *tick != Tick::default() {
+                let Tick { queries, answers, unanswered, .. } = tick;
+                notes.push(format!("{queries} queries, {answers} answers, {unanswered} unanswered {why}"));
+            }
+        }
+        let title = format!("Over time (UTC), in intervals of {}", span(filled.interval));
+        let rows = filled.rows.iter().map(row).collect();
+        Sheet {
+            kind: "interval",
+            title,
+            columns: SERIES,
+            hidden: &["retransmissions", "refused"],
+            rows,
+            notes,
+        }
+    }
+
+    fn amplification(&self) -> Sheet {
+        let mut cases = vec![];
+        for ((end, id), served) in self.servers.sorted() {
+            let steps = served.steps.iter().enumerate();
+            let any = |a: &Audit| a.requests.datagrams + a.sent.datagrams > 0;
+            cases.extend(steps.filter(|(_, a)| any(a)).map(|(step, audit)| (end, id, step, audit)));
+        }
+        cases.sort_by(|a, b| severity(b.3).total_cmp(&severity(a.3)));
+        let row = |(end, id, step, audit): &(Endpoint, Id, usize, &Audit)| {
+            let (protocol, step) = (id.info().name, step_name(*id, *step));
+            let both = Cell::Text(format!("{protocol} {step}"));
+            self.audit_row([Cell::Text(end.to_string()), text(protocol), text(step), both], audit)
+        };
+        let (rows, title) = (cases.iter().map(row).collect(), "Amplification".to_owned());
+        let mut notes = vec![
+            "ratio: everything sent for everything got; not asked: copies, and answers to nothing".to_owned(),
+        ];
+        notes.extend(self.left_out());
+        let columns = AMPLIFICATION;
+        Sheet { kind: "amplification", title, columns, hidden: &[], rows, notes }
+    }
+
+    fn audit_row(&self, heads: [Cell; 4], a: &Audit) -> Vec<Cell> {
+        let mut row = heads.to_vec();
+        row.extend(flow(&a.requests));
+        row.extend(flow(&a.sent));
+        row.extend([Cell::ratio(a.sent.bytes, a.requests.bytes), Cell::ratio(a.sent.wire, a.requests.wire)]);
+        match &a.worst {
+            Some(worst) => {
+                let place = self.captures.places.place(worst.frame);
+                row.extend([
+                    Cell::ratio(worst.response_bytes, worst.request_bytes),
+                    Cell::Count(worst.request_bytes),
+                    Cell::Count(worst.response_bytes),
+                    self.captures.name(place.file).map_or(Cell::Nothing, text),
+                    Cell::Count(place.frame),
+                    Cell::Text(frame_of(place, &self.captures)),
+                ]);
+            }
+            None => row.extend([const { Cell::Nothing }; 6]),
+        }
+        row.extend([
+            Cell::Count(a.without_challenge),
+            Cell::Count(a.copies.datagrams),
+            Cell::Count(a.copies.bytes),
+            Cell::Count(a.unasked.datagrams),
+            Cell::Count(a.unasked.bytes),
+            Cell::Count(a.copies.datagrams + a.unasked.datagrams),
+        ]);
+        row
+    }
+
+    fn losses(&self) -> Sheet {
+        let mut all = self.servers.rest.losses;
+        self.servers.values().for_each(|served| all.absorb(&served.losses));
+        let mut servers = self.servers.sorted();
+        servers.retain(|(_, served)| served.losses != Losses::default());
+        servers.sort_by_key(|(_, s)| Reverse((s.losses.unanswered, s.losses.requests)));
+        let row = |((end, id), served): &((Endpoint, Id), &Served)| {
+            loss_row([Cell::Text(end.to_string()), text(id.info().name)], &served.losses)
+        };
+        let mut rows = vec![];
+        if all != Losses::default() {
+            rows.push(loss_row([Cell::All, Cell::Nothing], &all));
+        }
+        rows.extend(servers.iter().map(row));
+        let mut notes = vec!["lost %: of all that were asked and are not open at the end".to_owned()];
+        notes.extend(self.left_out());
+        let title = "Losses and retransmissions".to_owned();
+        Sheet { kind: "loss", title, columns: LOSSES, hidden: &[], rows, notes }
+    }
+}
+
+fn times_row([protocol, step, server]: [Cell; 3], times: &Times, spread: Cell) -> Vec<Cell> {
+    let quantile = |share| Cell::duration(times.quantile(share));
+    let ends = times.ends();
+    vec![
+        protocol,
+        step,
+        server,
+        Cell::Count(times.count()),
+        Cell::duration(ends.map(|e| e.0)),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        Cell::duration(ends.map(|e| e.1)),
+        Cell::duration(times.mean()),
+        spread,
+    ]
+}
+
+/// Datagrams, bytes of payload, bytes on the wire.
+fn flow(flow: &Flow) -> [Cell; 3] {
+    [flow.datagrams, flow.bytes, flow.wire].map(Cell::Count)
+}
+
+fn end_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell> {
+    let mut row = heads.to_vec();
+    row.extend(flow(&traffic.sent));
+    row.extend(flow(&traffic.received));
+    row.push(if left_out > 0 { Cell::Count(left_out) } else { Cell::Nothing });
+    row
+}
+
+/// Those that had to go, added up in one row.
+fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Option<Vec<Cell>> {
+    let name = Cell::Nothing;
+    (rest.weight() > 0).then(|| end_row([text(role), name, Cell::Nothing, Cell::Nothing], rest, left_out))
+}
+
+fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {
+    let mut row = heads.to_vec();
+    row.extend([l.requests, l.answered, l.late, l.unanswered, l.refused, l.undecided].map(Cell::Count));
+    let decided = l.decided();
+    row.push(Cell::Count(decided));
+    row.extend([l.unanswered, l.late, l.refused].map(|part| Cell::percent(part, decided)));
+    row.extend([Cell::Count(l.retransmissions), Cell::percent(l.retransmissions, l.requests)]);
+    row.extend([Cell::Count(l.copies), Cell::percent(l.copies, l.with_answer())]);
+    row
+}
+
+/// How bad a case is: first the ratio of the worst exchange; without one, that of all that was sent.
+fn severity(a: &Audit) -> f64 {
+    let (part, base) = match &a.worst {
+        Some(worst) => (worst.response_bytes, worst.request_bytes),
+        None => (a.sent.bytes, a.requests.bytes),
+    };
+    part as f64 / base.max(1) as f64
+}
+
+/// The length of an interval, for people.
+fn span(nanos: i64) -> String {
+    const S: i64 = 1_000_000_000;
+    for (unit, name) in [(86_400 * S, "d"), (3_600 * S, "h"), (60 * S, "min"), (S, "s"), (S / 1_000, "ms")] {
+        if nanos >= unit && nanos % unit == 0 {
+            return format!("{} {name}", nanos / unit);
+        }
+    }
+    duration(nanos)
+}
