@@ -214,7 +214,7 @@ impl Frame {
             return Err(Stop::damaged("sets bits in its header that lz4 does not have"));
         }
         if flags & DICTIONARY != 0 {
-            return Err(Stop::Refused("needs a dictionary, which is not part of it".into()));
+            return Err(Stop::Refused("needs a dictionary, which an option -D must name".into()));
         }
         let announced =
             head.get(2..).and_then(|rest| rest.first_chunk()).map(|&size| u64::from_le_bytes(size));

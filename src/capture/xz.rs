@@ -90,7 +90,9 @@ impl Decode for Xz {
 
 impl Xz {
     fn header(&mut self, input: &mut Input) -> Result<(), Stop> {
-        input.skip(MAGIC.len() as u64)?;
+        if input.array::<6>()? != *MAGIC {
+            return Err(Stop::damaged("begins with something else than xz does"));
+        }
         let flags = input.array::<2>()?;
         let mut sum = Crc::new();
         sum.update(&flags);

@@ -99,7 +99,9 @@ impl Frame {
         let size_of_id = [0, 1, 2, 4].get(usize::from(descriptor & 3)).copied().unwrap_or_default();
         let dictionary = number(input, size_of_id, &mut head)?;
         if dictionary != 0 {
-            return Err(Stop::Refused(format!("needs the dictionary {dictionary}, which is not part of it")));
+            return Err(Stop::Refused(format!(
+                "needs the dictionary {dictionary}, which an option -D must name"
+            )));
         }
         let announced = match (descriptor >> 6, window) {
             (0, Some(_)) => None,
