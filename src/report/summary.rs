@@ -40,7 +40,7 @@ pub struct Server {
     /// … refused by ICMP errors.
     pub refused: u64,
     /// Response times; without quantiles beyond [`MAX_TIMED`] servers.
-    pub times: Times,
+    pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
     /// What it says about itself: the latest answer counts.
@@ -162,7 +162,7 @@ impl Summary {
             unanswered: 0,
             undecided: 0,
             refused: 0,
-            times: Times::new(UNIT),
+            times: Times::default(),
             findings: Counts::default(),
             said: Said::default(),
         }))

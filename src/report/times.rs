@@ -5,11 +5,9 @@ use hdrhistogram::Histogram;
 /// Longest response time kept apart, in nanoseconds: a minute. In the quantiles longer ones count as that.
 pub const MAX_KEPT: i64 = 60_000_000_000;
 
-/// Response times of one server, or of one step.
-#[derive(Clone, Debug)]
-pub struct Times {
-    /// Between the ends no two times closer than this are told apart, in nanoseconds.
-    unit: i64,
+/// Response times of one server, or of one step. Quantiles are multiples of `UNIT` nanoseconds, more than 0.
+#[derive(Clone, Debug, Default)]
+pub struct Times<const UNIT: i64> {
     count: u64,
     sum: i128,
     /// Shortest and longest in nanoseconds.
@@ -17,12 +15,7 @@ pub struct Times {
     kept: Option<Histogram<u32>>,
 }
 
-impl Times {
-    /// None yet. Quantiles are multiples of `unit` nanoseconds.
-    pub fn new(unit: i64) -> Times {
-        Times { unit: unit.max(1), count: 0, sum: 0, ends: None, kept: None }
-    }
-
+impl<const UNIT: i64> Times<UNIT> {
     /// Adds a time in nanoseconds. `keep` allows memory for the quantiles, some 10 KiB; whether it was taken.
     #[inline]
     pub fn add(&mut self, nanos: i64, keep: bool) -> bool {
@@ -36,14 +29,14 @@ impl Times {
             self.kept = Histogram::new(2).ok();
         }
         if let Some(kept) = &mut self.kept {
-            let units = nanos.clamp(0, MAX_KEPT) / self.unit;
+            let units = nanos.clamp(0, MAX_KEPT) / UNIT;
             let _ = kept.record(units as u64); // it grows by itself, so nothing is out of range
         }
         begin
     }
 
     /// Takes in others, of which nothing but count, ends and sum is left.
-    pub fn absorb(&mut self, other: &Times) {
+    pub fn absorb(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.ends = match (self.ends, other.ends) {
@@ -73,7 +66,7 @@ impl Times {
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (low, high) = self.ends?;
         let units = self.kept.as_ref()?.value_at_quantile(share);
-        Some((units as i64).saturating_mul(self.unit).clamp(low, high))
+        Some((units as i64).saturating_mul(UNIT).clamp(low, high))
     }
 }
 
@@ -83,7 +76,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_one_percent_and_the_rest_is_exact() {
-        let mut times = Times::new(100);
+        let mut times = Times::<100>::default();
         let mut all: Vec<i64> = (1..=1_000).map(|i| i * i * 1_000).collect(); // 1 µs to 1 s
         for &time in &all {
             times.add(time, true);
@@ -99,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_time_before_the_request_or_beyond_a_minute_stays_within_the_ends() {
-        let mut times = Times::new(100);
+        let mut times = Times::<100>::default();
         assert_eq!((times.mean(), times.quantile(0.5)), (None, None));
         assert!(times.add(-5, true) && !times.add(i64::MAX, true));
         assert_eq!(times.ends(), Some((-5, i64::MAX)));
@@ -110,10 +103,10 @@ mod tests {
 
     #[test]
     fn without_memory_there_are_no_quantiles() {
-        let mut times = Times::new(1);
+        let mut times = Times::<1>::default();
         assert!(!times.add(7, false));
         assert_eq!((times.quantile(0.5), times.ends(), times.mean()), (None, Some((7, 7)), Some(7)));
-        let mut all = Times::new(1);
+        let mut all = Times::<1>::default();
         all.absorb(&times);
         assert_eq!((all.count(), all.ends()), (1, Some((7, 7))));
     }

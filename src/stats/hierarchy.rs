@@ -134,7 +134,13 @@ impl Hierarchy {
                 // Leaves are in order, so a layer stands near the end if it is there.
                 match layers.iter_mut().rev().find(|layer| layer.path == path) {
                     Some(layer) => layer.count.add(*count),
-                    None => layers.push(Layer { path: path.to_vec(), count: *count }),
+                    None => {
+                        // Several link types can have one name.
+                        let around = path.get(..depth - 1).unwrap_or_default();
+                        let last = layers.iter().rposition(|layer| layer.path.starts_with(around));
+                        let at = last.map_or(0, |last| last + 1);
+                        layers.insert(at, Layer { path: path.to_vec(), count: *count });
+                    }
                 }
             }
         }
@@ -211,17 +217,36 @@ mod tests {
     }
 
     #[test]
+    fn link_types_of_one_name_are_one_layer() {
+        let mut h = Hierarchy::default();
+        for (link, why) in [(12, Turned::Tcp), (50, Turned::Icmp), (101, Turned::Tcp), (101, Turned::Icmp)] {
+            h.frame(&frame(1, link, 10), &Err(why));
+        }
+        assert_eq!(
+            text(&h),
+            [
+                "frame 4 40",
+                "frame:raw 3 30",
+                "frame:raw:tcp 2 20",
+                "frame:raw:icmp 1 10",
+                "frame:ppp_hdlc 1 10",
+                "frame:ppp_hdlc:icmp 1 10",
+            ]
+        );
+    }
+
+    #[test]
     fn no_number_of_link_types_makes_it_grow() {
         let mut h = Hierarchy::default();
-        for link in 0..u16::MAX {
+        for link in 1_000..u16::MAX {
             h.frame(&frame(1, link, 1), &Err(Turned::UnknownLink));
         }
         let layers = h.layers();
         assert_eq!(layers.len(), 1 + 2 * (MAX_LINKS + 1));
-        assert_eq!(layers[0].count.frames, u64::from(u16::MAX));
+        assert_eq!(layers[0].count.frames, 64_535);
         assert_eq!(
             layers.iter().find(|l| l.path.ends_with(&["other_links".into()])).unwrap().count.frames,
-            65_471
+            64_471
         );
     }
 }

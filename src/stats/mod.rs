@@ -73,7 +73,7 @@ impl Section {
 struct StepTimes {
     id: Id,
     step: u8,
-    times: Times,
+    times: Times<UNIT>,
     spread: Spread,
 }
 
@@ -106,7 +106,7 @@ impl Stats {
     fn step(&mut self, e: &Exchange) -> &mut StepTimes {
         let (id, step) = (e.protocol, e.step);
         let at = self.steps.iter().position(|s| (s.id, s.step) == (id, step)).unwrap_or_else(|| {
-            let (times, spread) = (Times::new(UNIT), Spread::default());
+            let (times, spread) = (Times::default(), Spread::default());
             self.steps.push(StepTimes { id, step, times, spread });
             self.steps.len() - 1
         });

@@ -158,7 +158,7 @@ pub struct Audit {
 }
 
 /// What one server did in one protocol.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Served {
     /// What it called itself last.
     pub server_name: Option<Vec<u8>>,
@@ -167,21 +167,9 @@ pub struct Served {
     /// How its exchanges ended.
     pub losses: Losses,
     /// Its response times.
-    pub times: Times,
+    pub times: Times<UNIT>,
     /// By step of the protocol, as far as there was any.
     pub steps: Vec<Audit>,
-}
-
-impl Default for Served {
-    fn default() -> Self {
-        Served {
-            server_name: None,
-            traffic: Traffic::default(),
-            losses: Losses::default(),
-            times: Times::new(UNIT),
-            steps: vec![],
-        }
-    }
 }
 
 impl Weighed for Served {

@@ -3,7 +3,7 @@
 use super::columns::{AMPLIFICATION, ENDPOINTS, HIERARCHY, LOSSES, SERIES, TIMES};
 use super::ranked::Weighed;
 use super::series::{MAX_EMPTY, Tick};
-use super::served::{Audit, Flow, Losses, Served, Traffic};
+use super::served::{Audit, Flow, Losses, Served, Traffic, UNIT};
 use super::sheet::{Cell, Sheet};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
@@ -235,7 +235,7 @@ impl Stats {
     }
 }
 
-fn times_row([protocol, step, server]: [Cell; 3], times: &Times, spread: Cell) -> Vec<Cell> {
+fn times_row([protocol, step, server]: [Cell; 3], times: &Times<UNIT>, spread: Cell) -> Vec<Cell> {
     let quantile = |share| Cell::duration(times.quantile(share));
     let ends = times.ends();
     vec![
