@@ -2,7 +2,6 @@
 
 use super::args::{Colour, Common, DumpFormat};
 use clap::Args;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The longest snap length that the capture programs know, in bytes.
@@ -31,9 +30,6 @@ pub struct LiveArgs {
     /// When to stop: duration:SECONDS
     #[arg(short = 'a', long = "autostop", value_name = "duration:N", value_parser = duration)]
     pub autostop: Option<Duration>,
-    /// Save what is captured, as the capture program sends it
-    #[arg(short = 'w', value_name = "FILE")]
-    pub write: Option<PathBuf>,
     /// Save to a row of files: filesize:KB begins the next one after that many kilobytes, files:N keeps
     /// the last N
     #[arg(short = 'b', long = "ring-buffer", value_name = "KEY:N", value_parser = ring, requires = "write")]
@@ -112,8 +108,13 @@ impl LiveArgs {
                 "-i needs an interface; `qdissect dump -` reads a capture from standard input.".into()
             );
         }
-        if self.write.as_deref().is_some_and(|path| path.as_os_str() == "-") {
-            return Err("-w needs a file; standard output is for the result.".into());
+        if self.common.per_file {
+            return Err("--per-file is about files; `live` captures.".into());
+        }
+        if self.common.save.annotate {
+            return Err(
+                "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.".into()
+            );
         }
         if self.files_kept().is_some() && self.file_size().is_none() {
             return Err("-b files:N needs -b filesize:KB, which says when the next file begins.".into());

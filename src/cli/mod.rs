@@ -71,9 +71,11 @@ fn command() -> clap::Command {
         return command;
     }
     command.mut_subcommand("live", |live| {
-        ["files", "read", "allow_truncated"]
+        let save = "Save what is captured, as the capture program sends it";
+        ["files", "read", "allow_truncated", "per_file", "annotate"]
             .into_iter()
             .fold(live, |live, id| live.mut_arg(id, |a| a.hide(true)))
+            .mut_arg("write", |a| a.help(save))
     })
 }
 

@@ -42,7 +42,7 @@ impl Ring {
     /// # Errors
     /// When no file can be made there.
     pub fn new(args: &LiveArgs) -> Result<Option<Ring>, String> {
-        let Some(path) = args.write.clone() else { return Ok(None) };
+        let Some(path) = args.common.save.write.clone() else { return Ok(None) };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let there = match fs::metadata(folder) {
             Ok(it) if !it.is_dir() => Err(io::ErrorKind::NotADirectory.into()),

@@ -50,6 +50,10 @@ pub fn silences(common: &Common) -> bool {
 pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
     let path = common.save.write.as_deref()?;
     if to_stdout(path) {
+        #[cfg(unix)]
+        if let Reading::Live(_) = command {
+            return Some("-w needs a file; standard output is for the result.".into());
+        }
         let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
                         or leave the result out with -q.";
         return (common.output.is_none() && !common.quiet).then(|| sentence.to_owned());

@@ -2,6 +2,7 @@
 
 mod files;
 mod hostile;
+mod output;
 mod recorder;
 mod records;
 #[cfg(feature = "cli")]
@@ -18,8 +19,9 @@ mod totals;
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
+pub use output::{Form, Output};
 pub use recorder::{Capture, Frames, Kept, Recorder};
-pub use records::{Form, Output, Records, capture_record};
+pub use records::{Records, capture_record};
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};

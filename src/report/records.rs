@@ -1,7 +1,9 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
+use super::output::Output;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals};
+use crate::bounded::Bounded;
 use crate::capture::{Facts, Interface, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
@@ -12,75 +14,8 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
-const BUFFER: usize = 64 * 1024;
-
-/// Which form the records take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One object a line.
-    Ndjson,
-    /// The same objects as one array.
-    Json,
-}
-
-/// Objects on their way out, one a line: gathered, and written in large pieces or one by one.
-pub struct Output<W: Write> {
-    out: W,
-    form: Form,
-    flush: bool,
-    line: Vec<u8>,
-    first: bool,
-}
-
-impl<W: Write> Output<W> {
-    /// Objects in `form` to `out`; `flush` hands every one on at once.
-    pub fn new(out: W, form: Form, flush: bool) -> Self {
-        Output { out, form, flush, line: Vec::with_capacity(BUFFER * 2), first: true }
-    }
-
-    /// What stands before an object.
-    fn begin(&mut self) {
-        if self.form == Form::Json {
-            self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
-            self.first = false;
-        }
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        if self.form == Form::Ndjson {
-            self.line.push(b'\n');
-        }
-        if self.flush || self.line.len() >= BUFFER { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.line)?;
-        self.line.clear();
-        self.out.flush()
-    }
-
-    /// Writes a whole object.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn value(&mut self, value: &Value) -> io::Result<()> {
-        self.begin();
-        self.line.extend_from_slice(super::harmless(value).as_bytes());
-        self.end()
-    }
-
-    /// Writes what stands behind the last object.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn finish(&mut self) -> io::Result<()> {
-        if self.form == Form::Json {
-            self.line.extend_from_slice(if self.first { b"[]\n" } else { b"]\n" });
-        }
-        self.write()
-    }
-}
+/// Datagrams put together from fragments whose frames are remembered until their record is written.
+const MAX_JOINED: usize = 4_096;
 
 /// The `capture` record.
 pub fn capture_record(name: &str, facts: &Facts) -> Value {
@@ -120,6 +55,8 @@ pub struct Records<W: Write> {
     stamps: Stamps,
     /// What stands in the record of a datagram from a tunnel, by the tunnels' number.
     tunnels: HashMap<u16, String>,
+    /// Frames of datagrams that were put together, by the frame that they are told of.
+    joined: Bounded<u64, Box<[u64]>>,
 }
 
 impl<W: Write> Records<W> {
@@ -136,6 +73,7 @@ impl<W: Write> Records<W> {
             captures,
             stamps: Stamps::default(),
             tunnels: HashMap::new(),
+            joined: Bounded::new(MAX_JOINED),
         }
     }
 
@@ -193,7 +131,18 @@ impl<W: Write> Records<W> {
         if d.tunnel != 0 {
             self.encapsulation(d.tunnel);
         }
+        if d.at >= Datagram::NOWHERE {
+            self.fragments(d.frame);
+        }
         Ok(place)
+    }
+
+    /// The frames that a datagram was put together from.
+    #[cold]
+    fn fragments(&mut self, frame: u64) {
+        let Some(pieces) = self.joined.get(&frame) else { return };
+        let frames: Vec<_> = pieces.iter().map(|&piece| self.files.place(piece).frame.to_string()).collect();
+        push(&mut self.out.line, format_args!(",\"fragments\":[{}]", frames.join(",")));
     }
 
     #[cold]
@@ -342,6 +291,10 @@ impl<W: Write> Report for Records<W> {
         self.captures.push_back(capture_record(name, facts));
         // What waits speaks of earlier files, if there are any.
         if self.files.len() == 1 { self.catch_up(0) } else { Ok(()) }
+    }
+
+    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+        self.joined.insert(frame, pieces.into());
     }
 
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {

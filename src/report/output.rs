@@ -1,0 +1,75 @@
+//! JSON and NDJSON on their way out: objects gathered in one buffer.
+
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// How much is gathered before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// Which form the records take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One object a line.
+    Ndjson,
+    /// The same objects as one array.
+    Json,
+}
+
+/// Objects on their way out, one a line: gathered, and written in large pieces or one by one.
+pub struct Output<W: Write> {
+    out: W,
+    form: Form,
+    flush: bool,
+    /// What has been gathered.
+    pub(super) line: Vec<u8>,
+    first: bool,
+}
+
+impl<W: Write> Output<W> {
+    /// Objects in `form` to `out`; `flush` hands every one on at once.
+    pub fn new(out: W, form: Form, flush: bool) -> Self {
+        Output { out, form, flush, line: Vec::with_capacity(BUFFER * 2), first: true }
+    }
+
+    /// What stands before an object.
+    pub(super) fn begin(&mut self) {
+        if self.form == Form::Json {
+            self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
+            self.first = false;
+        }
+    }
+
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        if self.form == Form::Ndjson {
+            self.line.push(b'\n');
+        }
+        if self.flush || self.line.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.line)?;
+        self.line.clear();
+        self.out.flush()
+    }
+
+    /// Writes a whole object.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn value(&mut self, value: &Value) -> io::Result<()> {
+        self.begin();
+        self.line.extend_from_slice(super::harmless(value).as_bytes());
+        self.end()
+    }
+
+    /// Writes what stands behind the last object.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if self.form == Form::Json {
+            self.line.extend_from_slice(if self.first { b"[]\n" } else { b"]\n" });
+        }
+        self.write()
+    }
+}
