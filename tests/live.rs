@@ -187,7 +187,7 @@ fn calls_that_make_no_sense_are_refused() {
         (&["-i", "lo", "-c", "0"], "-c 0"),
         (&["-i", "lo", "-w", "-"], "-w needs a file"),
         (&["-i", "lo", "-w", "/nonexistent/a.pcap"], "cannot be saved to \"/nonexistent/a.pcap\""),
-        (&["-i", "lo", "-b", "filesize:9"], "-w <FILE>"),
+        (&["-i", "lo", "-b", "filesize:9"], "--write <FILE>"),
         (&["-i", "lo", "-w", "a", "-b", "files:9"], "-b filesize:KB"),
         (&["-f", "udp"], "--interface"),
     ] {

@@ -11,15 +11,31 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Frames whose datagrams the two take for different things, each with its reason.
-const APART: &[(&str, u64, &str)] = &[
-    ("captures/hostile/header_lengths.pcap", 10, "the IPv4 total length is beyond the frame: damage to us"),
+/// Frames that the two take for different things, each with its reason.
+const APART: &[(&str, &[u64], &str)] = &[
     (
         "captures/hostile/header_lengths.pcap",
-        51,
+        &[10],
+        "the IPv4 total length is beyond the frame: damage to us",
+    ),
+    (
+        "captures/hostile/header_lengths.pcap",
+        &[51],
         "the IPv6 payload length is 0, as offload leaves it: whole to us",
     ),
-    ("captures/hostile/header_lengths.pcap", 54, "the IPv6 payload length is beyond the frame: damage to us"),
+    (
+        "captures/hostile/header_lengths.pcap",
+        &[54],
+        "the IPv6 payload length is beyond the frame: damage to us",
+    ),
+    (
+        "captures/hostile/tunnel_ports.pcap",
+        &[7, 26, 44],
+        "a tunnel's header that contradicts itself: a datagram to us",
+    ),
+    ("captures/hostile/tunnel_tower.pcap", &[4, 5, 6], "more tunnels in each other than we follow"),
+    ("captures/hostile/vlan_tower.pcap", &[6, 7], "more tags than we follow"),
+    ("captures/containers/rare_links.pcapng", &[4, 13, 16], "link types that tshark does not know"),
 ];
 
 fn have_tshark() -> bool {
@@ -36,8 +52,20 @@ fn have_tshark() -> bool {
 fn by_tshark(path: &Path) -> Option<BTreeMap<u64, u64>> {
     let filter = "udp && !icmp && !icmpv6 && !udp.length.bad && !tcp";
     let mut command = Command::new("tshark");
-    // Neither heuristics nor other ports may take payload for a tunnel.
-    command.args(["-n", "-Y", filter, "-T", "fields", "-e", "frame.number", "-e", "udp.length"]);
+    // Linux's old port of VXLAN, which tshark has forgotten.
+    command.args([
+        "-d",
+        "udp.port==8472,vxlan",
+        "-n",
+        "-Y",
+        filter,
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+        "-e",
+        "udp.length",
+    ]);
     command.args(["-E", "occurrence=l", "-r"]).arg(path);
     let output = command.stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -95,7 +123,7 @@ fn tshark_sees_the_same_datagrams() {
         let frames: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
         for frame in frames {
             let (a, b) = (theirs.get(frame), ours.get(frame));
-            let known = APART.iter().any(|(name, n, _)| path.ends_with(name) && n == frame);
+            let known = APART.iter().any(|(name, n, _)| path.ends_with(name) && n.contains(frame));
             if a != b && !known {
                 apart.push(format!("{}, frame {frame}: tshark {a:?}, we {b:?}", path.display()));
             }

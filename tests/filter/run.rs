@@ -36,24 +36,32 @@ struct Judge {
     passed: Vec<Passed>,
 }
 
+impl Judge {
+    /// What is known of the frame of a datagram; nothing where a tunnel's or several packets' headers are in it.
+    fn frame(&self, d: &Datagram<'_>) -> Option<(Facts, Vec<u8>)> {
+        let plain = d.tunnel == 0 && d.at < Datagram::NOWHERE;
+        self.frames.get(&d.frame).filter(|_| plain).cloned()
+    }
+}
+
 impl Report for Judge {
     type Sink = Notes;
     const ORDERED: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
-        let (facts, bytes) = &self.frames[&p.datagram.frame];
+        let Some((facts, bytes)) = self.frame(p.datagram) else { return Ok(()) };
         for passed in &mut self.passed {
             passed.pick.packet(p, false);
             let pick = std::mem::take(&mut passed.pick);
-            let view = View { facts: Some(facts), bytes, picked: Some(&pick), ..View::of_packet(p) };
+            let view = View { facts: Some(&facts), bytes: &bytes, picked: Some(&pick), ..View::of_packet(p) };
             passed.judge(p.datagram.frame, &view);
             passed.pick = pick;
         }
         Ok(())
     }
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        let (facts, bytes) = &self.frames[&d.frame];
-        let view = View { facts: Some(facts), bytes, ..View::of_datagram(d) };
+        let Some((facts, bytes)) = self.frame(d) else { return Ok(()) };
+        let view = View { facts: Some(&facts), bytes: &bytes, ..View::of_datagram(d) };
         self.passed.iter_mut().for_each(|passed| passed.judge(d.frame, &view));
         Ok(())
     }
