@@ -38,7 +38,7 @@ struct Judge {
 
 impl Judge {
     /// What is known of the frame of a datagram; nothing where a tunnel's or several packets' headers are in it.
-    fn frame(&self, d: &Datagram<'_>) -> Option<(Facts, Vec<u8>)> {
+    fn known(&self, d: &Datagram<'_>) -> Option<(Facts, Vec<u8>)> {
         let plain = d.tunnel == 0 && d.at < Datagram::NOWHERE;
         self.frames.get(&d.frame).filter(|_| plain).cloned()
     }
@@ -49,7 +49,7 @@ impl Report for Judge {
     const ORDERED: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
-        let Some((facts, bytes)) = self.frame(p.datagram) else { return Ok(()) };
+        let Some((facts, bytes)) = self.known(p.datagram) else { return Ok(()) };
         for passed in &mut self.passed {
             passed.pick.packet(p, false);
             let pick = std::mem::take(&mut passed.pick);
@@ -60,7 +60,7 @@ impl Report for Judge {
         Ok(())
     }
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        let Some((facts, bytes)) = self.frame(d) else { return Ok(()) };
+        let Some((facts, bytes)) = self.known(d) else { return Ok(()) };
         let view = View { facts: Some(&facts), bytes: &bytes, ..View::of_datagram(d) };
         self.passed.iter_mut().for_each(|passed| passed.judge(d.frame, &view));
         Ok(())
