@@ -30,7 +30,7 @@ const APART: &[(&str, &[u64], &str)] = &[
     ),
     (
         "captures/hostile/tunnel_ports.pcap",
-        &[7, 26, 44],
+        &[7, 26, 44, 53],
         "a tunnel's header that contradicts itself: a datagram to us",
     ),
     ("captures/hostile/tunnel_tower.pcap", &[4, 5, 6], "more tunnels in each other than we follow"),
