@@ -3,10 +3,14 @@
 
 #[path = "inputs/frames.rs"]
 mod frames;
+#[path = "inputs/packed.rs"]
+mod packed;
 #[path = "inputs/records.rs"]
 mod records;
 #[path = "inputs/run.rs"]
 mod run;
+#[path = "inputs/tunnels.rs"]
+mod tunnels;
 
 use frames::{Kept, pcap, read};
 use records::{Ends, bare, dump};
@@ -43,6 +47,47 @@ fn a_pipe_is_as_good_as_a_file() {
     let file = Stdio::from(fs::File::open(DEMO).unwrap());
     let output = qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(file).output().unwrap();
     assert_eq!(bare(&parsed(&output, 0), &ONE), want);
+}
+
+#[test]
+fn compressed_captures_are_as_good_as_plain_ones() {
+    let (want, _) = demo();
+    let folder = tempdir().unwrap();
+    for (ending, bytes) in packed::all(&fs::read(DEMO).unwrap()) {
+        let path = folder.path().join(format!("a.pcapng.{ending}"));
+        fs::write(&path, bytes).unwrap();
+        let got = dump(&[path.to_str().unwrap()], 0);
+        assert!(got[0]["compression"].is_string(), "{}", got[0]);
+        assert_eq!(bare(&got, &ONE), want, "{ending}");
+        let piped = Stdio::from(fs::File::open(&path).unwrap());
+        let output =
+            qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(piped).output().unwrap();
+        assert_eq!(bare(&parsed(&output, 0), &ONE), want, "{ending} through a pipe");
+    }
+}
+
+#[test]
+fn packets_in_a_tunnel_are_as_good_as_others() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    for (name, wrap) in tunnels::ALL {
+        fs::write(&path, pcap(&tunnels::wrapped(&frames, wrap))).unwrap();
+        let mut got = bare(&dump(&[path.to_str().unwrap()], 0), &ONE);
+        let mut inside = 0;
+        for record in got.iter_mut().filter(|r| r["type"] == "packet") {
+            if let Some(way) = record.as_object_mut().unwrap().remove("encapsulation") {
+                let known = if name == "ip" { vec!["ipip", "6in4"] } else { vec![name] };
+                assert!(
+                    known.contains(&way[0].as_str().unwrap()) && way.as_array().unwrap().len() == 1,
+                    "{way}"
+                );
+                inside += 1;
+            }
+        }
+        assert!(inside > 10, "{inside} datagrams came through {name}");
+        assert_eq!(got, want, "{name}");
+    }
 }
 
 /// Writes the frames to ten files as a ring buffer would, and returns the number of the last frame in each.
