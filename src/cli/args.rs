@@ -270,6 +270,9 @@ pub struct Common {
     /// Nothing goes on from one file to the next: neither conversations nor open requests
     #[arg(long)]
     pub per_file: bool,
+    /// Go on reading files that grow and directories that fill, until interrupted
+    #[arg(long, conflicts_with = "write")]
+    pub follow: bool,
     /// Show passwords, which are masked otherwise
     #[arg(long)]
     pub show_secrets: bool,

@@ -34,12 +34,13 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Finds the inputs that are named. A file that is named or found twice counts once.
-    pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>) -> Inputs {
+    /// Finds the inputs that are named. A file that is named or found twice counts once. Directories may be empty
+    /// where they are to fill (`fills`).
+    pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>, fills: bool) -> Inputs {
         let mut inputs = Inputs::default();
         for path in named {
             if path.is_dir() {
-                inputs.look_into(path);
+                inputs.look_into(path, fills);
             } else {
                 inputs.add(path.clone());
             }
@@ -55,7 +56,7 @@ impl Inputs {
     }
 
     /// Adds the captures of a directory and of those in it.
-    fn look_into(&mut self, directory: &Path) {
+    fn look_into(&mut self, directory: &Path, fills: bool) {
         let mut any = false;
         for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
             match entry {
@@ -66,6 +67,8 @@ impl Inputs {
                 Ok(_) => {}
                 // A link back up: what it leads to is read already.
                 Err(e) if e.loop_ancestor().is_some() => {}
+                // What was there a moment ago.
+                Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
@@ -74,7 +77,7 @@ impl Inputs {
                 }
             }
         }
-        if !any {
+        if !any && !fills {
             let name = directory.to_string_lossy();
             say(&format_args!(
                 "qdissect: {}: there is no capture in the directory: files with names such as a.pcap, \

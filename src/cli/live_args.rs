@@ -108,8 +108,8 @@ impl LiveArgs {
                 "-i needs an interface; `qdissect dump -` reads a capture from standard input.".into()
             );
         }
-        if self.common.per_file {
-            return Err("--per-file is about files; `live` captures.".into());
+        if self.common.per_file || self.common.follow {
+            return Err("--per-file and --follow are about files; `live` captures.".into());
         }
         if self.common.save.annotate {
             return Err(

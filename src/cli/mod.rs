@@ -8,6 +8,7 @@ mod check;
 mod config;
 #[cfg(unix)]
 mod feed;
+mod follow;
 mod hex;
 mod inputs;
 mod known;
@@ -72,7 +73,7 @@ fn command() -> clap::Command {
     }
     command.mut_subcommand("live", |live| {
         let save = "Save what is captured, as the capture program sends it";
-        ["files", "read", "allow_truncated", "per_file", "annotate"]
+        ["files", "read", "allow_truncated", "per_file", "follow", "annotate"]
             .into_iter()
             .fold(live, |live, id| live.mut_arg(id, |a| a.hide(true)))
             .mut_arg("write", |a| a.help(save))

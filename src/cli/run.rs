@@ -3,6 +3,7 @@
 use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
 use super::check;
 use super::config::Config;
+use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
 use super::stats;
@@ -17,8 +18,10 @@ use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::time::Duration;
 
 /// Exit code: done.
 pub const OK: u8 = 0;
@@ -26,6 +29,8 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 2;
 /// Width of the screen when it is none.
 const WIDTH: u16 = 100;
+/// A packet that waits for others waits no longer when nothing has come for so long.
+pub const QUIET: Duration = Duration::from_millis(200);
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
@@ -98,7 +103,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
-    let mut inputs = Inputs::find(common.files.iter().chain(&common.read));
+    let mut inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
     if let Some(e) = save::refusal(command, common, &inputs) {
         say(&format_args!("qdissect: {e}\n"));
         return FAILED;
@@ -110,8 +115,8 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
-    let (quiet, flush) = (common.quiet, common.line_buffered);
-    let many = inputs.list.len() > 1;
+    let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
+    let many = inputs.list.len() > 1 || common.follow;
     let to = &mut target;
     let read = match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
@@ -294,12 +299,24 @@ pub fn read_with<R: Report>(
     let (mut code, mut complete) = (OK, true);
     if inputs.failed {
         (code, complete) = (FAILED, false);
-    } else if inputs.list.is_empty() {
+    } else if inputs.list.is_empty() && !common.follow {
         say(&"qdissect: No capture is named. Name a file, a directory, or - for standard input.\n");
         (code, complete) = (FAILED, false);
     }
-    for input in inputs.list {
-        if let Err(end) = read_one(&mut pipeline, input, open)? {
+    let named = || common.files.iter().chain(&common.read).cloned().collect();
+    let mut follow = common.follow.then(|| Follow::new(named()));
+    let mut list = VecDeque::from(inputs.list);
+    loop {
+        let enough = common.count.is_some_and(|most| pipeline.totals().packets >= most);
+        if let Some(follow) = &mut follow
+            && list.is_empty()
+            && !enough
+        {
+            list.extend(follow.more());
+        }
+        let Some(input) = list.pop_front() else { break };
+        let last = list.is_empty();
+        if let Err(end) = read_one(&mut pipeline, input, open, follow.as_mut().map(|f| (f, last)))? {
             complete = false;
             if let Some(signal) = stop::caught() {
                 code = signal;
@@ -327,8 +344,20 @@ fn read_one<R: Report>(
     pipeline: &mut Pipeline<R>,
     mut input: Input,
     open: Open<'_>,
+    follow: Option<(&mut Follow, bool)>,
 ) -> io::Result<Result<(), End>> {
-    let opened = input.open(open);
+    let mut grows = false;
+    let opened = match follow {
+        Some((follow, true)) => {
+            grows = true;
+            follow.open(&mut input)
+        }
+        Some((follow, false)) => {
+            follow.done(&input.path);
+            input.open(open)
+        }
+        None => input.open(open),
+    };
     let path = &input.path;
     let mut source = match opened {
         Ok(source) => source,
@@ -343,7 +372,13 @@ fn read_one<R: Report>(
         }
     };
     let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
-    match pipeline.read(&mut source, &path.to_string_lossy()) {
+    let file = path.to_string_lossy();
+    let read = match grows {
+        true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
+        false => pipeline.read(&mut source, &file),
+    };
+    match read {
+        Ok(()) if grows && stop::caught().is_some() => return Ok(interrupted(path)),
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
         Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),

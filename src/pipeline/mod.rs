@@ -172,7 +172,9 @@ impl<R: Report> Pipeline<R> {
 
     /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.
     fn goes_on(&mut self, time: Time) -> io::Result<()> {
-        let gap = time.since(self.table.clock());
+        // Capture time, but not what the clock on the wall has added to it.
+        let latest = self.totals.span.map_or(Time::UNKNOWN, |(_, high)| high).min(self.table.clock());
+        let gap = time.since(latest);
         let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
         if !goes_on {
             self.close()?;

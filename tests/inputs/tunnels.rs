@@ -5,9 +5,11 @@ use super::frames::Kept;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
+type Wrap = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// The tunnels, by their names in records, and how each holds an Ethernet frame with an IP packet; `None` where
 /// it cannot hold that one.
-pub const ALL: [(&str, fn(&[u8]) -> Option<Vec<u8>>); 6] = [
+pub const ALL: [(&str, Wrap); 6] = [
     ("ip", |frame| Some(outer(if is_v6(frame) { 41 } else { 4 }, &frame[ETHERNET..]))),
     ("gre", |frame| Some(outer(47, &[&[0, 0], &frame[12..14], &frame[ETHERNET..]].concat()))),
     ("vxlan:42", |frame| Some(udp(4789, &[&[8, 0, 0, 0, 0, 0, 42, 0], frame].concat()))),
@@ -39,7 +41,7 @@ fn udp(port: u16, body: &[u8]) -> Vec<u8> {
 }
 
 /// Ethernet frames in a tunnel; what is no IP packet stays outside.
-pub fn wrapped(frames: &[Kept], wrap: fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Kept> {
+pub fn wrapped(frames: &[Kept], wrap: Wrap) -> Vec<Kept> {
     let inside = |f: &Kept| {
         let ip = matches!(f.bytes[12..14], [8, 0] | [0x86, 0xdd]);
         let bytes = ip.then(|| wrap(&f.bytes)).flatten().unwrap_or_else(|| f.bytes.clone());

@@ -114,6 +114,7 @@ impl HexArgs {
         use std::mem::take;
         Common {
             per_file: false,
+            follow: false,
             save: SaveArgs { write: None, annotate: false },
             files: vec![],
             read: vec![],

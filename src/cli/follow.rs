@@ -1,0 +1,142 @@
+//! `--follow`: files that grow, and directories that fill.
+
+use super::inputs::{Input, Inputs};
+use super::{run, stop};
+use hashbrown::HashSet;
+use qdissect::capture::{Error, Source};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long nothing is done where nothing has come.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is asked whether there is a newer file.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What is followed: what was named, and which files have been read.
+#[derive(Clone, Debug)]
+pub struct Follow {
+    named: Vec<PathBuf>,
+    read: HashSet<Node>,
+}
+
+impl Follow {
+    /// Nothing has been read.
+    pub fn new(named: Vec<PathBuf>) -> Follow {
+        Follow { named, read: HashSet::new() }
+    }
+
+    /// Opens the last file there is: its end is no end, until it has been replaced or there is a newer one.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open(&mut self, input: &mut Input) -> Result<Source, Error> {
+        self.read.extend(Node::at(&input.path));
+        let (path, rest) = (input.path.clone(), self.clone());
+        let growing = |file: File| -> Box<dyn Read + Send> {
+            stop::finish_first();
+            let node = file.metadata().ok().and_then(|data| Node::of(&data));
+            Box::new(Growing { file, path, node, rest, read: 0, over: false, looked: Instant::now() })
+        };
+        match is_file(&input.path) {
+            true => Source::open_through(&input.path, growing),
+            false => input.open(&mut run::open),
+        }
+    }
+
+    /// A file has been read to its end.
+    pub fn done(&mut self, path: &Path) {
+        self.read.extend(Node::at(path));
+    }
+
+    /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
+    pub fn more(&mut self) -> Vec<Input> {
+        while stop::caught().is_none() && self.named.iter().any(|path| path.is_dir() || is_file(path)) {
+            let new = self.new_files();
+            if !new.is_empty() {
+                return new;
+            }
+            sleep(PAUSE);
+        }
+        vec![]
+    }
+
+    fn new_files(&self) -> Vec<Input> {
+        let mut inputs = Inputs::find(self.named.iter(), true);
+        inputs.list.retain(|input| Node::at(&input.path).is_some_and(|node| !self.read.contains(&node)));
+        inputs.order(false);
+        inputs.list
+    }
+}
+
+fn is_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file())
+}
+
+/// What tells a file from another one of the same name: device and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Node(u64, u64);
+
+impl Node {
+    fn at(path: &Path) -> Option<Node> {
+        Node::of(&fs::metadata(path).ok().filter(Metadata::is_file)?)
+    }
+
+    #[cfg(unix)]
+    fn of(data: &Metadata) -> Option<Node> {
+        use std::os::unix::fs::MetadataExt;
+        Some(Node(data.dev(), data.ino()))
+    }
+
+    /// The time it was made at has to do.
+    #[cfg(not(unix))]
+    fn of(data: &Metadata) -> Option<Node> {
+        let age = data.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(Node(age.as_secs(), age.subsec_nanos().into()))
+    }
+}
+
+/// A file that may grow.
+struct Growing {
+    file: File,
+    path: PathBuf,
+    node: Option<Node>,
+    rest: Follow,
+    /// Bytes read so far.
+    read: u64,
+    /// Nothing more will be written to it.
+    over: bool,
+    looked: Instant,
+}
+
+impl Growing {
+    /// Whether the file has another name now, was cut, or there is a newer one.
+    fn is_over(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return false;
+        }
+        self.looked = Instant::now();
+        let there = fs::metadata(&self.path).ok();
+        let other = there.as_ref().and_then(Node::of).is_some_and(|node| Some(node) != self.node);
+        let cut = self.file.metadata().is_ok_and(|data| data.len() < self.read);
+        other || cut || !self.rest.new_files().is_empty()
+    }
+}
+
+impl Read for Growing {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read(space)?;
+        self.read = self.read.saturating_add(got as u64);
+        if got > 0 || self.over || stop::caught().is_some() {
+            return Ok(got);
+        }
+        // What was written just before is read all the same.
+        self.over = self.is_over();
+        if !self.over {
+            sleep(PAUSE);
+        }
+        Err(ErrorKind::Interrupted.into())
+    }
+}
