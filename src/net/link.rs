@@ -114,6 +114,11 @@ pub(super) fn origin(frame: &Frame<'_>) -> u32 {
     frame.interface << 8 | u32::from(kind.copied().unwrap_or(0))
 }
 
+/// Whether frames of a link type say which way they went: that tells copies of a datagram from each other.
+pub fn tells_ways(link: u16) -> bool {
+    matches!(link, LINK_SLL | LINK_SLL2)
+}
+
 /// Splits off a link header of `N` bytes.
 #[inline(always)]
 pub(super) fn header<'a, const N: usize>(

@@ -113,6 +113,13 @@ impl TurnedCounts {
         }
     }
 
+    /// A frame has turned out to hold a datagram after all.
+    pub fn take_back(&mut self, reason: Turned) {
+        if let Some(count) = self.counts.get_mut(reason as usize) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
     /// Frames turned away for this reason.
     pub fn get(&self, reason: Turned) -> u64 {
         self.counts.get(reason as usize).copied().unwrap_or(0)

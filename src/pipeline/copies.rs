@@ -63,11 +63,13 @@ impl Original {
 #[derive(Debug)]
 pub struct Copies {
     places: Box<[Original; PLACES]>,
+    /// Every frame is captured in the same place: only identifications tell copies.
+    one_origin: bool,
 }
 
 impl Default for Copies {
     fn default() -> Self {
-        Copies { places: Box::new([Original::NONE; PLACES]) }
+        Copies { places: Box::new([Original::NONE; PLACES]), one_origin: false }
     }
 }
 
@@ -75,10 +77,10 @@ impl Copies {
     /// The frame of the original, if a datagram is a copy of one; else it is an original from now on.
     ///
     /// Without a time stamp there is no evidence.
-    #[inline]
+    #[inline(always)]
     pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
         let (ip_id, origin) = (d.ip_id, d.origin);
-        if d.time == Time::UNKNOWN {
+        if d.time == Time::UNKNOWN || ip_id == 0 && self.one_origin {
             return None;
         }
         let signature = signature(d);
@@ -94,6 +96,11 @@ impl Copies {
         }
         *original = Original { signature, frame: d.frame, time: d.time, origins: bit, ip_id };
         None
+    }
+
+    /// A file begins, all of whose frames come from one place, or not.
+    pub fn begin(&mut self, one_origin: bool) {
+        self.one_origin = one_origin;
     }
 
     /// Forgets everything: another capture begins, with a time of its own.

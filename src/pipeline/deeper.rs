@@ -34,6 +34,8 @@ impl<R: Report> Pipeline<R> {
         while done.is_ok()
             && let Some(opened) = deep.given_up(clock, all)
         {
+            // Its first fragment was counted as one; now it stands for the datagram.
+            self.totals.turned.take_back(Turned::Fragment);
             done = self.opened(&opened);
         }
         self.deep = deep;
@@ -51,7 +53,7 @@ impl<R: Report> Pipeline<R> {
                 if !opened.pieces.is_empty() {
                     self.report.pieces(d.frame, opened.pieces);
                 }
-                return self.datagram(d);
+                return self.datagram::<true>(d);
             }
             Inside::Icmp(quote) => {
                 self.totals.turned.add(Turned::Icmp);

@@ -167,6 +167,8 @@ impl<R: Report> Pipeline<R> {
         self.fresh = true;
         let before = self.frame;
         source.count_from(before);
+        let facts = source.facts();
+        self.copies.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::tells_ways(link)));
         self.report.file(file, source.facts(), before)
     }
 
@@ -252,9 +254,11 @@ impl<R: Report> Pipeline<R> {
         }
         self.table.advance(frame.time);
         let peeled = net::peel(frame);
-        self.report.frame(frame, &peeled);
+        if R::FRAMES {
+            self.report.frame(frame, &peeled);
+        }
         match peeled {
-            Ok(d) => self.datagram(&d)?,
+            Ok(d) => self.datagram::<false>(&d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
             Err(reason) => self.totals.turned.add(reason),
         }
@@ -291,24 +295,25 @@ impl<R: Report> Pipeline<R> {
         self.deliver_closed()
     }
 
-    /// In the loop, and once more apart from it, for what lies deeper.
+    /// Compiled twice, in the loop and `APART` from it for what lies deeper: a function with one caller is inlined
+    /// there, and that is worth a hundred instructions a packet.
     #[inline(always)]
-    fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+    fn datagram<const APART: bool>(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.totals.udp += 1;
         let verdict = match classify::glance(d, self.memory.protocols()) {
             Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
-            Some((id, g)) => self.settle(d, id, g),
+            Some((id, g)) => self.settle::<APART>(d, id, g),
             None if self.memory.may_know(d) => self.settle_unrecognised(d),
             None => None,
         };
         match verdict {
-            Some(v) => self.claimed(d, &v),
+            Some(v) => self.claimed::<APART>(d, &v),
             None => self.unclaimed(d),
         }
     }
 
     #[inline]
-    fn settle(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
+    fn settle<const APART: bool>(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
         let slot = self.table.conversations.find(d.src, d.dst, id);
         let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
         let open = || slot.is_some_and(|slot| self.table.has_open(slot));
@@ -346,7 +351,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     #[inline]
-    fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+    fn claimed<const APART: bool>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
         if let Some(of) = self.copies.copy_of(d)
             && let Some(slot) = v.slot
         {

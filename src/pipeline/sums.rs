@@ -11,6 +11,7 @@ pub struct Sums {
 
 impl Sums {
     /// Whether the checksum of a datagram is wrong, and that means something.
+    #[inline(always)]
     pub fn wrong(&mut self, d: &Datagram<'_>) -> bool {
         let Some(holds) = d.checksum_holds() else { return false };
         self.checked += 1;

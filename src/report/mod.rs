@@ -86,7 +86,10 @@ pub trait Report {
     /// Remarks that are made once for each server come every time.
     const EVERY: bool = false;
 
-    /// A frame, and what was found in it. What becomes of its datagram is told later, perhaps behind other frames.
+    /// It wants to hear of every frame.
+    const FRAMES: bool = false;
+
+    /// A frame, and what was found in it; only where [`FRAMES`](Self::FRAMES) says so. What becomes of its datagram is told later, perhaps behind other frames.
     #[inline(always)]
     fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
     /// A datagram of one of the protocols.

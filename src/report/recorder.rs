@@ -185,6 +185,7 @@ impl<R: Report> Report for Recorder<R> {
     type Sink = R::Sink;
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
+    const FRAMES: bool = R::FRAMES;
 
     #[inline(always)]
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {

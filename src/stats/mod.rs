@@ -117,6 +117,7 @@ impl Stats {
 impl Report for Stats {
     type Sink = Notes;
     const ORDERED: bool = false;
+    const FRAMES: bool = true;
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.hierarchy.frame(frame, peeled);
