@@ -1,5 +1,7 @@
 //! The command line, as clap sees it.
 
+use super::columns::ColumnArgs;
+use super::filter::{Expression, expression};
 use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
@@ -7,7 +9,7 @@ use super::stats::StatsArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
-use qdissect::report::Form;
+use qdissect::report::{Form, Layout, Style};
 use qdissect::rule::Severity;
 use std::path::PathBuf;
 
@@ -217,6 +219,8 @@ pub struct DumpArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
     pub format: DumpFormat,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
@@ -233,6 +237,9 @@ pub struct Common {
     /// The same as a positional file; may be repeated
     #[arg(short = 'r', long = "read-file", value_name = "FILE")]
     pub read: Vec<PathBuf>,
+    /// Only packets that pass this filter, and exchanges of which something does: tshark's language, our fields
+    #[arg(short = 'Y', long, value_name = "EXPR", value_parser = expression)]
+    pub display_filter: Option<Expression>,
     /// Only these protocols, by name, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
     pub protocol: Vec<Id>,
@@ -287,6 +294,10 @@ pub enum TableFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// Comma-separated values, with a row of names
+    Csv,
+    /// The same with tabs
+    Tsv,
 }
 
 /// `-T` of `dump`.
@@ -298,13 +309,28 @@ pub enum DumpFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// The fields named with -e, as tshark writes them
+    Fields,
+    /// Comma-separated values, with a row of names
+    Csv,
+    /// The same with tabs
+    Tsv,
 }
 
 impl TableFormat {
-    /// The form of records; `None` for a table.
+    /// How rows of columns are written; `None` for the other formats.
+    pub fn layout(self) -> Option<Layout> {
+        match self {
+            TableFormat::Csv => Some(Layout::of(Style::Csv)),
+            TableFormat::Tsv => Some(Layout::of(Style::Tsv)),
+            _ => None,
+        }
+    }
+
+    /// The form of records; `None` for the other formats.
     pub fn form(self) -> Option<Form> {
         match self {
-            TableFormat::Table => None,
+            TableFormat::Table | TableFormat::Csv | TableFormat::Tsv => None,
             TableFormat::Json => Some(Form::Json),
             TableFormat::Ndjson => Some(Form::Ndjson),
         }
@@ -312,10 +338,10 @@ impl TableFormat {
 }
 
 impl DumpFormat {
-    /// The form of records; `None` for lines of text.
+    /// The form of records; `None` for lines of text and for columns.
     pub fn form(self) -> Option<Form> {
         match self {
-            DumpFormat::Text => None,
+            DumpFormat::Text | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => None,
             DumpFormat::Json => Some(Form::Json),
             DumpFormat::Ndjson => Some(Form::Ndjson),
         }

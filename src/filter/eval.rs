@@ -164,7 +164,7 @@ fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
 
 impl Source {
     /// Shows the values of a field until one is enough.
-    fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
+    pub fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         match self {
             Source::Builtin(builtin) => builtin.each(view, visit),
             Source::Protocol(id) => {

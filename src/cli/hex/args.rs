@@ -115,6 +115,7 @@ impl HexArgs {
         Common {
             per_file: false,
             save: SaveArgs { write: None, annotate: false },
+            display_filter: None,
             files: vec![],
             read: vec![],
             protocol: take(&mut self.protocol),
