@@ -1,6 +1,6 @@
 //! The command line, as clap sees it.
 
-use super::columns::ColumnArgs;
+use super::columns::{ColumnArgs, RowFormat};
 use super::filter::{Expression, expression};
 use super::hex::HexArgs;
 use super::save::SaveArgs;
@@ -9,7 +9,7 @@ use super::stats::StatsArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::{Id, Level};
-use qdissect::report::{Form, Layout, Style};
+use qdissect::report::Form;
 use qdissect::rule::Severity;
 use std::path::PathBuf;
 
@@ -72,8 +72,8 @@ pub enum Reading {
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
-    pub format: TableFormat,
+    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
+    pub format: RowFormat,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -207,8 +207,8 @@ pub enum JunitStyleName {
 #[derive(Debug, Args)]
 pub struct ExchangesArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
-    pub format: TableFormat,
+    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
+    pub format: RowFormat,
     #[command(flatten)]
     pub common: Common,
 }
@@ -294,10 +294,6 @@ pub enum TableFormat {
     Json,
     /// One record a line
     Ndjson,
-    /// Comma-separated values, with a row of names
-    Csv,
-    /// The same with tabs
-    Tsv,
 }
 
 /// `-T` of `dump`.
@@ -318,19 +314,10 @@ pub enum DumpFormat {
 }
 
 impl TableFormat {
-    /// How rows of columns are written; `None` for the other formats.
-    pub fn layout(self) -> Option<Layout> {
-        match self {
-            TableFormat::Csv => Some(Layout::of(Style::Csv)),
-            TableFormat::Tsv => Some(Layout::of(Style::Tsv)),
-            _ => None,
-        }
-    }
-
-    /// The form of records; `None` for the other formats.
+    /// The form of records; `None` for a table.
     pub fn form(self) -> Option<Form> {
         match self {
-            TableFormat::Table | TableFormat::Csv | TableFormat::Tsv => None,
+            TableFormat::Table => None,
             TableFormat::Json => Some(Form::Json),
             TableFormat::Ndjson => Some(Form::Ndjson),
         }

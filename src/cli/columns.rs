@@ -1,9 +1,9 @@
 //! `-T fields`, `csv` and `tsv`: the columns and how they are written.
 
 use super::args::{Common, DumpFormat};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use qdissect::filter::Columns;
-use qdissect::report::{Fields, Layout, Occurrence, Style, quoted};
+use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
 use std::io::Write;
 
 /// The columns of CSV and TSV where none are named.
@@ -88,6 +88,41 @@ fn character(value: &str) -> Option<char> {
         _ => {
             let mut chars = value.chars();
             chars.next().filter(|_| chars.next().is_none())
+        }
+    }
+}
+
+/// `-T` of `summary` and `exchanges`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowFormat {
+    /// For people
+    Table,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
+    /// Comma-separated values, with a row of names
+    Csv,
+    /// The same with tabs
+    Tsv,
+}
+
+impl RowFormat {
+    /// The form of records; `None` for the other formats.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            RowFormat::Json => Some(Form::Json),
+            RowFormat::Ndjson => Some(Form::Ndjson),
+            RowFormat::Table | RowFormat::Csv | RowFormat::Tsv => None,
+        }
+    }
+
+    /// How rows are written; `None` for the other formats.
+    pub fn layout(self) -> Option<Layout> {
+        match self {
+            RowFormat::Csv => Some(Layout::of(Style::Csv)),
+            RowFormat::Tsv => Some(Layout::of(Style::Tsv)),
+            RowFormat::Table | RowFormat::Json | RowFormat::Ndjson => None,
         }
     }
 }

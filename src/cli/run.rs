@@ -1,8 +1,8 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
+use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
 use super::check;
-use super::columns;
+use super::columns::{self, RowFormat};
 use super::config::Config;
 use super::filter::{self, Expression};
 use super::inputs::{Input, Inputs};
@@ -220,7 +220,7 @@ pub type Done = (u8, u64);
 
 fn summarise(
     to: &mut Target,
-    format: TableFormat,
+    format: RowFormat,
     colour: Colour,
     common: &Common,
     options: Options,

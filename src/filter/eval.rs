@@ -187,7 +187,8 @@ impl Builtin {
     fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         use Builtin::*;
         match self {
-            EthAddr => [EthSrc, EthDst].iter().any(|field| field.each(view, visit)),
+            // As they stand in the header.
+            EthAddr => [EthDst, EthSrc].iter().any(|field| field.each(view, visit)),
             IpAddr => [IpSrc, IpDst].iter().any(|field| field.each(view, visit)),
             V6Addr => [V6Src, V6Dst].iter().any(|field| field.each(view, visit)),
             UdpPort => [UdpSrc, UdpDst].iter().any(|field| field.each(view, visit)),

@@ -50,7 +50,7 @@ impl<W: Write> ExchangeRows<W> {
     pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
         let (mut text, files, names) = (String::new(), Files::default(), vec![]);
         if layout.header && !quiet {
-            layout.push(&mut text, COLUMNS.iter().map(|name| (*name).to_owned()));
+            layout.head(&mut text, COLUMNS.iter().copied());
         }
         ExchangeRows { out, text, flush, quiet, layout, files, names }
     }

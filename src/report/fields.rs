@@ -72,6 +72,11 @@ impl Layout {
         self.cell(&[Printed { text: text.to_owned(), free: true }])
     }
 
+    /// Appends the names of the columns, which as in tshark are never in quotes of [`Layout::quote`].
+    pub(super) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
+        Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
+    }
+
     /// Appends a row.
     pub(super) fn push(&self, out: &mut String, cells: impl Iterator<Item = String>) {
         for (i, cell) in cells.enumerate() {
@@ -136,7 +141,7 @@ impl<W: Write> Fields<W> {
             text.push('\u{feff}');
         }
         if layout.header && !quiet {
-            layout.push(&mut text, columns.names().map(str::to_owned));
+            layout.head(&mut text, columns.names());
         }
         Fields { out, text, flush, quiet, layout, columns, pick, secrets, recent }
     }

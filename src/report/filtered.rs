@@ -5,7 +5,7 @@ use super::{Packet, Report, Totals};
 use crate::bounded::Bounded;
 use crate::capture::{self, Frame, Time};
 use crate::check::Finding;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, Tunnel, Turned};
 use std::io;
@@ -39,7 +39,9 @@ impl Gate {
         let (facts, bytes) = self.recent.get(p.datagram.frame);
         let view = View { facts, bytes, datagram: Some(&d), picked: Some(&self.pick), ..View::of_packet(p) };
         let passes = self.filter.matches(&view);
-        if passes && let Some(exchange) = p.pairing.exchange() {
+        // A copy comes when its exchange has closed.
+        let copy = matches!(p.pairing, Pairing::Copy { .. });
+        if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
             self.passed.insert(exchange, ());
         }
         passes

@@ -36,7 +36,7 @@ const COLUMNS: &[&str] = &[
 /// When they cannot be written.
 pub fn rows(out: &mut dyn Write, layout: Layout, summary: &Summary) -> io::Result<()> {
     let mut text = String::new();
-    layout.push(&mut text, COLUMNS.iter().map(|name| (*name).to_owned()));
+    layout.head(&mut text, COLUMNS.iter().copied());
     summary.servers().for_each(|server| layout.push(&mut text, row(&layout, server).into_iter()));
     out.write_all(text.as_bytes())?;
     out.flush()
