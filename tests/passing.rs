@@ -210,3 +210,24 @@ fn summary_check_and_stats_gather_what_passes() {
 fn an_empty_filter_lets_everything_pass() {
     assert_eq!(dumped(&["-Y", ""], &[DEMO]), dumped(&[], &[DEMO]));
 }
+
+#[test]
+fn a_baseline_is_not_reduced_to_what_passes() {
+    let folder = tempdir().unwrap();
+    let baseline = in_folder(&folder, "baseline.json");
+    let check = |args: &[&str]| {
+        let all = ["check", "--no-config", "--baseline", &baseline, DEMO];
+        qdissect().args(all).args(args).output().unwrap()
+    };
+    assert_eq!(check(&["--update-baseline"]).status.code(), Some(0));
+    let before = std::fs::read(&baseline).unwrap();
+    let refused = check(&["--update-baseline", "-Y", "gqp"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("without a filter"));
+    assert_eq!((refused.status.code(), std::fs::read(&baseline).unwrap()), (Some(2), before));
+    let passed = check(&["-Y", "gqp"]);
+    assert_eq!(
+        (passed.status.code(), passed.stderr.as_slice()),
+        (Some(0), &b""[..]),
+        "nothing is said to be gone"
+    );
+}

@@ -160,6 +160,10 @@ fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
         Reading::Dump(a) => a.columns.chosen(a.format),
         #[cfg(unix)]
         Reading::Live(a) => a.chosen(),
+        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
+            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
+                .into())
+        }
         Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
         _ => Ok(None),
     }
