@@ -99,7 +99,8 @@ fn exchanges_pass_by_themselves_or_by_their_packets() {
         };
         let mut expected = of(&expected(&packets, row));
         let mut passed = of(&exchanges(&["-Y", row.filter]));
-        (expected.sort_unstable(), passed.sort_unstable());
+        expected.sort_unstable();
+        passed.sort_unstable();
         assert_eq!(passed, expected, "{}", row.filter);
     }
     assert!(all.len() > 100);

@@ -1,6 +1,7 @@
 //! `-T fields`, `csv` and `tsv`: the columns and how they are written.
 
-use super::args::{Common, DumpFormat};
+use super::args::{Common, DumpFormat, Reading};
+use super::filter::Expression;
 use clap::{Args, ValueEnum};
 use qdissect::filter::Columns;
 use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
@@ -169,6 +170,27 @@ impl ColumnArgs {
             }
         }
         Ok(Some((columns, layout)))
+    }
+}
+
+/// The columns that the user asks for, if the output has any.
+///
+/// # Errors
+/// What is wrong with the filter, or with arguments that contradict each other.
+pub fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
+    if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
+        return Err(complaint);
+    }
+    match command {
+        Reading::Dump(a) => a.columns.chosen(a.format),
+        #[cfg(unix)]
+        Reading::Live(a) => a.chosen(),
+        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
+            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
+                .into())
+        }
+        Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
+        _ => Ok(None),
     }
 }
 

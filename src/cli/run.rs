@@ -14,7 +14,6 @@ use super::{save, say};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
-use qdissect::filter::Columns;
 use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
@@ -91,7 +90,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     }
     let command = &*command;
     let common = command.common();
-    let chosen = match asked(command) {
+    let chosen = match columns::asked(command) {
         Ok(chosen) => chosen,
         Err(wrong) => {
             say(&format_args!("qdissect: {wrong}\n"));
@@ -145,27 +144,6 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),
-    }
-}
-
-/// The columns that the user asks for, if the output has any.
-///
-/// # Errors
-/// What is wrong with the filter, or with arguments that contradict each other.
-fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
-    if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
-        return Err(complaint);
-    }
-    match command {
-        Reading::Dump(a) => a.columns.chosen(a.format),
-        #[cfg(unix)]
-        Reading::Live(a) => a.chosen(),
-        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
-            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
-                .into())
-        }
-        Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
-        _ => Ok(None),
     }
 }
 
@@ -244,11 +222,11 @@ pub fn write_summary(
     summary: &Summary,
     totals: &Totals,
 ) -> io::Result<()> {
-    match form {
-        Some(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
-        None if totals.files == 0 => Ok(()), // nothing was read, and that has been said
-        None if layout.is_some() => layout.map_or(Ok(()), |layout| server_rows::rows(to, layout, summary)),
-        None => screen::write(to, how(colour, common), summary, totals),
+    match (form, layout) {
+        (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
+        _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
+        (None, Some(layout)) => server_rows::rows(to, layout, summary),
+        (None, None) => screen::write(to, how(colour, common), summary, totals),
     }
 }
 
