@@ -1,5 +1,7 @@
 //! The command line, as clap sees it.
 
+use super::columns::{ColumnArgs, RowFormat};
+use super::filter::{Expression, expression};
 use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
@@ -70,8 +72,8 @@ pub enum Reading {
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
-    pub format: TableFormat,
+    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
+    pub format: RowFormat,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -205,8 +207,8 @@ pub enum JunitStyleName {
 #[derive(Debug, Args)]
 pub struct ExchangesArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
-    pub format: TableFormat,
+    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
+    pub format: RowFormat,
     #[command(flatten)]
     pub common: Common,
 }
@@ -217,6 +219,8 @@ pub struct DumpArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
     pub format: DumpFormat,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
@@ -233,6 +237,9 @@ pub struct Common {
     /// The same as a positional file; may be repeated
     #[arg(short = 'r', long = "read-file", value_name = "FILE")]
     pub read: Vec<PathBuf>,
+    /// Only packets that pass this filter, and exchanges of which something does: tshark's language, our fields
+    #[arg(short = 'Y', long, value_name = "EXPR", value_parser = expression)]
+    pub display_filter: Option<Expression>,
     /// Only these protocols, by name, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
     pub protocol: Vec<Id>,
@@ -301,6 +308,12 @@ pub enum DumpFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// The fields named with -e, as tshark writes them
+    Fields,
+    /// Comma-separated values, with a row of names
+    Csv,
+    /// The same with tabs
+    Tsv,
 }
 
 impl TableFormat {
@@ -315,10 +328,10 @@ impl TableFormat {
 }
 
 impl DumpFormat {
-    /// The form of records; `None` for lines of text.
+    /// The form of records; `None` for lines of text and for columns.
     pub fn form(self) -> Option<Form> {
         match self {
-            DumpFormat::Text => None,
+            DumpFormat::Text | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => None,
             DumpFormat::Json => Some(Form::Json),
             DumpFormat::Ndjson => Some(Form::Ndjson),
         }

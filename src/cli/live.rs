@@ -1,7 +1,9 @@
 //! `qdissect live`: a capture program captures, and what it sends is shown as it comes.
 
 use super::advice;
+use super::columns;
 use super::feed::{Ended, Feed, QUIET, Session};
+use super::filter::{self, Expression};
 use super::live_args::LiveArgs;
 use super::output::Target;
 use super::program::{Program, named};
@@ -10,16 +12,22 @@ use super::run::{self, Done, FAILED, OK};
 use super::saver::Saver;
 use super::{say, stop};
 use qdissect::capture::{ErrorKind, Source};
+use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Filtered, Layout, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
 ///
 /// # Errors
 /// When the result cannot be written.
-pub fn live(to: &mut Target, args: &LiveArgs, options: Options) -> io::Result<Done> {
+pub fn live(
+    to: &mut Target,
+    args: &LiveArgs,
+    options: Options,
+    chosen: Option<(Columns, Layout)>,
+) -> io::Result<Done> {
     let ready = args.check().and_then(|()| Program::find());
     let program = match ready {
         Ok(program) => program,
@@ -40,14 +48,16 @@ pub fn live(to: &mut Target, args: &LiveArgs, options: Options) -> io::Result<Do
     };
     let quiet = args.common.quiet;
     let capture = Capture { program, args, feed: session };
-    match args.format.form() {
-        _ if args.summary => {
+    match (chosen, args.format.form()) {
+        (chosen, form) if args.summary => {
             let (summary, totals, code) = capture.run(options, Summary::default())?;
-            run::write_summary(to, args.format.form(), args.color, &args.common, &summary, &totals)?;
+            let form = (form, chosen.map(|(_, layout)| layout));
+            run::write_summary(to, form, args.color, &args.common, &summary, &totals)?;
             Ok((code, totals.files))
         }
-        Some(form) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
-        None => capture.report(options, Lister::new(to, true, quiet, false)),
+        (Some(chosen), _) => capture.report(options, columns::fields(to, chosen, &args.common, true)),
+        (None, Some(form)) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
+        (None, None) => capture.report(options, Lister::new(to, true, quiet, false)),
     }
 }
 
@@ -82,8 +92,19 @@ impl Capture<'_> {
         self.run(options, report).map(|(_, totals, code)| (code, totals.files))
     }
 
-    /// Reads the capture to its end into one report.
+    /// Reads the capture to its end into one report, through the display filter if there is one.
     fn run<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
+        let Some(filter) = self.args.common.display_filter.as_ref().and_then(Expression::filter) else {
+            return self.read(options, report);
+        };
+        let filtered = Filtered::new(filter.clone(), options.secrets, report);
+        let (filtered, totals, code) = self.read(options, filtered)?;
+        let (report, missed) = filtered.into_parts();
+        filter::remark(missed);
+        Ok((report, totals, code))
+    }
+
+    fn read<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
         // The feed itself ends after as many packets, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = named(&self.args.interface);

@@ -1,7 +1,10 @@
 //! The command line of `qdissect live`.
 
 use super::args::{Colour, Common, DumpFormat};
+use super::columns::ColumnArgs;
 use clap::Args;
+use qdissect::filter::Columns;
+use qdissect::report::Layout;
 use std::time::Duration;
 
 /// The longest snap length that the capture programs know, in bytes.
@@ -40,6 +43,8 @@ pub struct LiveArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
     pub format: DumpFormat,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
@@ -84,6 +89,19 @@ fn ring(text: &str) -> Result<RingRule, String> {
 }
 
 impl LiveArgs {
+    /// The columns that are asked for, if the format has any.
+    ///
+    /// # Errors
+    /// A sentence, when columns and format do not go together.
+    pub fn chosen(&self) -> Result<Option<(Columns, Layout)>, String> {
+        if self.summary && self.format == DumpFormat::Fields {
+            return Err(
+                "-T fields is for packets; name another format for --summary, for example csv.".into()
+            );
+        }
+        self.columns.chosen(self.format)
+    }
+
     /// What cannot be meant together with a capture.
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, count, .. } = &self.common;

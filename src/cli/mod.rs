@@ -5,9 +5,11 @@ mod advice;
 mod args;
 mod baseline;
 mod check;
+mod columns;
 mod config;
 #[cfg(unix)]
 mod feed;
+mod filter;
 mod follow;
 mod hex;
 mod inputs;

@@ -1,8 +1,10 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, TableFormat};
+use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
 use super::check;
+use super::columns::{self, RowFormat};
 use super::config::Config;
+use super::filter::{self, Expression};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::output::Target;
@@ -17,7 +19,10 @@ use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{
+    ExchangeRows, Exchanges, Filtered, Form, Layout, Lister, Output, Records, Report, Totals, server_rows,
+    shown,
+};
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -90,12 +95,13 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     }
     let command = &*command;
     let common = command.common();
-    if let Reading::Stats(a) = command
-        && let Some(wrong) = a.contradiction()
-    {
-        say(&format_args!("qdissect: {wrong}\n"));
-        return FAILED;
-    }
+    let chosen = match columns::asked(command) {
+        Ok(chosen) => chosen,
+        Err(wrong) => {
+            say(&format_args!("qdissect: {wrong}\n"));
+            return FAILED;
+        }
+    };
     let options = match options(common, command.all()) {
         Ok(options) => options,
         Err(unknown) => {
@@ -121,20 +127,22 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let read = match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
         #[cfg(unix)]
-        Reading::Live(a) => super::live::live(to, a, options),
+        Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
-        Reading::Dump(a) => match a.format.form() {
-            Some(form) => {
+        Reading::Dump(a) => match (chosen, a.format.form()) {
+            (Some(chosen), _) => report(common, options, inputs, columns::fields(to, chosen, common, flush)),
+            (None, Some(form)) => {
                 report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
             }
-            None => report(common, options, inputs, Lister::new(to, flush, quiet, many)),
+            (None, None) => report(common, options, inputs, Lister::new(to, flush, quiet, many)),
         },
-        Reading::Exchanges(a) => match a.format.form() {
-            Some(form) => {
+        Reading::Exchanges(a) => match (a.format.layout(), a.format.form()) {
+            (Some(layout), _) => report(common, options, inputs, ExchangeRows::new(to, layout, flush, quiet)),
+            (None, Some(form)) => {
                 report(common, options, inputs, Records::new(Output::new(to, form, flush), false, quiet))
             }
-            None => report(common, options, inputs, Exchanges::new(to, flush, quiet, many)),
+            (None, None) => report(common, options, inputs, Exchanges::new(to, flush, quiet, many)),
         },
     };
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
@@ -199,30 +207,31 @@ pub type Done = (u8, u64);
 
 fn summarise(
     to: &mut Target,
-    format: TableFormat,
+    format: RowFormat,
     colour: Colour,
     common: &Common,
     options: Options,
     inputs: Inputs,
 ) -> io::Result<Done> {
     let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
-    write_summary(to, format.form(), colour, common, &summary, &totals)?;
+    write_summary(to, (format.form(), format.layout()), colour, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
 
-/// Writes a summary as records or as a screen.
+/// Writes a summary as records, as rows or as a screen.
 pub fn write_summary(
     to: &mut Target,
-    form: Option<Form>,
+    (form, layout): (Option<Form>, Option<Layout>),
     colour: Colour,
     common: &Common,
     summary: &Summary,
     totals: &Totals,
 ) -> io::Result<()> {
-    match form {
-        Some(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
-        None if totals.files == 0 => Ok(()), // nothing was read, and that has been said
-        None => screen::write(to, how(colour, common), summary, totals),
+    match (form, layout) {
+        (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
+        _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
+        (None, Some(layout)) => server_rows::rows(to, layout, summary),
+        (None, None) => screen::write(to, how(colour, common), summary, totals),
     }
 }
 
@@ -287,8 +296,26 @@ pub fn open(path: &Path) -> Result<Source, capture::Error> {
     }
 }
 
-/// Reads every input into one report; `open` opens them.
+/// Reads every input into one report, through the display filter if there is one; `open` opens them.
 pub fn read_with<R: Report>(
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: R,
+    open: Open<'_>,
+) -> io::Result<(R, Totals, u8)> {
+    let Some(filter) = common.display_filter.as_ref().and_then(Expression::filter) else {
+        return read_into(common, options, inputs, report, open);
+    };
+    let filtered = Filtered::new(filter.clone(), options.secrets, report);
+    let (filtered, totals, code) = read_into(common, options, inputs, filtered, open)?;
+    let (report, missed) = filtered.into_parts();
+    filter::remark(missed);
+    Ok((report, totals, code))
+}
+
+/// The same without a filter, or with one in the report.
+fn read_into<R: Report>(
     common: &Common,
     options: Options,
     inputs: Inputs,

@@ -164,7 +164,7 @@ fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
 
 impl Source {
     /// Shows the values of a field until one is enough.
-    fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
+    pub fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         match self {
             Source::Builtin(builtin) => builtin.each(view, visit),
             Source::Protocol(id) => {
@@ -187,7 +187,8 @@ impl Builtin {
     fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         use Builtin::*;
         match self {
-            EthAddr => [EthSrc, EthDst].iter().any(|field| field.each(view, visit)),
+            // As they stand in the header.
+            EthAddr => [EthDst, EthSrc].iter().any(|field| field.each(view, visit)),
             IpAddr => [IpSrc, IpDst].iter().any(|field| field.each(view, visit)),
             V6Addr => [V6Src, V6Dst].iter().any(|field| field.each(view, visit)),
             UdpPort => [UdpSrc, UdpDst].iter().any(|field| field.each(view, visit)),

@@ -13,6 +13,7 @@
 //! answered before anything is decoded. The language and what is left out of it: `docs/filter.md`.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod columns;
 mod compile;
 mod error;
 mod eval;
@@ -31,6 +32,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
 pub use facts::{Ethernet, Facts, Ip, MAX_TAGS};
 pub use names::names;
@@ -78,6 +80,8 @@ pub struct Needs {
     pub outcome: bool,
     /// [`View::picked`]: the payload must be decoded for [`Pick`].
     pub fields: bool,
+    /// What one datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared fields.
+    pub datagram: bool,
 }
 
 impl Filter {
@@ -125,9 +129,12 @@ impl fmt::Display for Filter {
 impl Needs {
     fn add(&mut self, source: Source) {
         match source {
-            Source::Picked(..) => (self.packet, self.fields) = (true, true),
+            Source::Picked(..) => (self.packet, self.fields, self.datagram) = (true, true, true),
             Source::Protocol(_) => self.packet = true,
-            Source::Builtin(builtin) => self.add_builtin(builtin),
+            Source::Builtin(builtin) => {
+                self.add_builtin(builtin);
+                self.datagram |= !builtin.is_of_exchanges();
+            }
         }
     }
 

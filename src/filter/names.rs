@@ -58,6 +58,22 @@ pub(super) enum Builtin {
     Duplicate,
 }
 
+impl Builtin {
+    /// Whether an exchange has it, too.
+    pub fn is_of_exchanges(self) -> bool {
+        use Builtin::*;
+        match self {
+            Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr | UdpSrc | UdpDst | UdpPort => true,
+            Protocol | Confidence | Finding | Rule | Severity => true,
+            Exchange | Outcome | ResponseTime | Retransmission => true,
+            Frame | FrameNumber | FrameLen | FrameCapLen | FrameTime | FrameInterface => false,
+            Eth | EthSrc | EthDst | EthAddr | EthType | Vlan | VlanId => false,
+            IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => false,
+            Udp | UdpLength | UdpChecksum | UdpPayload | Message | Direction | Duplicate => false,
+        }
+    }
+}
+
 /// Name, type and field.
 pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("frame", Kind::Bytes, Builtin::Frame),

@@ -55,7 +55,11 @@ pub struct Pick {
 impl Pick {
     /// Picks what this filter asks for.
     pub fn new(filter: &Filter) -> Pick {
-        Pick { wanted: filter.wanted.clone(), ..Pick::default() }
+        Pick::of(filter.wanted.clone())
+    }
+
+    pub(super) fn of(wanted: Vec<Wanted>) -> Pick {
+        Pick { wanted, ..Pick::default() }
     }
 
     /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may

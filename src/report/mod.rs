@@ -1,12 +1,19 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
+mod exchange_rows;
+mod fields;
 mod files;
+mod filtered;
 mod hostile;
 mod output;
+mod recent;
 mod recorder;
 mod records;
+mod safe;
 #[cfg(feature = "cli")]
 pub mod screen;
+#[cfg(feature = "cli")]
+pub mod server_rows;
 mod stamp;
 #[cfg(feature = "cli")]
 pub mod summary;
@@ -15,13 +22,18 @@ mod text;
 pub mod times;
 mod totals;
 
+pub use exchange_rows::ExchangeRows;
+pub use fields::{Fields, Layout, Occurrence, Style};
 #[cfg(feature = "cli")]
 pub use files::Captures;
 pub use files::{Files, Place};
+pub use filtered::Filtered;
 pub use hostile::{harmless, is_hostile, quoted, shown};
 pub use output::{Form, Output};
+pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Records, capture_record};
+pub use safe::Safe;
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
@@ -103,6 +115,8 @@ pub trait Report {
     fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
         Ok(())
     }
+    /// A filter has left out the datagram of a frame that this report was told of.
+    fn left_out(&mut self, _frame: u64) {}
     /// An exchange has closed.
     fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
         Ok(())

@@ -92,6 +92,11 @@ impl Kept {
         self.capture(place.file).frames.mark(place.frame);
     }
 
+    fn is_marked(&self, frame: u64) -> bool {
+        let place = self.files.place(frame);
+        self.captures.get(place.file).is_some_and(|capture| capture.frames.has(place.frame))
+    }
+
     /// Remembers findings of a frame, by its number in the run; `unlisted` further ones are not among them.
     fn comment(&mut self, frame: u64, findings: &[Finding], unlisted: u32) {
         if !self.annotate || findings.is_empty() {
@@ -204,7 +209,10 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.kept.comment(exchange.request_frame, findings, 0);
+        // A filter may pass the exchange and not its request, which is then not written.
+        if self.kept.is_marked(exchange.request_frame) {
+            self.kept.comment(exchange.request_frame, findings, 0);
+        }
         self.tell(|report| report.exchange(exchange, findings))
     }
 
@@ -212,6 +220,10 @@ impl<R: Report> Report for Recorder<R> {
         self.kept.files.begin(before);
         self.kept.capture(self.kept.files.len() - 1);
         self.tell(|report| report.file(name, facts, before))
+    }
+
+    fn left_out(&mut self, frame: u64) {
+        self.report.left_out(frame);
     }
 
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {

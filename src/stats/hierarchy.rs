@@ -107,14 +107,23 @@ impl Hierarchy {
         }
     }
 
-    /// A datagram has been told of: message of a protocol, or none of ours.
-    pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
+    /// Nothing will be told of a frame's datagram, and it is not to count.
+    pub fn leave_out(&mut self, frame: u64) {
+        self.take(frame);
+    }
+
+    fn take(&mut self, frame: u64) -> Option<Pending> {
         // Nearly always the last frame; others have waited.
         let at = match self.pending.back() {
-            Some(last) if last.number == d.frame => Some(self.pending.len() - 1),
-            _ => self.pending.binary_search_by_key(&d.frame, |p| p.number).ok(),
+            Some(last) if last.number == frame => Some(self.pending.len() - 1),
+            _ => self.pending.binary_search_by_key(&frame, |p| p.number).ok(),
         };
-        if let Some(Pending { link, bytes, .. }) = at.and_then(|at| self.pending.remove(at)) {
+        self.pending.remove(at?)
+    }
+
+    /// A datagram has been told of: message of a protocol, or none of ours.
+    pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
+        if let Some(Pending { link, bytes, .. }) = self.take(d.frame) {
             let (v6, unclaimed) = (d.src.octets().is_none(), message.is_none());
             self.count(link, Leaf::Udp { v6, unclaimed, message }, bytes);
         }

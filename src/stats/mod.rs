@@ -13,8 +13,8 @@ mod sheet;
 mod spread;
 mod tables;
 
+pub use crate::report::Safe;
 pub use screen::write;
-pub use sheet::Safe;
 
 use crate::capture::{self, Frame};
 use crate::check::Finding;
@@ -140,6 +140,10 @@ impl Report for Stats {
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.hierarchy.datagram(d, None);
         Ok(())
+    }
+
+    fn left_out(&mut self, frame: u64) {
+        self.hierarchy.leave_out(frame);
     }
 
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {

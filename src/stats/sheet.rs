@@ -2,7 +2,7 @@
 
 use super::spread::Bucket;
 use crate::capture::Time;
-use crate::report::{Output, shown, stamp};
+use crate::report::{Output, Safe, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -162,24 +162,6 @@ fn field(cell: &Cell) -> String {
     }
 }
 
-/// Text as a field of CSV (RFC 4180): quoted where needed, escaped as on screens, and with an apostrophe in front
-/// where a spreadsheet would take it for a formula.
-#[derive(Clone, Copy, Debug)]
-pub struct Safe<'a>(pub &'a str);
-
-impl std::fmt::Display for Safe<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let formula = self.0.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let text = shown(self.0);
-        let text = if formula { format!("'{text}") } else { text.into_owned() };
-        if text.contains([',', '"']) {
-            write!(f, "\"{}\"", text.replace('"', "\"\""))
-        } else {
-            f.write_str(&text)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,24 +177,6 @@ mod tests {
     fn sheet(cells: Vec<Cell>) -> Sheet {
         let (kind, title, hidden, notes) = ("endpoint", String::new(), &[][..], vec![]);
         Sheet { kind, title, columns: COLUMNS, hidden, rows: vec![cells], notes }
-    }
-
-    #[test]
-    fn a_spreadsheet_sees_no_formula_and_a_terminal_no_command() {
-        for (text, safe) in [
-            ("plain", "plain"),
-            ("=1+1", "'=1+1"),
-            ("+1", "'+1"),
-            ("-1", "'-1"),
-            ("@a", "'@a"),
-            ("\tx", "'\\tx"),
-            ("\rx", "'\\rx"),
-            ("=\"a\",b", "\"'=\"\"a\"\",b\""),
-            ("a\r\nb", "a\\r\\nb"),
-            ("\x1b[2J", "\\x1b[2J"),
-        ] {
-            assert_eq!(Safe(text).to_string(), safe);
-        }
     }
 
     #[test]

@@ -116,6 +116,7 @@ impl HexArgs {
             per_file: false,
             follow: false,
             save: SaveArgs { write: None, annotate: false },
+            display_filter: None,
             files: vec![],
             read: vec![],
             protocol: take(&mut self.protocol),

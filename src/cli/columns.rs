@@ -1,0 +1,227 @@
+//! `-T fields`, `csv` and `tsv`: the columns and how they are written.
+
+use super::args::{Common, DumpFormat, Reading};
+use super::filter::Expression;
+use clap::{Args, ValueEnum};
+use qdissect::filter::Columns;
+use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
+use std::io::Write;
+
+/// The columns of CSV and TSV where none are named.
+const USUAL: &[&str] = &[
+    "frame.number",
+    "frame.time_epoch",
+    "ip.src",
+    "ipv6.src",
+    "udp.srcport",
+    "ip.dst",
+    "ipv6.dst",
+    "udp.dstport",
+    "protocol",
+    "message",
+    "direction",
+    "confidence",
+    "udp.length",
+    "exchange",
+    "response_time",
+    "rule",
+];
+
+/// The options of this file.
+#[derive(Debug, Args)]
+pub struct ColumnArgs {
+    /// A column of -T fields, csv or tsv, by the names that filters use; may be repeated
+    #[arg(short = 'e', value_name = "FIELD")]
+    pub fields: Vec<String>,
+    /// How columns are written: header=y|n, separator=/t|/s|CHAR, quote=d|s|n, occurrence=f|l|a, aggregator=,|/s|CHAR,
+    /// bom=y|n; may be repeated
+    #[arg(short = 'E', value_name = "OPT=VAL", value_parser = choice)]
+    pub layout: Vec<Choice>,
+}
+
+/// One `-E`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Mark(bool),
+    Header(bool),
+    Separator(char),
+    Quote(Option<char>),
+    Occurrence(Occurrence),
+    Aggregator(char),
+}
+
+fn choice(text: &str) -> Result<Choice, String> {
+    let known = "known are header=y|n, separator=/t|/s|CHAR, quote=d|s|n, occurrence=f|l|a, \
+                 aggregator=,|/s|CHAR and bom=y|n";
+    let wrong = || format!("{} says nothing about columns; {known}.", quoted(text));
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    let yes = || match value.to_ascii_lowercase().as_str() {
+        "y" => Ok(true),
+        "n" => Ok(false),
+        _ => Err(wrong()),
+    };
+    Ok(match key {
+        "bom" => Choice::Mark(yes()?),
+        "header" => Choice::Header(yes()?),
+        "separator" => Choice::Separator(character(value).ok_or_else(wrong)?),
+        "aggregator" => Choice::Aggregator(character(value).ok_or_else(wrong)?),
+        "quote" => Choice::Quote(match value {
+            "d" => Some('"'),
+            "s" => Some('\''),
+            "n" => None,
+            _ => return Err(wrong()),
+        }),
+        "occurrence" => Choice::Occurrence(match value {
+            "f" => Occurrence::First,
+            "l" => Occurrence::Last,
+            "a" => Occurrence::All,
+            _ => return Err(wrong()),
+        }),
+        _ => return Err(wrong()),
+    })
+}
+
+/// One character, or the name of one that is hard to write.
+fn character(value: &str) -> Option<char> {
+    match value {
+        "/t" => Some('\t'),
+        "/s" => Some(' '),
+        _ => {
+            let mut chars = value.chars();
+            chars.next().filter(|_| chars.next().is_none())
+        }
+    }
+}
+
+/// `-T` of `summary` and `exchanges`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowFormat {
+    /// For people
+    Table,
+    /// One array of records
+    Json,
+    /// One record a line
+    Ndjson,
+    /// Comma-separated values, with a row of names
+    Csv,
+    /// The same with tabs
+    Tsv,
+}
+
+impl RowFormat {
+    /// The form of records; `None` for the other formats.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            RowFormat::Json => Some(Form::Json),
+            RowFormat::Ndjson => Some(Form::Ndjson),
+            RowFormat::Table | RowFormat::Csv | RowFormat::Tsv => None,
+        }
+    }
+
+    /// How rows are written; `None` for the other formats.
+    pub fn layout(self) -> Option<Layout> {
+        match self {
+            RowFormat::Csv => Some(Layout::of(Style::Csv)),
+            RowFormat::Tsv => Some(Layout::of(Style::Tsv)),
+            RowFormat::Table | RowFormat::Json | RowFormat::Ndjson => None,
+        }
+    }
+}
+
+impl DumpFormat {
+    /// How rows of columns are written; `None` where packets are written otherwise.
+    pub fn style(self) -> Option<Style> {
+        match self {
+            DumpFormat::Fields => Some(Style::Plain),
+            DumpFormat::Csv => Some(Style::Csv),
+            DumpFormat::Tsv => Some(Style::Tsv),
+            _ => None,
+        }
+    }
+}
+
+impl ColumnArgs {
+    /// The columns, and how they are written; `None` where the format has none.
+    ///
+    /// # Errors
+    /// A sentence, when columns and format do not go together, or a name is unknown.
+    pub fn chosen(&self, format: DumpFormat) -> Result<Option<(Columns, Layout)>, String> {
+        let Some(style) = format.style() else {
+            let given = !(self.fields.is_empty() && self.layout.is_empty());
+            let what = "-e and -E are for columns; name a format that has some: -T fields, csv or tsv.";
+            return if given { Err(what.into()) } else { Ok(None) };
+        };
+        let columns = match self.fields.as_slice() {
+            [] if style == Style::Plain => {
+                return Err("-T fields needs columns; name each with -e, for example -e frame.number.".into());
+            }
+            [] => Columns::parse(USUAL)?,
+            named => Columns::parse(named)?,
+        };
+        let mut layout = Layout::of(style);
+        for choice in &self.layout {
+            match *choice {
+                Choice::Mark(mark) => layout.mark = mark,
+                Choice::Header(header) => layout.header = header,
+                Choice::Separator(separator) => layout.separator = separator,
+                Choice::Quote(quote) => layout.quote = quote,
+                Choice::Occurrence(occurrence) => layout.occurrence = occurrence,
+                Choice::Aggregator(aggregator) => layout.aggregator = aggregator,
+            }
+        }
+        Ok(Some((columns, layout)))
+    }
+}
+
+/// The columns that the user asks for, if the output has any.
+///
+/// # Errors
+/// What is wrong with the filter, or with arguments that contradict each other.
+pub fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
+    if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
+        return Err(complaint);
+    }
+    match command {
+        Reading::Dump(a) => a.columns.chosen(a.format),
+        #[cfg(unix)]
+        Reading::Live(a) => a.chosen(),
+        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
+            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
+                .into())
+        }
+        Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
+        _ => Ok(None),
+    }
+}
+
+/// The report that writes rows to `to`; `flush` hands on each at once.
+pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush: bool) -> Fields<W> {
+    let (columns, layout) = chosen;
+    Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_columns_are_read_as_tshark_reads_them() {
+        for (text, read) in [
+            ("header=y", Choice::Header(true)),
+            ("header=N", Choice::Header(false)),
+            ("bom=y", Choice::Mark(true)),
+            ("separator=/t", Choice::Separator('\t')),
+            ("separator=/s", Choice::Separator(' ')),
+            ("separator==", Choice::Separator('=')),
+            ("aggregator=,", Choice::Aggregator(',')),
+            ("quote=s", Choice::Quote(Some('\''))),
+            ("quote=n", Choice::Quote(None)),
+            ("occurrence=l", Choice::Occurrence(Occurrence::Last)),
+        ] {
+            assert_eq!(choice(text), Ok(read), "{text}");
+        }
+        for text in ["header", "header=", "separator=", "separator=ab", "quote=x", "occurrence=z", "foo=1"] {
+            assert!(choice(text).unwrap_err().contains("separator=/t|/s|CHAR"), "{text}");
+        }
+    }
+}

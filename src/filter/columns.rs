@@ -1,0 +1,189 @@
+//! Values of fields by name, as text: the columns of `-T fields`, `csv` and `tsv`.
+
+use super::kinds::Kind;
+use super::names::{Builtin, Named, Wanted, lookup, meant};
+use super::pick::Pick;
+use super::plan::Source;
+use super::value::Datum;
+use super::view::View;
+use super::{MAX_NODES, Needs};
+use crate::decode::SECRET;
+use crate::report::quoted;
+
+/// Most columns; as many as a filter may have operands.
+pub const MAX_COLUMNS: usize = MAX_NODES;
+
+/// Fields by name, in the order named.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    columns: Vec<Column>,
+    wanted: Vec<Wanted>,
+    needs: Needs,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    name: String,
+    kind: Kind,
+    source: Source,
+}
+
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// As text: numbers decimal, times in seconds with nine decimals, bytes as hex digits, yes and no as 1 and 0.
+    /// Texts are as they were sent, with U+FFFD for what is not UTF-8: not safe to print.
+    pub text: String,
+    /// It is text, which may hold anything, or one of a list of words.
+    pub free: bool,
+}
+
+impl Columns {
+    /// Looks the names up, which are those of filters.
+    ///
+    /// # Errors
+    /// A sentence about the first name that is unknown, or when there are more than [`MAX_COLUMNS`].
+    pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Columns, String> {
+        if names.len() > MAX_COLUMNS {
+            return Err(format!("{} columns are named; {MAX_COLUMNS} are the most.", names.len()));
+        }
+        let mut columns = Columns::default();
+        names.iter().try_for_each(|name| columns.add(name.as_ref()))?;
+        Ok(columns)
+    }
+
+    fn add(&mut self, name: &str) -> Result<(), String> {
+        let (named, kind) = lookup(name).ok_or_else(|| unknown(name))?;
+        let source = match named {
+            Named::Builtin(builtin) => Source::Builtin(builtin),
+            Named::Protocol(id) => Source::Protocol(id),
+            Named::Declared(wanted) => {
+                let id = wanted.id;
+                let slot = self.wanted.iter().position(|w| *w == wanted).unwrap_or_else(|| {
+                    self.wanted.push(wanted);
+                    self.wanted.len().saturating_sub(1)
+                });
+                Source::Picked(id, slot as u16)
+            }
+        };
+        self.needs.add(source);
+        self.columns.push(Column { name: name.to_owned(), kind, source });
+        Ok(())
+    }
+
+    /// What must be in a [`View`] for all values.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// A listener that picks the declared fields among them.
+    pub fn pick(&self) -> Pick {
+        Pick::of(self.wanted.clone())
+    }
+
+    /// The names, in the order given.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// The values of every column, in order; none where the packet has none.
+    pub fn values(&self, view: &View<'_>) -> impl Iterator<Item = Vec<Printed>> {
+        self.columns.iter().map(|column| {
+            let mut values = vec![];
+            column.source.each(view, &mut |value| {
+                values.extend(column.printed(&value));
+                false
+            });
+            values
+        })
+    }
+}
+
+impl Column {
+    fn printed(&self, value: &Datum<'_>) -> Option<Printed> {
+        let free = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
+        let text = match (value, self.source) {
+            (Datum::Int(v), Source::Builtin(Builtin::EthType | Builtin::IpId | Builtin::UdpChecksum)) => {
+                format!("0x{v:04x}")
+            }
+            (Datum::Present, _) => "1".into(),
+            (Datum::Bool(v), _) => u8::from(*v).to_string(),
+            (Datum::Hidden, _) => SECRET.into(),
+            (Datum::Finding(rule), _) => (*rule).into(),
+            (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),
+            (Datum::Rank(_), _) => match self.kind {
+                Kind::Rank(words) => value.string(&words.all())?,
+                _ => return None,
+            },
+            _ => value.string(&[])?,
+        };
+        Some(Printed { text, free })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+fn unknown(name: &str) -> String {
+    let said = format!("There is no field {}", quoted(name));
+    match meant(name) {
+        Some(known) => format!("{said}; did you mean {known}?"),
+        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+    use crate::net::{Datagram, Endpoint};
+
+    #[test]
+    fn values_are_printed_as_tshark_prints_them() {
+        let datagram = Datagram {
+            frame: 7,
+            time: Time::from_nanos(1_795_170_722_000_950_036),
+            src: Endpoint::v4([192, 0, 2, 1], 7777),
+            dst: Endpoint::v4([192, 0, 2, 2], 40000),
+            at: 0,
+            cut: 0,
+            origin: 0,
+            partial: false,
+            checksum: 0x1a,
+            ip_id: 0,
+            tunnel: 0,
+            payload: &[0, 0xd5, 0xf6],
+        };
+        let names =
+            ["frame.number", "frame.time_epoch", "ip.addr", "udp.port", "udp.checksum", "udp.payload"];
+        let columns = Columns::parse(&names).unwrap();
+        let view = View::of_datagram(&datagram);
+        let cells: Vec<String> = columns
+            .values(&view)
+            .map(|values| values.iter().map(|v| v.text.as_str()).collect::<Vec<_>>().join(","))
+            .collect();
+        let ports = "7777,40000";
+        let expected =
+            ["7", "1795170722.000950036", "192.0.2.1,192.0.2.2", ports, "0x001a", "00d5f6"].map(String::from);
+        assert_eq!(cells, expected);
+        assert_eq!(columns.names().collect::<Vec<_>>(), names);
+        let absent = Columns::parse(&["ipv6.src", "sqp.token", "frame.len", "protocol"]).unwrap();
+        assert!(absent.values(&view).all(|values| values.is_empty()));
+        assert!(absent.needs().facts && absent.needs().fields);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
+        let refused = |name: &str| Columns::parse(&[name]).unwrap_err();
+        assert_eq!(refused("udp.prot"), "There is no field \"udp.prot\"; did you mean udp.port?");
+        assert_eq!(
+            refused("server_name"),
+            "There is no field \"server_name\"; did you mean sqp.server_info.server_name?"
+        );
+        assert!(refused("\u{1b}[2J").starts_with("There is no field \"\\x1b[2J\""));
+        assert!(Columns::parse(&vec!["udp"; MAX_COLUMNS + 1]).is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! Packets as rows of the fields that the user names: tshark's `-T fields`, and CSV and TSV.
+
+use super::recent::Recent;
+use super::safe::{guarded, quoted_cell};
+use super::{Packet, Report, Totals, shown};
+use crate::capture::{self, Frame};
+use crate::decode::Notes;
+use crate::filter::{Columns, Pick, Printed, View};
+use crate::net::{Datagram, Turned};
+use std::io::{self, Write};
+
+/// How much is gathered before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// How cells are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As tshark does: nothing but what [`Layout::quote`] says stands around a value.
+    Plain,
+    /// RFC 4180: cells in quotes where they need them. No cell is a formula to a spreadsheet.
+    Csv,
+    /// Tabs and line ends in values are escaped. No cell is a formula to a spreadsheet.
+    Tsv,
+}
+
+/// Which of several values of a field are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occurrence {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// All, with [`Layout::aggregator`] between them.
+    All,
+}
+
+/// What stands between, around and above the values.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// How cells are written.
+    pub style: Style,
+    /// The byte order mark comes first.
+    pub mark: bool,
+    /// The names come first.
+    pub header: bool,
+    /// Between columns.
+    pub separator: char,
+    /// Around every value that is there.
+    pub quote: Option<char>,
+    /// Which values.
+    pub occurrence: Occurrence,
+    /// Between several values.
+    pub aggregator: char,
+}
+
+impl Layout {
+    /// A style with the defaults of tshark, and for CSV and TSV with the names of the columns.
+    pub fn of(style: Style) -> Layout {
+        Layout {
+            style,
+            mark: false,
+            header: style != Style::Plain,
+            separator: if style == Style::Csv { ',' } else { '\t' },
+            quote: None,
+            occurrence: Occurrence::All,
+            aggregator: ',',
+        }
+    }
+
+    /// A text in a cell.
+    pub(super) fn text(&self, text: &str) -> String {
+        self.cell(&[Printed { text: text.to_owned(), free: true }])
+    }
+
+    /// Appends the names of the columns, which as in tshark are never in quotes of [`Layout::quote`].
+    pub(super) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
+        Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
+    }
+
+    /// Appends a row.
+    pub(super) fn push(&self, out: &mut String, cells: impl Iterator<Item = String>) {
+        for (i, cell) in cells.enumerate() {
+            if i > 0 {
+                out.push(self.separator);
+            }
+            match self.quote.filter(|_| !cell.is_empty()) {
+                Some(quote) => {
+                    out.push(quote);
+                    // Doubled, so that the value does not end where text from the network says so.
+                    cell.chars()
+                        .for_each(|c| out.extend(std::iter::repeat_n(c, 1 + usize::from(c == quote))));
+                    out.push(quote);
+                }
+                None if self.style == Style::Csv => out.push_str(&quoted_cell(&cell, self.separator)),
+                None => out.push_str(&cell),
+            }
+        }
+        out.push_str(if self.style == Style::Csv { "\r\n" } else { "\n" });
+    }
+
+    /// The values of a column in one cell.
+    fn cell(&self, values: &[Printed]) -> String {
+        let chosen = match self.occurrence {
+            Occurrence::All => values,
+            Occurrence::First => values.get(..1).unwrap_or_default(),
+            Occurrence::Last => values.get(values.len().saturating_sub(1)..).unwrap_or_default(),
+        };
+        let mut cell = String::new();
+        for (i, value) in chosen.iter().enumerate() {
+            if i > 0 {
+                cell.push(self.aggregator);
+            }
+            // Only what a cell begins with makes it a formula, and numbers make none.
+            let guard = self.style != Style::Plain && value.free && cell.is_empty();
+            cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
+        }
+        cell
+    }
+}
+
+/// Writes a row for each packet.
+pub struct Fields<W: Write> {
+    out: W,
+    text: String,
+    flush: bool,
+    quiet: bool,
+    layout: Layout,
+    columns: Columns,
+    pick: Pick,
+    secrets: bool,
+    recent: Recent,
+}
+
+impl<W: Write> Fields<W> {
+    /// Rows to `out`, each at once or in large pieces; none at all when quiet. `secrets` says whether passwords
+    /// may be shown, as in the options of the pipeline.
+    pub fn new(out: W, columns: Columns, layout: Layout, [flush, quiet, secrets]: [bool; 3]) -> Self {
+        let (pick, recent) = (columns.pick(), Recent::new(columns.needs()));
+        let mut text = String::new();
+        if layout.mark && !quiet {
+            text.push('\u{feff}');
+        }
+        if layout.header && !quiet {
+            layout.head(&mut text, columns.names());
+        }
+        Fields { out, text, flush, quiet, layout, columns, pick, secrets, recent }
+    }
+
+    fn row(&mut self, frame: u64, view: View<'_>) -> io::Result<()> {
+        let (facts, bytes) = self.recent.get(frame);
+        let view = View { facts, bytes, picked: Some(&self.pick), ..view };
+        let (columns, layout) = (&self.columns, &self.layout);
+        layout.push(&mut self.text, columns.values(&view).map(|values| layout.cell(&values)));
+        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        self.out.flush()
+    }
+
+    /// Frames are numbered through all files of a run, and in rows by their file.
+    fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
+        Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
+    }
+}
+
+impl<W: Write> Report for Fields<W> {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+    const FRAMES: bool = true;
+
+    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        self.recent.see(frame, peeled);
+    }
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        if self.columns.needs().fields {
+            self.pick.packet(p, self.secrets);
+        }
+        let d = self.local(p.datagram);
+        self.row(p.datagram.frame, View { datagram: Some(&d), ..View::of_packet(p) })
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        let local = self.local(d);
+        self.row(d.frame, View::of_datagram(&local))
+    }
+
+    fn file(&mut self, _: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
+        self.recent.files.begin(before);
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        // Names without a capture below them would say that it was read.
+        if totals.files == 0 { Ok(()) } else { self.write() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(layout: &Layout, values: &[&[(&str, bool)]]) -> String {
+        let printed = |&(text, free): &(&str, bool)| Printed { text: text.to_owned(), free };
+        let mut out = String::new();
+        let cells = values.iter().map(|cell| layout.cell(&cell.iter().map(printed).collect::<Vec<_>>()));
+        layout.push(&mut out, cells);
+        out
+    }
+
+    const VALUES: &[&[(&str, bool)]] =
+        &[&[("7777", false), ("9", false)], &[], &[("=a\t\"b\"", true)], &[("-5", false)]];
+
+    #[test]
+    fn every_style_keeps_its_promise() {
+        let text = |style| row(&Layout::of(style), VALUES);
+        assert_eq!(text(Style::Plain), "7777,9\t\t=a\\t\"b\"\t-5\n");
+        assert_eq!(text(Style::Tsv), "7777,9\t\t'=a\\t\"b\"\t-5\n");
+        assert_eq!(text(Style::Csv), "\"7777,9\",,\"'=a\\t\"\"b\"\"\",-5\r\n");
+    }
+
+    #[test]
+    fn values_are_chosen_joined_and_quoted_as_asked() {
+        let plain = Layout::of(Style::Plain);
+        let quoted = Layout { quote: Some('"'), separator: ';', aggregator: ' ', ..plain };
+        assert_eq!(row(&quoted, VALUES), "\"7777 9\";;\"=a\\t\"\"b\"\"\";\"-5\"\n");
+        let first = Layout { occurrence: Occurrence::First, ..plain };
+        assert_eq!(row(&first, VALUES), "7777\t\t=a\\t\"b\"\t-5\n");
+        let last = Layout { occurrence: Occurrence::Last, ..plain };
+        assert_eq!(row(&last, VALUES), "9\t\t=a\\t\"b\"\t-5\n");
+    }
+}

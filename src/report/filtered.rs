@@ -1,0 +1,148 @@
+//! A display filter before any report: what does not pass is not told.
+
+use super::recent::Recent;
+use super::{Packet, Report, Totals};
+use crate::bounded::Bounded;
+use crate::capture::{self, Frame, Time};
+use crate::check::Finding;
+use crate::exchange::{Exchange, Pairing};
+use crate::filter::{Filter, Needs, Pick, View};
+use crate::net::{Datagram, Tunnel, Turned};
+use std::io;
+
+/// Exchanges of packets that passed, remembered until they close: more than can be open.
+const MAX_PASSED: usize = 262_144;
+
+/// Asks a filter about packets and exchanges.
+#[derive(Debug)]
+struct Gate {
+    filter: Filter,
+    needs: Needs,
+    pick: Pick,
+    secrets: bool,
+    recent: Recent,
+    /// Numbers of exchanges whose packets passed.
+    passed: Bounded<u64, ()>,
+}
+
+impl Gate {
+    /// Frames are numbered through all files of a run, and in filters by their file.
+    fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
+        Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
+    }
+
+    fn packet<S>(&mut self, p: &Packet<'_, S>) -> bool {
+        if self.needs.fields {
+            self.pick.packet(p, self.secrets);
+        }
+        let d = self.local(p.datagram);
+        let (facts, bytes) = self.recent.get(p.datagram.frame);
+        let view = View { facts, bytes, datagram: Some(&d), picked: Some(&self.pick), ..View::of_packet(p) };
+        let passes = self.filter.matches(&view);
+        // A copy comes when its exchange has closed.
+        let copy = matches!(p.pairing, Pairing::Copy { .. });
+        if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
+            self.passed.insert(exchange, ());
+        }
+        passes
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
+        let local = self.local(d);
+        let (facts, bytes) = self.recent.get(d.frame);
+        self.filter.matches(&View { facts, bytes, ..View::of_datagram(&local) })
+    }
+
+    fn exchange(&self, e: &Exchange, findings: &[Finding]) -> bool {
+        // Of what it does not have, only its packets can tell; outcomes and findings may be its alone.
+        let own = !self.needs.datagram || self.needs.outcome || self.needs.findings;
+        self.passed.get(&e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings))
+    }
+}
+
+/// A report that tells another one of what passes a filter: of packets, of datagrams that nobody claims, and of
+/// exchanges that pass themselves or have a packet that does.
+#[derive(Debug)]
+pub struct Filtered<R> {
+    report: R,
+    gate: Gate,
+}
+
+impl<R: Report> Filtered<R> {
+    /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
+    pub fn new(filter: Filter, secrets: bool, report: R) -> Self {
+        let (needs, pick) = (filter.needs(), Pick::new(&filter));
+        let (recent, passed) = (Recent::new(needs), Bounded::new(MAX_PASSED));
+        Filtered { report, gate: Gate { filter, needs, pick, secrets, recent, passed } }
+    }
+
+    /// The report, and the number of datagrams that were judged without what the filter asks of their frames:
+    /// too many others came in between.
+    pub fn into_parts(self) -> (R, u64) {
+        (self.report, self.gate.recent.missed)
+    }
+}
+
+impl<R: Report> Report for Filtered<R> {
+    type Sink = R::Sink;
+    const ORDERED: bool = R::ORDERED;
+    const EVERY: bool = R::EVERY;
+    const FRAMES: bool = true;
+
+    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        self.gate.recent.see(frame, peeled);
+        // A frame without a datagram passes no filter.
+        if R::FRAMES && matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment)) {
+            self.report.frame(frame, peeled);
+        }
+    }
+
+    fn packet(&mut self, p: &Packet<'_, R::Sink>) -> io::Result<()> {
+        if self.gate.packet(p) {
+            return self.report.packet(p);
+        }
+        self.report.left_out(p.datagram.frame);
+        Ok(())
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if self.gate.unclaimed(d) {
+            return self.report.unclaimed(d);
+        }
+        self.report.left_out(d.frame);
+        Ok(())
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.gate.exchange(e, findings) { self.report.exchange(e, findings) } else { Ok(()) }
+    }
+
+    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+        self.gate.recent.files.begin(before);
+        self.report.file(name, facts, before)
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.report.tunnels(number, path);
+    }
+
+    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+        self.report.pieces(frame, pieces);
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        self.report.first_frame(time);
+    }
+
+    fn file_read(&mut self, facts: &capture::Facts) {
+        self.report.file_read(facts);
+    }
+
+    fn listened(&mut self, sink: &mut R::Sink) {
+        self.report.listened(sink);
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.report.finish(totals)
+    }
+}

@@ -1,0 +1,114 @@
+//! Facts of the frames whose datagrams have not all been told of.
+
+use super::Files;
+use crate::capture::Frame;
+use crate::filter::{Facts, Needs};
+use crate::net::{Datagram, Turned};
+use std::collections::VecDeque;
+
+/// Frames remembered: sixteen times as many as wait in the pipeline, for those that do not wait pass by meanwhile.
+pub const MAX_RECENT: usize = 16_384;
+/// Their bytes, where those are needed: 16 MiB.
+pub const MAX_RECENT_BYTES: usize = 16 << 20;
+
+/// Facts of recent frames, and their bytes, as far as they are needed.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    needs: Needs,
+    /// In order of their numbers in the run.
+    frames: VecDeque<Kept>,
+    bytes: usize,
+    pub files: Files,
+    /// Datagrams whose frame was not remembered any more.
+    pub missed: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    number: u64,
+    facts: Facts,
+    bytes: Vec<u8>,
+}
+
+impl Recent {
+    pub fn new(needs: Needs) -> Recent {
+        Recent { needs, ..Recent::default() }
+    }
+
+    /// A frame has been read.
+    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        let may_tell = matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment));
+        if may_tell && (self.needs.facts || self.needs.bytes) {
+            self.keep(frame);
+        }
+    }
+
+    fn keep(&mut self, frame: &Frame<'_>) {
+        let mut bytes = vec![];
+        while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
+            let Some(oldest) = self.frames.pop_front() else { break };
+            self.bytes -= oldest.bytes.len();
+            bytes = oldest.bytes; // its memory is used again
+        }
+        bytes.clear();
+        if self.needs.bytes {
+            bytes.extend_from_slice(frame.bytes);
+            self.bytes += bytes.len();
+        }
+        let facts = Facts { number: self.files.place(frame.number).frame, ..Facts::of(frame) };
+        self.frames.push_back(Kept { number: frame.number, facts, bytes });
+    }
+
+    /// What is remembered of a frame, by its number in the run.
+    pub fn get(&mut self, frame: u64) -> (Option<&Facts>, &[u8]) {
+        if !(self.needs.facts || self.needs.bytes) {
+            return (None, &[]);
+        }
+        // Nearly always the last one; others have waited.
+        let at = match self.frames.back() {
+            Some(last) if last.number == frame => Some(self.frames.len() - 1),
+            _ => self.frames.binary_search_by_key(&frame, |kept| kept.number).ok(),
+        };
+        match at.and_then(|at| self.frames.get(at)) {
+            Some(kept) => (Some(&kept.facts), &kept.bytes),
+            None => {
+                self.missed += 1;
+                (None, &[])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+
+    fn see(recent: &mut Recent, number: u64, bytes: &[u8]) {
+        let frame = Frame { number, time: Time::UNKNOWN, link: 1, interface: 0, at: 0, wire_len: 60, bytes };
+        recent.see(&frame, &Err(Turned::Tunnel));
+    }
+
+    #[test]
+    fn frames_are_forgotten_in_their_order_and_that_is_counted() {
+        let mut recent = Recent::new(Needs { facts: true, ..Needs::default() });
+        recent.files.begin(0);
+        recent.files.begin(10);
+        let last = 2 * (MAX_RECENT as u64 + 5);
+        (1..=last / 2).for_each(|i| see(&mut recent, 2 * i, &[0; 20]));
+        assert_eq!(recent.get(last).0.map(|facts| facts.number), Some(last - 10), "its number in the file");
+        assert_eq!(recent.get(12).0.map(|facts| facts.number), Some(2));
+        assert_eq!((recent.get(10).0.is_none(), recent.get(13).0.is_none(), recent.missed), (true, true, 2));
+        assert!(recent.get(last).1.is_empty(), "nobody needs bytes");
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let mut recent = Recent::new(Needs { bytes: true, ..Needs::default() });
+        let long = vec![7; MAX_RECENT_BYTES / 4];
+        (1..=9).for_each(|number| see(&mut recent, number, &long));
+        assert!(recent.bytes <= MAX_RECENT_BYTES + long.len() && recent.frames.len() == 5);
+        assert_eq!(recent.get(9).1, long);
+        assert_eq!(recent.get(4).1, b"");
+    }
+}
