@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use super::detail::DetailArgs;
 use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
@@ -221,6 +222,8 @@ pub struct DumpArgs {
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
+    pub detail: DetailArgs,
+    #[command(flatten)]
     pub common: Common,
 }
 
@@ -294,6 +297,8 @@ pub enum TableFormat {
 pub enum DumpFormat {
     /// One line a packet
     Text,
+    /// A tree of layers and fields a packet, as -V
+    Tree,
     /// One array of records
     Json,
     /// One record a line
@@ -315,7 +320,7 @@ impl DumpFormat {
     /// The form of records; `None` for lines of text.
     pub fn form(self) -> Option<Form> {
         match self {
-            DumpFormat::Text => None,
+            DumpFormat::Text | DumpFormat::Tree => None,
             DumpFormat::Json => Some(Form::Json),
             DumpFormat::Ndjson => Some(Form::Ndjson),
         }

@@ -6,6 +6,7 @@ mod args;
 mod baseline;
 mod check;
 mod config;
+mod detail;
 #[cfg(unix)]
 mod feed;
 mod hex;

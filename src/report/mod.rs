@@ -1,13 +1,23 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
+#[cfg(feature = "cli")]
+mod bytes;
+#[cfg(feature = "cli")]
+mod detail;
 mod files;
 mod hostile;
+#[cfg(feature = "cli")]
+mod layers;
+#[cfg(feature = "cli")]
+mod leaves;
 mod output;
 mod recorder;
 mod records;
 #[cfg(feature = "cli")]
 pub mod screen;
 mod stamp;
+#[cfg(feature = "cli")]
+mod story;
 #[cfg(feature = "cli")]
 pub mod summary;
 mod text;
@@ -16,15 +26,21 @@ pub mod times;
 mod totals;
 
 #[cfg(feature = "cli")]
+pub use detail::{Detail, Details, Shown};
+#[cfg(feature = "cli")]
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
+#[cfg(feature = "cli")]
+pub use layers::MAX_HEADS;
 pub use output::{Form, Output};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Records, capture_record};
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
+#[cfg(feature = "cli")]
+pub use story::Explain;
 #[cfg(feature = "cli")]
 pub(crate) use text::short;
 pub use text::{Exchanges, Lister};
