@@ -60,8 +60,7 @@ pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs
     if !matches!(args.format, DumpFormat::Text | DumpFormat::Tree) {
         let name = asked.asked().unwrap_or_default();
         say(&format_args!(
-            "qdissect: {name} is for people and goes with -T text or -T tree only; records have everything but the \
-             explanations as it is. Leave out {name} or -T.\n"
+            "qdissect: {name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T.\n"
         ));
         return Ok((FAILED, 0));
     }

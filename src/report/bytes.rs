@@ -9,7 +9,7 @@ use super::screen::style;
 use crate::check::Finding;
 use crate::decode::{Span, Tree};
 use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Glance, Id};
+use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
 use crate::rule::Severity;
 use std::fmt::Write;
 
@@ -85,21 +85,25 @@ fn of<T>(list: &mut [T], span: Span) -> &mut [T] {
     list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()
 }
 
-/// What decoders of all protocols say of a datagram that nobody claims, but which looks like a message of theirs: there
-/// may be a password in it.
+/// What decoders make of a datagram that nobody claims, as if their conversation spoke it: there may be a password in
+/// it, of a protocol that the user left out, or of a damaged message.
 pub(super) fn guesses(d: &Datagram<'_>) -> Vec<Tree> {
-    let ports = [d.src.port(), d.dst.port()];
-    let looks = Id::ALL.iter().filter_map(|id| Some((id, id.glance(d.payload, d.wire_len(), ports)?)));
-    let ways = [Direction::C2s, Direction::S2c];
-    let read = |(id, g): (&Id, Glance), direction| {
-        let (message, missing) = (g.message, d.cut as usize);
-        let cx = Context { message, direction, asked: None, missing, continues: false, secrets: false };
-        let mut tree = Tree::default();
-        // Where it stops is a fault of the datagram; what was read before counts.
-        let _ = id.dissect(d.payload, cx, &mut tree);
-        tree
-    };
-    looks.flat_map(|look| ways.map(|way| read(look, way))).collect()
+    let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
+    let mut out = vec![];
+    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
+        for direction in [Direction::C2s, Direction::S2c] {
+            let known = Known { direction, level: Level::High, conversation: true, open: true };
+            let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
+            let Some(Glance { message, .. }) = glance else { continue };
+            let missing = d.cut as usize;
+            let cx = Context { message, direction, asked: None, missing, continues: false, secrets: false };
+            let mut tree = Tree::default();
+            // Where it stops is a fault of the datagram; what was read before counts.
+            let _ = id.dissect(d.payload, cx, &mut tree);
+            out.push(tree);
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ impl<W: Write> Details<W> {
         }
         let (tree, payload) = (&p.sink.tree, p.datagram.payload);
         let name = |frame| self.lister.other(frame, here.file);
-        let lines = leaves::lines(tree, payload, p.findings, self.detail.manner(), &name);
+        let lines = leaves::fields(tree, payload, p.findings, self.detail.manner(), &name);
         lines.iter().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
@@ -257,7 +257,7 @@ impl<W: Write> Report for Details<W> {
                 push(&mut out, 0, &format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
             }
         }
-        let line = |f| leaves::finding(f, false, self.detail.colour, &name);
+        let line = |f| leaves::finding_line(f, false, self.detail.colour, &name);
         findings.iter().for_each(|f| push(&mut out, 1, &line(f)));
         self.write(out)
     }

@@ -15,15 +15,16 @@ use crate::decode::{Node, Tree, Value, display};
 
 /// How fields are shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub struct Manner {
     /// The first bytes of each field beside it.
     pub bytes: bool,
     /// Colours are welcome.
     pub colour: bool,
 }
 
-/// The lines of a tree and of the findings in it, without the blanks that everything is indented by.
-pub(super) fn lines(
+/// The lines of a tree and of the findings in it, each level four blanks deeper than the one around it. Text of the
+/// network is harmless in them. `place` names the frame of a cause.
+pub fn fields(
     tree: &Tree,
     payload: &[u8],
     findings: &[Finding],
@@ -37,20 +38,24 @@ pub(super) fn lines(
         let indent = INDENT.repeat(usize::from(node.depth));
         out.push(format!("{indent}{}", line(node, payload, manner.bytes)));
         let own = findings.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i));
-        out.extend(own.map(|(f, _)| format!("{indent}{INDENT}{}", finding(f, true, manner.colour, place))));
+        out.extend(
+            own.map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, manner.colour, place))),
+        );
     }
     let rest = findings.iter().zip(&owners).filter(|(_, owner)| owner.is_none());
-    out.extend(rest.map(|(f, _)| finding(f, false, manner.colour, place)));
+    out.extend(rest.map(|(f, _)| finding_line(f, false, manner.colour, place)));
     out
 }
 
-/// The field that a finding speaks of: the one with its bytes, or the last around its first byte.
+/// The field that a finding speaks of: the one with its bytes, or the last around its first byte, or the first that
+/// shares a byte with it.
 fn owner(nodes: &[Node], f: &Finding) -> Option<usize> {
     let (field, span) = (f.field?, f.span?);
     let own = || nodes.iter().enumerate().filter(|(_, n)| n.field == field);
     let exact = own().find(|(_, n)| n.at == span && !n.derived).or_else(|| own().find(|(_, n)| n.at == span));
     let around = || own().rfind(|(_, n)| n.at.start <= span.start && span.start < n.at.end);
-    exact.or_else(around).map(|(i, _)| i)
+    let beside = || own().find(|(_, n)| n.at.start < span.end && span.start < n.at.end);
+    exact.or_else(around).or_else(beside).map(|(i, _)| i)
 }
 
 /// A field: name, value, where its bytes are, and what they are.
@@ -68,7 +73,8 @@ fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
 /// A value; one that has a name as hex digits, as many as its bytes have.
 fn value(node: &Node, value: Value<'_>) -> String {
     match value {
-        Value::Named(v, Some(name)) => {
+        // What only follows from bytes has no width of its own.
+        Value::Named(v, Some(name)) if !node.derived => {
             let bytes = usize::from(node.at.end.saturating_sub(node.at.start)).clamp(1, 4);
             format!("{v:#0width$x} ({name})", width = 2 + 2 * bytes)
         }
@@ -78,7 +84,7 @@ fn value(node: &Node, value: Value<'_>) -> String {
 
 /// A finding: severity, rule, what is wrong, who is at fault or what made it happen. Below its field it need not
 /// name that.
-pub(super) fn finding(f: &Finding, below: bool, colour: bool, place: &dyn Fn(u64) -> String) -> String {
+pub fn finding_line(f: &Finding, below: bool, colour: bool, place: &dyn Fn(u64) -> String) -> String {
     let screen = Screen { width: 0, colour };
     let id = screen.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
     // Where bytes are missing, the finding names the field itself.

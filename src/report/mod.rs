@@ -33,6 +33,8 @@ pub use files::{Files, Place};
 pub use hostile::{harmless, is_hostile, quoted, shown};
 #[cfg(feature = "cli")]
 pub use layers::MAX_HEADS;
+#[cfg(feature = "cli")]
+pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Records, capture_record};

@@ -108,7 +108,7 @@ impl Teller {
 
     /// Why a datagram is none of these; `winner` is who has it, and how surely.
     fn lost(&self, ids: &[&Id], d: &Datagram<'_>, winner: Option<(&str, Level)>) -> Option<String> {
-        let (mut silent, mut foreign, mut out) = (vec![], vec![], vec![]);
+        let (mut silent, mut misfits, mut foreign, mut out) = (vec![], vec![], vec![], vec![]);
         for &&id in ids {
             let name = id.info().name;
             let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
@@ -120,19 +120,22 @@ impl Teller {
                     looks_like(id, &g),
                     beaten(&g, winner)
                 )),
-                None if begins => out.push(format!("{name} (the first byte fits, the rest does not)")),
+                None if begins => misfits.push(name),
                 None => foreign.push(name),
             }
         }
-        if !foreign.is_empty() {
-            let why = match d.payload.first() {
-                Some(byte) => format!("none of its messages begins with {byte:#04x}"),
-                None => "the payload is empty".into(),
-            };
-            out.push(format!("{} ({why})", foreign.join(", ")));
-        }
-        if !silent.is_empty() {
-            out.push(format!("{} (left out with --protocol)", silent.join(", ")));
+        let begin = match d.payload.first() {
+            Some(byte) => format!("none of its messages begins with {byte:#04x}"),
+            None => "the payload is empty".into(),
+        };
+        for (names, why) in [
+            (misfits, "the first byte fits, the rest does not"),
+            (foreign, begin.as_str()),
+            (silent, "left out with --protocol"),
+        ] {
+            if !names.is_empty() {
+                out.push(format!("{} ({why})", names.join(", ")));
+            }
         }
         (!out.is_empty()).then(|| out.join("; not "))
     }
