@@ -1,6 +1,6 @@
-//! `qdissect dump` with details: what asks for them, and how they are run.
+//! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
 
-use super::args::{Colour, DumpArgs, DumpFormat, protocol};
+use super::args::{Colour, Common, DumpArgs, DumpFormat, protocol};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::run::{Done, FAILED, how, read_all};
@@ -11,7 +11,7 @@ use qdissect::pipeline::Options;
 use qdissect::report::{Detail, Details, Explain, Shown};
 use std::io;
 
-/// What `dump` tells of each packet beyond its line.
+/// What `dump` and `live` tell of each packet beyond its line.
 #[derive(Debug, Args)]
 pub struct DetailArgs {
     /// The tree of layers and fields of each packet, as -T tree
@@ -26,24 +26,44 @@ pub struct DetailArgs {
     /// Why each datagram was classified so, and what happened in each exchange
     #[arg(long)]
     pub explain: bool,
-    /// When to use colours in details
+    /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
 }
 
 impl DetailArgs {
     /// The option that asks for more than a line, if there is one.
-    pub fn asked(&self) -> Option<&'static str> {
+    fn asked(&self) -> Option<&'static str> {
         let Self { tree, only, hex, explain, .. } = self;
         let given = [(*tree, "-V"), (!only.is_empty(), "-O"), (*hex, "-x"), (*explain, "--explain")];
         given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
     }
-}
 
-impl DumpArgs {
     /// Whether more is to be told of each packet than fits on a line.
-    pub fn detailed(&self) -> bool {
-        self.format == DumpFormat::Tree || self.detail.asked().is_some()
+    pub fn wanted(&self, format: DumpFormat) -> bool {
+        format == DumpFormat::Tree || self.asked().is_some()
+    }
+
+    /// Why details cannot be had in a format.
+    pub fn refusal(&self, format: DumpFormat) -> Option<String> {
+        let name = self.asked().filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
+        Some(format!(
+            "{name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T."
+        ))
+    }
+
+    /// How much is told of each packet.
+    pub fn detail(&self, format: DumpFormat, common: &Common, options: &Options) -> Detail {
+        let windows = Windows::new(options.timeout);
+        Detail {
+            tree: format == DumpFormat::Tree || self.tree || !self.only.is_empty(),
+            only: self.only.clone(),
+            hex: self.hex,
+            explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
+            colour: how(self.color, common).colour,
+            secrets: options.secrets,
+            quiet: common.quiet,
+        }
     }
 }
 
@@ -56,25 +76,12 @@ fn layer(text: &str) -> Result<Shown, String> {
 
 /// Runs it.
 pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
-    let asked = &args.detail;
-    if !matches!(args.format, DumpFormat::Text | DumpFormat::Tree) {
-        let name = asked.asked().unwrap_or_default();
-        say(&format_args!(
-            "qdissect: {name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T.\n"
-        ));
+    if let Some(wrong) = args.detail.refusal(args.format) {
+        say(&format_args!("qdissect: {wrong}\n"));
         return Ok((FAILED, 0));
     }
     let common = &args.common;
-    let windows = Windows::new(options.timeout);
-    let detail = Detail {
-        tree: args.format == DumpFormat::Tree || asked.tree || !asked.only.is_empty(),
-        only: asked.only.clone(),
-        hex: asked.hex,
-        explain: asked.explain.then(|| Explain { choice: options.choice.clone(), windows }),
-        colour: how(asked.color, common).colour,
-        secrets: options.secrets,
-        quiet: common.quiet,
-    };
+    let detail = args.detail.detail(args.format, common, &options);
     let many = inputs.list.len() > 1;
     let report = Details::new(to, common.line_buffered, many, detail);
     read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))

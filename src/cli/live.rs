@@ -12,7 +12,7 @@ use super::{say, stop};
 use qdissect::capture::{ErrorKind, Source};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Details, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
@@ -34,6 +34,9 @@ pub fn live(to: &mut Target, args: &LiveArgs, options: Options) -> io::Result<Do
             Err(e) => Ok(refuse(&e)),
         };
     }
+    if let Some(wrong) = args.detail.refusal(args.format) {
+        return Ok(refuse(&wrong));
+    }
     let session = match start(&program, args) {
         Ok(session) => Feed::new(session),
         Err(e) => return Ok(refuse(&e)),
@@ -43,10 +46,14 @@ pub fn live(to: &mut Target, args: &LiveArgs, options: Options) -> io::Result<Do
     match args.format.form() {
         _ if args.summary => {
             let (summary, totals, code) = capture.run(options, Summary::default())?;
-            run::write_summary(to, args.format.form(), args.color, &args.common, &summary, &totals)?;
+            run::write_summary(to, args.format.form(), args.detail.color, &args.common, &summary, &totals)?;
             Ok((code, totals.files))
         }
         Some(form) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
+        None if args.detail.wanted(args.format) => {
+            let detail = args.detail.detail(args.format, &args.common, &options);
+            capture.report(options, Details::new(to, true, false, detail))
+        }
         None => capture.report(options, Lister::new(to, true, quiet, false)),
     }
 }

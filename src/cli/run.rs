@@ -119,7 +119,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Live(a) => super::live::live(to, a, options),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
-        Reading::Dump(a) if a.detailed() => super::detail::detail(to, a, options, inputs),
+        Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match a.format.form() {
             Some(form) => {
                 report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
