@@ -1,6 +1,7 @@
 //! The command line, as clap sees it.
 
 use super::columns::{ColumnArgs, RowFormat};
+use super::detail::DetailArgs;
 use super::filter::{Expression, expression};
 use super::hex::HexArgs;
 use super::save::SaveArgs;
@@ -225,6 +226,8 @@ pub struct DumpArgs {
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
+    pub detail: DetailArgs,
+    #[command(flatten)]
     pub common: Common,
 }
 
@@ -304,6 +307,8 @@ pub enum TableFormat {
 pub enum DumpFormat {
     /// One line a packet
     Text,
+    /// A tree of layers and fields a packet, as -V
+    Tree,
     /// One array of records
     Json,
     /// One record a line
@@ -331,7 +336,9 @@ impl DumpFormat {
     /// The form of records; `None` for lines of text and for columns.
     pub fn form(self) -> Option<Form> {
         match self {
-            DumpFormat::Text | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => None,
+            DumpFormat::Text | DumpFormat::Tree | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => {
+                None
+            }
             DumpFormat::Json => Some(Form::Json),
             DumpFormat::Ndjson => Some(Form::Ndjson),
         }

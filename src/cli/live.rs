@@ -15,7 +15,7 @@ use qdissect::capture::{ErrorKind, Source};
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Filtered, Layout, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{Details, Filtered, Layout, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
@@ -42,6 +42,9 @@ pub fn live(
             Err(e) => Ok(refuse(&e)),
         };
     }
+    if let Some(wrong) = args.detail.refusal(args.format) {
+        return Ok(refuse(&wrong));
+    }
     let session = match start(&program, args) {
         Ok(session) => Feed::new(session),
         Err(e) => return Ok(refuse(&e)),
@@ -52,11 +55,15 @@ pub fn live(
         (chosen, form) if args.summary => {
             let (summary, totals, code) = capture.run(options, Summary::default())?;
             let form = (form, chosen.map(|(_, layout)| layout));
-            run::write_summary(to, form, args.color, &args.common, &summary, &totals)?;
+            run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
             Ok((code, totals.files))
         }
         (Some(chosen), _) => capture.report(options, columns::fields(to, chosen, &args.common, true)),
         (None, Some(form)) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
+        (None, None) if args.detail.wanted(args.format) => {
+            let detail = args.detail.detail(args.format, &args.common, &options);
+            capture.report(options, Details::new(to, true, false, detail))
+        }
         (None, None) => capture.report(options, Lister::new(to, true, quiet, false)),
     }
 }

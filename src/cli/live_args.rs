@@ -1,7 +1,8 @@
 //! The command line of `qdissect live`.
 
-use super::args::{Colour, Common, DumpFormat};
+use super::args::{Common, DumpFormat};
 use super::columns::ColumnArgs;
+use super::detail::DetailArgs;
 use clap::Args;
 use qdissect::filter::Columns;
 use qdissect::report::Layout;
@@ -38,7 +39,7 @@ pub struct LiveArgs {
     #[arg(short = 'b', long = "ring-buffer", value_name = "KEY:N", value_parser = ring, requires = "write")]
     pub ring: Vec<RingRule>,
     /// Print the summary at the end in place of packets
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain"])]
     pub summary: bool,
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
@@ -48,9 +49,8 @@ pub struct LiveArgs {
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
-    /// When to use colours, with --summary
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
+    #[command(flatten)]
+    pub detail: DetailArgs,
     #[command(flatten)]
     pub common: Common,
 }

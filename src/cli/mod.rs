@@ -7,6 +7,7 @@ mod baseline;
 mod check;
 mod columns;
 mod config;
+mod detail;
 #[cfg(unix)]
 mod feed;
 mod filter;

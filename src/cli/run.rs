@@ -130,6 +130,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
+        Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {
             (Some(chosen), _) => report(common, options, inputs, columns::fields(to, chosen, common, flush)),
             (None, Some(form)) => {

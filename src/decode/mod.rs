@@ -28,4 +28,6 @@ pub use json::{Json, push_text};
 pub(crate) use json::{push, push_u64};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+#[cfg(feature = "cli")]
+pub(crate) use tree::display;
 pub use tree::{Heard, Node, Tree};

@@ -19,6 +19,9 @@ enum Held {
     Bytes(u16),
 }
 
+/// Bytes of a field that are shown beside it.
+const HEAD: usize = 8;
+
 /// One line of the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
@@ -37,6 +40,21 @@ impl Node {
     /// Whether the node is a value, not a group or list.
     pub fn is_value(&self) -> bool {
         !matches!(self.held, Held::Group | Held::List)
+    }
+
+    /// Whether nobody may see its value, nor its bytes.
+    pub fn is_secret(&self) -> bool {
+        matches!(self.held, Held::Scalar(Value::Secret(_)))
+    }
+
+    /// Its first bytes as hex digits; nothing where it has none of its own or they are secret.
+    pub fn hex(&self, payload: &[u8]) -> String {
+        if !self.is_value() || self.derived || self.is_secret() {
+            return String::new();
+        }
+        let bytes = self.at.of(payload);
+        let digits: String = bytes.iter().take(HEAD).map(|b| format!("{b:02x}")).collect();
+        if bytes.len() > HEAD { digits + "…" } else { digits }
     }
 
     /// The value, read back out of the payload; `None` for a group or list.
@@ -107,17 +125,7 @@ impl Tree {
     pub fn render(&self, payload: &[u8]) -> String {
         let mut out = String::new();
         for n in &self.nodes {
-            let mut hex = String::new();
-            let secret = matches!(n.held, Held::Scalar(Value::Secret(_)));
-            if n.is_value() && !n.derived && !secret {
-                let bytes = n.at.of(payload);
-                bytes.iter().take(8).for_each(|b| {
-                    let _ = write!(hex, "{b:02x}");
-                });
-                if bytes.len() > 8 {
-                    hex.push('…');
-                }
-            }
+            let hex = n.hex(payload);
             let pad = "  ".repeat(n.depth as usize);
             let (left, right) = if n.derived { ("[", "]") } else { ("", "") };
             let _ = write!(out, "{:4}..{:<4} {hex:<18} {pad}{left}{}", n.at.start, n.at.end, n.field.key);

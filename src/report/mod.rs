@@ -1,10 +1,18 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
+#[cfg(feature = "cli")]
+mod bytes;
+#[cfg(feature = "cli")]
+mod detail;
 mod exchange_rows;
 mod fields;
 mod files;
 mod filtered;
 mod hostile;
+#[cfg(feature = "cli")]
+mod layers;
+#[cfg(feature = "cli")]
+mod leaves;
 mod output;
 mod recent;
 mod recorder;
@@ -16,12 +24,16 @@ pub mod screen;
 pub mod server_rows;
 mod stamp;
 #[cfg(feature = "cli")]
+mod story;
+#[cfg(feature = "cli")]
 pub mod summary;
 mod text;
 #[cfg(feature = "cli")]
 pub mod times;
 mod totals;
 
+#[cfg(feature = "cli")]
+pub use detail::{Detail, Details, Shown};
 pub use exchange_rows::ExchangeRows;
 pub use fields::{Fields, Layout, Occurrence, Style};
 #[cfg(feature = "cli")]
@@ -29,6 +41,10 @@ pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
 pub use hostile::{harmless, is_hostile, quoted, shown};
+#[cfg(feature = "cli")]
+pub use layers::MAX_HEADS;
+#[cfg(feature = "cli")]
+pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
 pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
@@ -37,6 +53,8 @@ pub use safe::Safe;
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
+#[cfg(feature = "cli")]
+pub use story::Explain;
 #[cfg(feature = "cli")]
 pub(crate) use text::short;
 pub use text::{Exchanges, Lister};

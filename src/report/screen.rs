@@ -52,6 +52,15 @@ pub(crate) const BOLD: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
+/// The colour of a severity.
+pub fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => AnsiColor::Red.on_default().bold(),
+        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
+        Severity::Note => AnsiColor::Cyan.on_default(),
+    }
+}
+
 /// Writes the whole screen.
 ///
 /// # Errors

@@ -145,6 +145,30 @@ impl<W: Write> Lister<W> {
         self.lines.end()
     }
 
+    /// The place of a frame; what is written next is about its file.
+    #[cfg(feature = "cli")]
+    pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
+        self.lines.place(frame)
+    }
+
+    /// The first time stamp of a file.
+    #[cfg(feature = "cli")]
+    pub(super) fn first(&self, file: usize) -> Time {
+        self.lines.names.get(file).map_or(Time::UNKNOWN, |(_, first)| *first)
+    }
+
+    /// The number of a frame, with its file where that is another one than `here`.
+    #[cfg(feature = "cli")]
+    pub(super) fn other(&self, frame: u64, here: usize) -> String {
+        self.lines.other(frame, here)
+    }
+
+    /// The tunnels of a datagram, the outermost first.
+    #[cfg(feature = "cli")]
+    pub(super) fn tunnel(&self, number: u16) -> Option<&str> {
+        self.tunnels.get(&number).map(String::as_str)
+    }
+
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
         let place = self.lines.place(d.frame)?;
         let first = self.lines.names.get(place.file).map_or(Time::UNKNOWN, |(_, first)| *first);

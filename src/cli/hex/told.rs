@@ -3,11 +3,11 @@
 use crate::cli::show::page::{DIM, Page};
 use qdissect::capture::Time;
 use qdissect::check::Finding;
-use qdissect::decode::{Heard, Tree};
+use qdissect::decode::Heard;
 use qdissect::exchange::Exchange;
 use qdissect::net::{Datagram, Shot, Turned, peel};
 use qdissect::report::screen::Screen;
-use qdissect::report::{Lister, Packet, Report, Totals};
+use qdissect::report::{Lister, Manner, Packet, Report, Totals, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -31,10 +31,6 @@ impl<W: Write> Told<W> {
         Told { lister: Lister::new(out, false, false, false), screen, others, any: false }
     }
 
-    fn page(&self) -> Page {
-        Page::new(self.screen.width, self.screen.colour)
-    }
-
     /// What stands before the datagram of a frame: the frames without one, and an empty line.
     fn until(&mut self, frame: u64) -> io::Result<()> {
         while let Some(&(number, turned)) = self.others.front().filter(|(n, _)| *n < frame) {
@@ -50,9 +46,14 @@ impl<W: Write> Told<W> {
         if std::mem::replace(&mut self.any, true) { self.lister.line("") } else { Ok(()) }
     }
 
-    fn write(&mut self, page: &Page) -> io::Result<()> {
-        page.text().lines().try_for_each(|line| self.lister.line(line))
+    fn indented(&mut self, line: &str) -> io::Result<()> {
+        self.lister.line(&format!("    {line}"))
     }
+}
+
+/// A frame as a cause names it: all stand in one text.
+fn number(frame: u64) -> String {
+    frame.to_string()
 }
 
 impl<W: Write> Report for Told<W> {
@@ -62,12 +63,9 @@ impl<W: Write> Report for Told<W> {
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         self.until(p.datagram.frame)?;
         self.lister.show(p)?;
-        let mut page = self.page();
-        let mut tree = Tree::default();
-        p.sink.tree.replay(p.datagram.payload, &mut tree);
-        page.tree(&tree, p.datagram.payload);
-        p.findings.iter().for_each(|f| page.finding("", f));
-        self.write(&page)
+        let manner = Manner { bytes: true, colour: self.screen.colour };
+        let lines = fields(&p.sink.tree, p.datagram.payload, p.findings, manner, &number);
+        lines.iter().try_for_each(|line| self.indented(line))
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -75,9 +73,8 @@ impl<W: Write> Report for Told<W> {
         self.lister.unclaimed(d)?;
         let hex: String = d.payload.iter().take(MAX_BYTES).map(|b| format!("{b:02x}")).collect();
         let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
-        let page = self.page();
-        let why = page.paint(DIM, "(no protocol is recognised)");
-        self.lister.line(&format!("      {hex}{more} {why}"))
+        let why = Page::new(self.screen.width, self.screen.colour).paint(DIM, "(no protocol is recognised)");
+        self.indented(&format!("{hex}{more} {why}"))
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -86,12 +83,11 @@ impl<W: Write> Report for Told<W> {
         }
         let info = e.protocol.info();
         let step = info.steps.get(e.step as usize).map_or("-", |step| step.name);
-        let mut page = self.page();
         let (frame, outcome) = (e.request_frame, e.outcome.name());
-        page.line(&format!("exchange: {} {step}, asked in frame {frame}: {outcome}", info.name));
-        findings.iter().for_each(|f| page.finding("", f));
         self.gap()?;
-        self.write(&page)
+        self.lister.line(&format!("exchange: {} {step}, asked in frame {frame}: {outcome}", info.name))?;
+        let colour = self.screen.colour;
+        findings.iter().try_for_each(|f| self.indented(&finding_line(f, false, colour, &number)))
     }
 
     fn first_frame(&mut self, time: Time) {

@@ -1,24 +1,15 @@
 //! Text for people: wrapped to the screen, in colours where they are welcome.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use qdissect::check::Finding;
 use qdissect::decode::Tree;
-use qdissect::rule::Severity;
+pub use qdissect::report::screen::style;
 use std::fmt::Write;
 
 /// What is most important on a page.
 pub const BOLD: Style = Style::new().bold();
 /// What is less important.
 pub const DIM: Style = Style::new().dimmed();
-
-/// The colour of a severity.
-pub fn style(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => AnsiColor::Red.on_default().bold(),
-        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
-        Severity::Note => AnsiColor::Cyan.on_default(),
-    }
-}
 
 /// Widest column of text that is pleasant to read.
 const WIDEST: usize = 100;

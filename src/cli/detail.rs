@@ -1,0 +1,88 @@
+//! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
+
+use super::args::{Colour, Common, DumpArgs, DumpFormat, protocol};
+use super::inputs::Inputs;
+use super::output::Target;
+use super::run::{Done, FAILED, how, read_all};
+use super::say;
+use clap::Args;
+use qdissect::exchange::Windows;
+use qdissect::pipeline::Options;
+use qdissect::report::{Detail, Details, Explain, Shown};
+use std::io;
+
+/// What `dump` and `live` tell of each packet beyond its line.
+#[derive(Debug, Args)]
+pub struct DetailArgs {
+    /// The tree of layers and fields of each packet, as -T tree
+    #[arg(short = 'V')]
+    pub tree: bool,
+    /// As -V, but with the details of these alone: frame, eth, ip, udp, or protocols by name
+    #[arg(short = 'O', value_name = "PROTO,...", value_delimiter = ',', value_parser = layer)]
+    pub only: Vec<Shown>,
+    /// The payload of each packet as hex and text, what is wrong in it marked
+    #[arg(short = 'x')]
+    pub hex: bool,
+    /// Why each datagram was classified so, and what happened in each exchange
+    #[arg(long)]
+    pub explain: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+impl DetailArgs {
+    /// The option that asks for more than a line, if there is one.
+    fn asked(&self) -> Option<&'static str> {
+        let Self { tree, only, hex, explain, .. } = self;
+        let given = [(*tree, "-V"), (!only.is_empty(), "-O"), (*hex, "-x"), (*explain, "--explain")];
+        given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
+    }
+
+    /// Whether more is to be told of each packet than fits on a line.
+    pub fn wanted(&self, format: DumpFormat) -> bool {
+        format == DumpFormat::Tree || self.asked().is_some()
+    }
+
+    /// Why details cannot be had in a format.
+    pub fn refusal(&self, format: DumpFormat) -> Option<String> {
+        let name = self.asked().filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
+        Some(format!(
+            "{name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T."
+        ))
+    }
+
+    /// How much is told of each packet.
+    pub fn detail(&self, format: DumpFormat, common: &Common, options: &Options) -> Detail {
+        let windows = Windows::new(options.timeout);
+        Detail {
+            tree: format == DumpFormat::Tree || self.tree || !self.only.is_empty(),
+            only: self.only.clone(),
+            hex: self.hex,
+            explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
+            colour: how(self.color, common).colour,
+            secrets: options.secrets,
+            quiet: common.quiet,
+        }
+    }
+}
+
+fn layer(text: &str) -> Result<Shown, String> {
+    Shown::by_name(text).ok_or_else(|| {
+        let wrong = protocol(text).err().unwrap_or_default();
+        format!("{} Also frame, eth, ip, udp.", wrong.trim_end())
+    })
+}
+
+/// Runs it.
+pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
+    if let Some(wrong) = args.detail.refusal(args.format) {
+        say(&format_args!("qdissect: {wrong}\n"));
+        return Ok((FAILED, 0));
+    }
+    let common = &args.common;
+    let detail = args.detail.detail(args.format, common, &options);
+    let many = inputs.list.len() > 1;
+    let report = Details::new(to, common.line_buffered, many, detail);
+    read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
+}

@@ -1,0 +1,143 @@
+//! Bytes of a payload as rows of hex and text, what is wrong with them marked, and passwords masked.
+//!
+//! ```text
+//! 0010  08 48 69 67 68 72 69 73 65 1e 64                  .Highrise.d
+//!          ^^ ^^ ^^
+//! ```
+
+use super::screen::style;
+use crate::check::Finding;
+use crate::decode::{Span, Tree};
+use crate::net::Datagram;
+use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
+use crate::rule::Severity;
+use std::fmt::Write;
+
+/// Bytes of a row.
+const ROW: usize = 16;
+
+/// What is known of each byte of a payload.
+#[derive(Debug)]
+pub(super) struct Bytes<'a> {
+    payload: &'a [u8],
+    /// The worst that is wrong with each byte.
+    marks: Vec<Option<Severity>>,
+    /// Nobody may see it.
+    hidden: Vec<bool>,
+}
+
+impl<'a> Bytes<'a> {
+    /// Bytes of which nothing is wrong and nothing hidden.
+    pub fn new(payload: &'a [u8]) -> Bytes<'a> {
+        Bytes { payload, marks: vec![None; payload.len()], hidden: vec![false; payload.len()] }
+    }
+
+    /// Hides the passwords that a decoder found.
+    pub fn hide(&mut self, tree: &Tree) {
+        let secret = tree.nodes().iter().filter(|node| node.is_secret());
+        secret.for_each(|node| of(&mut self.hidden, node.at).fill(true));
+    }
+
+    /// Marks the bytes that findings speak of. One about the whole payload marks none: it says nothing of any byte.
+    pub fn mark(&mut self, findings: &[Finding]) {
+        let whole = self.payload.len();
+        for f in findings {
+            let Some(span) = f.span.filter(|s| s.start > 0 || usize::from(s.end) < whole) else { continue };
+            for mark in of(&mut self.marks, span) {
+                *mark = Some(f.severity).max(*mark);
+            }
+        }
+    }
+
+    /// Appends the rows. Marks are colours, or a second line.
+    pub fn write(&self, out: &mut String, colour: bool) {
+        for at in (0..self.payload.len()).step_by(ROW) {
+            let row = at..self.payload.len().min(at + ROW);
+            let (mut hex, mut text) = (String::new(), String::new());
+            for i in row.clone() {
+                let (digits, c) = self.byte(i);
+                let style = self.marks[i].filter(|_| colour).map(style).unwrap_or_default();
+                let _ = write!(hex, "{style}{digits}{style:#} ");
+                let _ = write!(text, "{style}{c}{style:#}");
+            }
+            let blanks = "   ".repeat(ROW - row.len());
+            let _ = writeln!(out, "{at:04x}  {hex}{blanks}  {text}");
+            if !colour && row.clone().any(|i| self.marks[i].is_some()) {
+                let under: String =
+                    row.map(|i| if self.marks[i].is_some() { "^^ " } else { "   " }).collect();
+                let _ = writeln!(out, "      {}", under.trim_end());
+            }
+        }
+    }
+
+    fn byte(&self, i: usize) -> (String, char) {
+        match self.payload[i] {
+            _ if self.hidden[i] => ("**".to_owned(), '*'),
+            b @ b' '..=b'~' => (format!("{b:02x}"), char::from(b)),
+            b => (format!("{b:02x}"), '.'),
+        }
+    }
+}
+
+/// The part of a list that stands for these bytes.
+fn of<T>(list: &mut [T], span: Span) -> &mut [T] {
+    let end = usize::from(span.end).min(list.len());
+    list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()
+}
+
+/// What decoders make of a datagram that nobody claims, as if their conversation spoke it: there may be a password in
+/// it, of a protocol that the user left out, or of a damaged message.
+pub(super) fn guesses(d: &Datagram<'_>) -> Vec<Tree> {
+    let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
+    let mut out = vec![];
+    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
+        for direction in [Direction::C2s, Direction::S2c] {
+            let known = Known { direction, level: Level::High, conversation: true, open: true };
+            let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
+            let Some(Glance { message, .. }) = glance else { continue };
+            let missing = d.cut as usize;
+            let cx = Context { message, direction, asked: None, missing, continues: false, secrets: false };
+            let mut tree = Tree::default();
+            // Where it stops is a fault of the datagram; what was read before counts.
+            let _ = id.dissect(d.payload, cx, &mut tree);
+            out.push(tree);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::GEN_001;
+
+    fn rows(bytes: &Bytes<'_>, colour: bool) -> String {
+        let mut out = String::new();
+        bytes.write(&mut out, colour);
+        out
+    }
+
+    fn at(start: u16, end: u16) -> Finding {
+        Finding { span: Some(Span { start, end }), ..Finding::of_exchange(&GEN_001) }
+    }
+
+    #[test]
+    fn rows_have_sixteen_bytes_and_nothing_that_moves_a_cursor() {
+        let text: Vec<u8> = (0x10..0x23).collect();
+        let expected = "0000  10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f   ................\n\
+                        0010  20 21 22                                           !\"\n";
+        assert_eq!(rows(&Bytes::new(&text), false), expected);
+        assert_eq!(rows(&Bytes::new(&[]), false), "");
+    }
+
+    #[test]
+    fn marks_stand_under_their_bytes_or_are_colours() {
+        let mut bytes = Bytes::new(b"abcd");
+        bytes.mark(&[at(1, 3), at(0, 4), at(4, 4), at(3, 9)]);
+        let expected = format!("0000  61 62 63 64 {}  abcd\n         ^^ ^^ ^^\n", "   ".repeat(12));
+        assert_eq!(rows(&bytes, false), expected);
+        let painted = rows(&bytes, true);
+        assert_eq!(painted.lines().count(), 1);
+        assert!(painted.starts_with("0000  61 \x1b["), "{painted:?}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Everything of each packet, for people: its layers and fields as a tree, its bytes, and why it is what it is.
+
+use super::bytes::{Bytes, guesses};
+use super::layers::{self, Heads, INDENT, Layer};
+use super::leaves::{self, Manner};
+use super::story::{Explain, Teller};
+use super::{Lister, Packet, Place, Report, Totals, duration};
+use crate::bounded::Bounded;
+use crate::capture::{self, Frame, Time};
+use crate::check::Finding;
+use crate::decode::Heard;
+use crate::exchange::{Exchange, Pairing};
+use crate::net::{Datagram, Tunnel, Turned};
+use crate::protocols::{Direction, Id};
+use std::io::{self, Write};
+
+/// Datagrams put together from fragments whose frames are remembered until they are told of.
+const MAX_JOINED: usize = 4_096;
+
+/// A layer whose details may be wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The frame.
+    Frame,
+    /// The link header.
+    Eth,
+    /// IP headers.
+    Ip,
+    /// The UDP header.
+    Udp,
+    /// A protocol of ours.
+    Query(Id),
+}
+
+impl Shown {
+    /// The layer of a name: `frame`, `eth`, `ip`, `udp`, or a protocol's.
+    pub fn by_name(name: &str) -> Option<Shown> {
+        Some(match name {
+            "frame" => Shown::Frame,
+            "eth" => Shown::Eth,
+            "ip" => Shown::Ip,
+            "udp" => Shown::Udp,
+            _ => Shown::Query(Id::by_name(name)?),
+        })
+    }
+}
+
+/// How much is told of each packet.
+#[derive(Clone, Debug, Default)]
+pub struct Detail {
+    /// The tree of layers and fields instead of a line.
+    pub tree: bool,
+    /// Layers whose details are shown in the tree; empty for all of them.
+    pub only: Vec<Shown>,
+    /// The bytes of the payload.
+    pub hex: bool,
+    /// Why it is what it is said to be, and what happened in each exchange.
+    pub explain: Option<Explain>,
+    /// Colours are welcome.
+    pub colour: bool,
+    /// Passwords may be shown, also in bytes that nobody claims.
+    pub secrets: bool,
+    /// No packets, only the counts at the end.
+    pub quiet: bool,
+}
+
+impl Detail {
+    /// Whether the details of a layer are wanted.
+    fn opens(&self, layer: Shown) -> bool {
+        self.only.is_empty() || self.only.contains(&layer)
+    }
+
+    fn manner(&self) -> Manner {
+        Manner { bytes: self.hex, colour: self.colour }
+    }
+}
+
+/// Packets with details, streaming: a line or a tree each, then the bytes, then an empty line.
+pub struct Details<W: Write> {
+    lister: Lister<W>,
+    detail: Detail,
+    heads: Heads,
+    teller: Option<Teller>,
+    /// Frames of datagrams that were put together, by the frame that they are told of.
+    joined: Bounded<u64, Box<[u64]>>,
+}
+
+impl<W: Write> Details<W> {
+    /// Details to `out`, each packet at once or in large pieces. `heads` puts a line with its name before those of
+    /// each file.
+    pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
+        let lister = Lister::new(out, flush, detail.quiet, heads);
+        let teller = detail.explain.clone().map(Teller::new);
+        Details { lister, detail, heads: Heads::default(), teller, joined: Bounded::new(MAX_JOINED) }
+    }
+
+    /// Appends a layer, with its details if they are wanted.
+    fn layer(&self, out: &mut String, which: Shown, layer: Layer) {
+        push(out, 0, &layer.summary);
+        if self.detail.opens(which) {
+            layer.details.iter().for_each(|line| push(out, 1, line));
+        }
+    }
+
+    /// Appends the layers from the frame to UDP.
+    fn layers(&self, out: &mut String, d: &Datagram<'_>, here: Place) {
+        let head = self.heads.find(d.frame);
+        let first = self.lister.first(here.file);
+        self.layer(out, Shown::Frame, layers::frame(head, d, here, first));
+        let link = head.map(layers::link).unwrap_or_default();
+        link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));
+        let outer = head.and_then(layers::ip);
+        if d.tunnel != 0 || outer.is_none() {
+            outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, layer));
+            let tunnel = self.lister.tunnel(d.tunnel).map(|names| format!("[Encapsulation: {names}]"));
+            tunnel.into_iter().for_each(|line| push(out, 0, &line));
+            self.layer(out, Shown::Ip, self.joined(layers::inner_ip(d), d, here));
+        } else {
+            outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, self.joined(layer, d, here)));
+        }
+        self.layer(out, Shown::Udp, layers::udp(d));
+    }
+
+    /// The layer with the frames that a datagram was put together from.
+    fn joined(&self, mut layer: Layer, d: &Datagram<'_>, here: Place) -> Layer {
+        if let Some(pieces) = self.joined.get(&d.frame).filter(|_| d.at >= Datagram::NOWHERE) {
+            let frames: Vec<_> = pieces.iter().map(|&frame| self.lister.other(frame, here.file)).collect();
+            layer.details.push(format!("[Fragments: {}]", frames.join(", ")));
+        }
+        layer
+    }
+
+    /// Appends the message: its line, fields, findings, and what follows from other packets.
+    fn message(&self, out: &mut String, p: &Packet<'_, Heard>, here: Place) {
+        let info = p.id.info();
+        let way = match p.direction {
+            Direction::C2s => "client to server",
+            Direction::S2c => "server to client",
+        };
+        let (message, level) = (p.message_name(), p.level.name());
+        push(out, 0, &format!("{} ({}), {message}, {way}, {level} confidence", info.title, info.name));
+        if !self.detail.opens(Shown::Query(p.id)) {
+            return;
+        }
+        let (tree, payload) = (&p.sink.tree, p.datagram.payload);
+        let name = |frame| self.lister.other(frame, here.file);
+        let lines = leaves::fields(tree, payload, p.findings, self.detail.manner(), &name);
+        lines.iter().for_each(|line| push(out, 1, line));
+        if p.more_findings > 0 {
+            push(out, 1, &format!("[Further findings: {}]", p.more_findings));
+        }
+        pairing(p.pairing, &name).iter().for_each(|line| push(out, 1, line));
+    }
+
+    /// Appends the bytes of a payload, passwords masked.
+    fn bytes(&self, out: &mut String, d: &Datagram<'_>, told: Option<&Packet<'_, Heard>>) {
+        if !self.detail.hex {
+            return;
+        }
+        let mut bytes = Bytes::new(d.payload);
+        match told {
+            Some(p) => {
+                bytes.mark(p.findings);
+                bytes.hide(&p.sink.tree);
+            }
+            None if !self.detail.secrets => guesses(d).iter().for_each(|tree| bytes.hide(tree)),
+            None => {}
+        }
+        if self.detail.tree {
+            out.push('\n');
+        }
+        bytes.write(out, self.detail.colour);
+        if d.cut > 0 {
+            out.push_str(&format!("[{} more bytes were not captured]\n", d.cut));
+        }
+    }
+
+    /// Writes what belongs to a packet; an empty line divides it from the next.
+    fn write(&mut self, mut text: String) -> io::Result<()> {
+        if self.detail.tree || self.detail.hex {
+            text.push('\n');
+        }
+        match text.strip_suffix('\n') {
+            Some(text) => self.lister.line(text),
+            None => Ok(()), // a line of its own
+        }
+    }
+
+    fn explained(&self, out: &mut String, sentences: &[String]) {
+        sentences.iter().for_each(|sentence| push(out, 1, &format!("[{sentence}]")));
+    }
+}
+
+impl<W: Write> Report for Details<W> {
+    type Sink = Heard;
+    const ORDERED: bool = true;
+    const FRAMES: bool = true;
+
+    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        if self.detail.tree && !self.detail.quiet {
+            self.heads.see(frame, peeled);
+        }
+    }
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+        if self.detail.quiet {
+            return Ok(());
+        }
+        let here = self.lister.place(p.datagram.frame)?;
+        let mut out = String::new();
+        if self.detail.tree {
+            self.layers(&mut out, p.datagram, here);
+            self.message(&mut out, p, here);
+        } else {
+            self.lister.show(p)?;
+        }
+        if let Some(teller) = &mut self.teller {
+            teller.see(p);
+        }
+        if let Some(teller) = &self.teller {
+            let name = |frame| self.lister.other(frame, here.file);
+            self.explained(&mut out, &teller.packet(p, &name));
+        }
+        self.bytes(&mut out, p.datagram, Some(p));
+        self.write(out)
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if self.detail.quiet {
+            return Ok(());
+        }
+        let here = self.lister.place(d.frame)?;
+        let mut out = String::new();
+        if self.detail.tree {
+            self.layers(&mut out, d, here);
+        } else {
+            self.lister.unclaimed(d)?;
+        }
+        if let Some(teller) = &self.teller {
+            self.explained(&mut out, &teller.unclaimed(d));
+        }
+        self.bytes(&mut out, d, None);
+        self.write(out)
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.detail.quiet || self.teller.is_none() && (findings.is_empty() || !self.detail.tree) {
+            return Ok(());
+        }
+        let here = self.lister.place(e.response_frame.unwrap_or(e.request_frame))?;
+        let name = |frame| self.lister.other(frame, here.file);
+        let mut out = String::new();
+        match &self.teller {
+            Some(teller) => push(&mut out, 0, &teller.exchange(e, &name)),
+            None => {
+                let (id, frame, outcome) = (e.id, name(e.request_frame), e.outcome.name());
+                let protocol = e.protocol.info().name;
+                push(&mut out, 0, &format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
+            }
+        }
+        let line = |f| leaves::finding_line(f, false, self.detail.colour, &name);
+        findings.iter().for_each(|f| push(&mut out, 1, &line(f)));
+        self.write(out)
+    }
+
+    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+        self.heads.file(facts);
+        self.lister.file(name, facts, before)
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.lister.tunnels(number, path);
+    }
+
+    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+        self.joined.insert(frame, pieces.into());
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        self.lister.first_frame(time);
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.lister.finish(totals)
+    }
+}
+
+/// Appends a line so many levels deep.
+fn push(out: &mut String, level: usize, line: &str) {
+    out.push_str(&INDENT.repeat(level));
+    out.push_str(line);
+    out.push('\n');
+}
+
+/// What follows from other packets, as tshark shows what it made up itself.
+fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
+    let mut out: Vec<String> = vec![];
+    out.extend(pairing.exchange().map(|id| format!("[Exchange: {id}]")));
+    match pairing {
+        Pairing::Answered(a) => {
+            out.push(format!("[Response to: {}]", name(a.request_frame)));
+            let late = if a.late { ", late" } else { "" };
+            out.extend(a.response_time.map(|t| format!("[Response time: {}{late}]", duration(t))));
+            if a.second {
+                out.push("[A second, different answer]".into());
+            }
+        }
+        Pairing::Asked { answered_by: Some(frame), .. } => {
+            out.push(format!("[Response in: {}]", name(*frame)));
+        }
+        Pairing::Again { part: false, .. } => out.push("[Retransmission]".into()),
+        Pairing::Copy { of, .. } | Pairing::Twice { of } => {
+            out.push(format!("[Duplicate of: {}]", name(*of)))
+        }
+        Pairing::Unasked { .. } => out.push("[Not asked for]".into()),
+        _ => {}
+    }
+    out
+}

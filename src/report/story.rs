@@ -1,0 +1,220 @@
+//! Why a datagram is what it is said to be, and what happened in an exchange, in plain sentences.
+//!
+//! All of this is found out again from the payload and from what reports hear, for the few who ask.
+
+use super::{Packet, duration};
+use crate::bounded::Bounded;
+use crate::classify::Choice;
+use crate::exchange::{Exchange, Outcome, Pairing, Windows};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::{Glance, Id, Level};
+
+/// Clients of a server whose latest challenge is remembered.
+const MAX_ISSUED: usize = 16_384;
+
+/// What must be known to explain.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    /// Which recognisers spoke, and what was pinned.
+    pub choice: Choice,
+    /// How long answers were waited for.
+    pub windows: Windows,
+}
+
+/// Explains, and remembers what for.
+#[derive(Debug)]
+pub(super) struct Teller {
+    explain: Explain,
+    /// The value that a server issued last to a client, and the frame that it stands in.
+    issued: Bounded<(Endpoint, Endpoint, Id), (u64, u64)>,
+}
+
+/// Names a frame, with its file where that is another one.
+pub(super) type Name<'a> = &'a dyn Fn(u64) -> String;
+
+impl Teller {
+    pub fn new(explain: Explain) -> Teller {
+        Teller { explain, issued: Bounded::new(MAX_ISSUED) }
+    }
+
+    /// Remembers what later exchanges follow from.
+    pub fn see<S>(&mut self, p: &Packet<'_, S>) {
+        let issues = p.id.info().steps.get(usize::from(p.step)).is_some_and(|step| step.issues);
+        if issues
+            && matches!(p.pairing, Pairing::Answered(_))
+            && let Some(g) = look(p.id, p.datagram)
+        {
+            let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
+            self.issued.insert((client, server, p.id), (g.memo, p.datagram.frame));
+        }
+    }
+
+    /// Why a datagram is what it is said to be, and nothing else.
+    pub fn packet<S>(&self, p: &Packet<'_, S>, name: Name<'_>) -> Vec<String> {
+        let own = p.id.info();
+        let mut out = vec![self.recognised(p)];
+        let others: Vec<_> = Id::ALL.iter().filter(|id| **id != p.id).collect();
+        out.extend(
+            self.lost(&others, p.datagram, Some((own.name, p.level))).map(|why| format!("Not {why}.")),
+        );
+        match p.pairing {
+            Pairing::Copy { of, .. } => {
+                out.push(format!(
+                    "It repeats the answer in frame {}, and so answers nothing itself.",
+                    name(*of)
+                ));
+            }
+            Pairing::Twice { of } => {
+                out.push(format!("The capture holds it twice: it is the datagram of frame {}.", name(*of)));
+            }
+            Pairing::Unasked { open: true, .. } => {
+                out.push("Requests are open, but none that it answers.".into());
+            }
+            Pairing::Unasked { .. } => out.push("No request is open that it could answer.".into()),
+            _ => {}
+        }
+        out
+    }
+
+    fn recognised<S>(&self, p: &Packet<'_, S>) -> String {
+        let (own, d) = (p.id.info().name, p.datagram);
+        let pin = self.explain.choice.pins.iter().find(|(port, id)| *id == p.id && ports(d).contains(port));
+        let by = match pin {
+            Some((port, _)) => format!("UDP port {port} is pinned to it"),
+            None => "its conversation or its server speaks it".into(),
+        };
+        let Some(g) = look(p.id, d) else {
+            return format!("Recognised as {own}, for {by}; the bytes alone do not show it.");
+        };
+        let mut text = format!("Recognised as {own}: the bytes alone say {}", looks_like(p.id, &g));
+        let raised = match (p.level.name(), g.level.name()) {
+            (told, seen) if told == seen => None,
+            (told, _) if p.level > g.level && pin.is_some() => Some(format!("{by}, which makes that {told}")),
+            (told, _) if p.level > g.level => Some(format!("its conversation makes that {told}")),
+            (told, _) => Some(format!("what is damaged in it leaves {told}")),
+        };
+        raised.into_iter().for_each(|raised| text += &format!("; {raised}"));
+        if g.message != p.message {
+            text += &format!("; after what went before, it is {}", p.message_name());
+        }
+        text + "."
+    }
+
+    /// Why nobody claims a datagram.
+    pub fn unclaimed(&self, d: &Datagram<'_>) -> Vec<String> {
+        let all: Vec<_> = Id::ALL.iter().collect();
+        self.lost(&all, d, None).map(|why| format!("Not recognised: not {why}.")).into_iter().collect()
+    }
+
+    /// Why a datagram is none of these; `winner` is who has it, and how surely.
+    fn lost(&self, ids: &[&Id], d: &Datagram<'_>, winner: Option<(&str, Level)>) -> Option<String> {
+        let (mut silent, mut misfits, mut foreign, mut out) = (vec![], vec![], vec![], vec![]);
+        for &&id in ids {
+            let name = id.info().name;
+            let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
+            let begins = d.payload.first().is_some_and(|b| id.info().first.contains(b));
+            match look(id, d) {
+                _ if !speaks => silent.push(name),
+                Some(g) => out.push(format!(
+                    "{name} (the bytes alone say {}, {})",
+                    looks_like(id, &g),
+                    beaten(&g, winner)
+                )),
+                None if begins => misfits.push(name),
+                None => foreign.push(name),
+            }
+        }
+        let begin = match d.payload.first() {
+            Some(byte) => format!("none of its messages begins with {byte:#04x}"),
+            None => "the payload is empty".into(),
+        };
+        for (names, why) in [
+            (misfits, "the first byte fits, the rest does not"),
+            (foreign, begin.as_str()),
+            (silent, "left out with --protocol"),
+        ] {
+            if !names.is_empty() {
+                out.push(format!("{} ({why})", names.join(", ")));
+            }
+        }
+        (!out.is_empty()).then(|| out.join("; not "))
+    }
+
+    /// What happened in an exchange.
+    pub fn exchange(&self, e: &Exchange, name: Name<'_>) -> String {
+        let info = e.protocol.info();
+        let step = info.steps.get(usize::from(e.step));
+        let window = duration(self.explain.windows.answer(e.protocol));
+        let mut told = vec![];
+        let issued = self.issued.get(&(e.client, e.server, e.protocol));
+        let follows = info.steps.iter().any(|s| s.issues) && step.is_some_and(|s| !s.issues);
+        match (issued, e.key) {
+            _ if !follows => {}
+            (Some(&(value, frame)), Some(key)) if value == key => {
+                told.push(format!("challenged in frame {}", name(frame)));
+                told.push("asked with the value issued there".into());
+            }
+            (Some(&(_, frame)), Some(_)) => {
+                told.push(format!("asked with another value than the one issued in frame {}", name(frame)));
+            }
+            _ => told.push("asked without a challenge in the capture".into()),
+        }
+        match e.retransmissions {
+            0 => {}
+            1 => told.push("repeated once".into()),
+            n => told.push(format!("repeated {n} times")),
+        }
+        told.push(self.outcome(e, &window, name));
+        let step = step.map_or("-", |step| step.name);
+        format!(
+            "Exchange {}, {} {step} asked in frame {}: {}.",
+            e.id,
+            info.name,
+            name(e.request_frame),
+            told.join("; ")
+        )
+    }
+
+    fn outcome(&self, e: &Exchange, window: &str, name: Name<'_>) -> String {
+        let after = e.response_time.map(|t| format!(" after {}", duration(t))).unwrap_or_default();
+        let frames = match e.response_frames() {
+            [] => String::new(),
+            [one] => format!(" in frame {}", name(*one)),
+            [first, .., last] => format!(" in frames {} to {}", name(*first), name(*last)),
+        };
+        match e.outcome {
+            Outcome::Answered => format!("answered{frames}{after}"),
+            Outcome::Late => format!("answered late{frames}{after}, when the window of {window} had passed"),
+            Outcome::Unanswered => format!("the server was silent for {window}, the whole window"),
+            Outcome::Undecided => format!("the capture ended before the window of {window} had passed"),
+            Outcome::Refused => format!("refused: {}", e.reason.unwrap_or("an ICMP error says so")),
+        }
+    }
+}
+
+fn ports(d: &Datagram<'_>) -> [u16; 2] {
+    [d.src.port(), d.dst.port()]
+}
+
+/// What a protocol makes of the bytes alone.
+fn look(id: Id, d: &Datagram<'_>) -> Option<Glance> {
+    id.glance(d.payload, d.wire_len(), ports(d))
+}
+
+/// A message and how sure its bytes are.
+fn looks_like(id: Id, g: &Glance) -> String {
+    let message = id.info().messages.get(usize::from(g.message)).copied().unwrap_or("unknown");
+    match g.level {
+        Level::Hint => format!("{message} (no more than a hint)"),
+        level => format!("{message} ({} confidence)", level.name()),
+    }
+}
+
+/// Why a protocol does not have the datagram, although it could be its.
+fn beaten(g: &Glance, winner: Option<(&str, Level)>) -> String {
+    match winner {
+        None => "but nothing confirms that, or less surely than --min-confidence asks".into(),
+        Some((name, level)) if level > g.level => format!("less surely than {name}"),
+        Some((name, _)) => format!("but no more surely than {name}, which comes first"),
+    }
+}
