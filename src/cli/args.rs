@@ -1,5 +1,9 @@
 //! The command line, as clap sees it.
 
+pub use super::choices::{
+    CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName,
+    TableFormat,
+};
 use super::columns::{ColumnArgs, RowFormat};
 use super::detail::DetailArgs;
 use super::filter::{Expression, expression};
@@ -9,8 +13,7 @@ use super::show::{ProtocolCommand, RuleCommand};
 use super::stats::StatsArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
-use qdissect::protocols::{Id, Level};
-use qdissect::report::Form;
+use qdissect::protocols::Id;
 use qdissect::rule::Severity;
 use std::path::PathBuf;
 
@@ -139,71 +142,6 @@ pub struct RuleArgs {
     pub level: Vec<(String, Option<Severity>)>,
 }
 
-/// `--profile`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileName {
-    /// Some dialects and habits are warnings
-    Strict,
-    /// The severities of the rules
-    Default,
-    /// What every real server does is a note
-    Lenient,
-}
-
-/// `--fail-on`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// Errors
-    Error,
-    /// Warnings and errors
-    Warning,
-    /// Any finding
-    Note,
-    /// Nothing
-    Never,
-}
-
-/// `-T` of `check`, and the formats of `--report`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// For people: what, where, who, and the source
-    Table,
-    /// One finding a line
-    Concise,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// JUnit XML: a test for each rule
-    Junit,
-    /// GitHub workflow commands
-    Github,
-    /// GitLab code quality
-    Gitlab,
-    /// Markdown, for job summaries
-    Markdown,
-}
-
-/// `--sarif-style`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SarifStyleName {
-    /// As the specification says for binary files: places in bytes
-    Spec,
-    /// As GitHub's code scanning needs it: places in lines, all the first
-    Github,
-}
-
-/// `--junit-style`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum JunitStyleName {
-    /// What most readers take
-    Common,
-    /// Only what Jenkins' schema knows
-    Jenkins,
-}
-
 /// `qdissect exchanges`
 #[derive(Debug, Args)]
 pub struct ExchangesArgs {
@@ -289,92 +227,6 @@ pub struct Common {
     /// A capture that is cut short is not an error
     #[arg(long)]
     pub allow_truncated: bool,
-}
-
-/// `-T` where the default is a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// For people
-    Table,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-}
-
-/// `-T` of `dump`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DumpFormat {
-    /// One line a packet
-    Text,
-    /// A tree of layers and fields a packet, as -V
-    Tree,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-    /// The fields named with -e, as tshark writes them
-    Fields,
-    /// Comma-separated values, with a row of names
-    Csv,
-    /// The same with tabs
-    Tsv,
-}
-
-impl TableFormat {
-    /// The form of records; `None` for a table.
-    pub fn form(self) -> Option<Form> {
-        match self {
-            TableFormat::Table => None,
-            TableFormat::Json => Some(Form::Json),
-            TableFormat::Ndjson => Some(Form::Ndjson),
-        }
-    }
-}
-
-impl DumpFormat {
-    /// The form of records; `None` for lines of text and for columns.
-    pub fn form(self) -> Option<Form> {
-        match self {
-            DumpFormat::Text | DumpFormat::Tree | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => {
-                None
-            }
-            DumpFormat::Json => Some(Form::Json),
-            DumpFormat::Ndjson => Some(Form::Ndjson),
-        }
-    }
-}
-
-/// `--color`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// `--min-confidence`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Confidence {
-    /// Everything that could be it
-    Low,
-    /// Several signs agree
-    Medium,
-    /// Chance is out of the question
-    High,
-}
-
-impl From<Confidence> for Level {
-    fn from(c: Confidence) -> Level {
-        match c {
-            Confidence::Low => Level::Low,
-            Confidence::Medium => Level::Medium,
-            Confidence::High => Level::High,
-        }
-    }
 }
 
 /// The protocol of a name.

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::inputs::Inputs;
 use super::known::Known;
 use super::output::Target;
+use super::read;
 use super::run::{self, Done, FAILED};
 use super::say;
 use super::stop;
@@ -50,7 +51,7 @@ pub fn check(
             Ok(())
         };
         let report = Check::new(options.policy.clone(), judge);
-        let (report, totals, code) = run::read_all(&args.common, options, inputs, report)?;
+        let (report, totals, code) = read::read_all(&args.common, options, inputs, report)?;
         let verdict = report.verdict(totals)?;
         out.flush()?;
         (verdict, code)

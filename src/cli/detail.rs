@@ -3,7 +3,8 @@
 use super::args::{Colour, Common, DumpArgs, DumpFormat, protocol};
 use super::inputs::Inputs;
 use super::output::Target;
-use super::run::{Done, FAILED, how, read_all};
+use super::read::read_all;
+use super::run::{Done, FAILED, how};
 use super::say;
 use clap::Args;
 use qdissect::exchange::Windows;

@@ -19,7 +19,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub use super::run::QUIET;
+pub use super::read::QUIET;
 /// How long packets may be under way from the interface to the pipe, besides what the program needs.
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// How long to wait at most for what was captured before the end and has not been read yet.

@@ -1,7 +1,7 @@
 //! `--follow`: files that grow, and directories that fill.
 
 use super::inputs::{Input, Inputs};
-use super::{run, stop};
+use super::{read, stop};
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source};
 use std::fs::{self, File, Metadata};
@@ -42,7 +42,7 @@ impl Follow {
         };
         match is_file(&input.path) {
             true => Source::open_through(&input.path, growing),
-            false => input.open(&mut run::open),
+            false => input.open(&mut read::open),
         }
     }
 

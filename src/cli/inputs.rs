@@ -1,6 +1,6 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
-use super::run::{self, Open};
+use super::read::{self, Open};
 use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
@@ -108,7 +108,7 @@ impl Input {
         if !file && !pipes {
             return Time::UNKNOWN;
         }
-        let mut opened = run::open(&self.path);
+        let mut opened = read::open(&self.path);
         let time = opened.as_mut().map_or(Time::UNKNOWN, Source::next_time);
         if !file {
             self.opened = Some(opened);

@@ -5,6 +5,7 @@ mod advice;
 mod args;
 mod baseline;
 mod check;
+mod choices;
 mod columns;
 mod config;
 mod detail;
@@ -25,6 +26,7 @@ mod pattern;
 mod played;
 #[cfg(unix)]
 mod program;
+mod read;
 #[cfg(unix)]
 mod ring;
 mod run;

@@ -4,29 +4,23 @@ use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
 use super::check;
 use super::columns::{self, RowFormat};
 use super::config::Config;
-use super::filter::{self, Expression};
-use super::follow::Follow;
-use super::inputs::{Input, Inputs};
+use super::inputs::Inputs;
 use super::output::Target;
+use super::read::read_all;
 use super::stats;
 use super::stop;
 use super::values::no_rule;
 use super::{save, say};
-use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
-use qdissect::net::Turned;
-use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::pipeline::Options;
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
-    ExchangeRows, Exchanges, Filtered, Form, Layout, Lister, Output, Records, Report, Totals, server_rows,
-    shown,
+    ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
 };
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::Duration;
 
 /// Exit code: done.
 pub const OK: u8 = 0;
@@ -34,8 +28,6 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 2;
 /// Width of the screen when it is none.
 const WIDTH: u16 = 100;
-/// A packet that waits for others waits no longer when nothing has come for so long.
-pub const QUIET: Duration = Duration::from_millis(200);
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
@@ -200,9 +192,6 @@ pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
 
-/// How inputs are opened.
-pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
-
 /// The exit code and how many captures were read.
 pub type Done = (u8, u64);
 
@@ -273,178 +262,6 @@ fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
 
 fn report<R: Report>(common: &Common, options: Options, inputs: Inputs, report: R) -> io::Result<Done> {
     read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
-}
-
-/// Reads every input into one report, and writes a capture of what was found where that is wanted.
-pub fn read_all<R: Report>(
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-    report: R,
-) -> io::Result<(R, Totals, u8)> {
-    match &common.save.write {
-        None => read_with(common, options, inputs, report, &mut open),
-        Some(path) => save::read_all(path, common, options, inputs, report),
-    }
-}
-
-/// Opens an input.
-pub fn open(path: &Path) -> Result<Source, capture::Error> {
-    match path.to_str() {
-        // Where it cannot be waited for, it can still be read.
-        Some("-") => Source::from_reader("-", stop::stdin().unwrap_or_else(|_| Box::new(io::stdin()))),
-        _ => Source::open_through(path, stop::stoppable),
-    }
-}
-
-/// Reads every input into one report, through the display filter if there is one; `open` opens them.
-pub fn read_with<R: Report>(
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-    report: R,
-    open: Open<'_>,
-) -> io::Result<(R, Totals, u8)> {
-    let Some(filter) = common.display_filter.as_ref().and_then(Expression::filter) else {
-        return read_into(common, options, inputs, report, open);
-    };
-    let filtered = Filtered::new(filter.clone(), options.secrets, report);
-    let (filtered, totals, code) = read_into(common, options, inputs, filtered, open)?;
-    let (report, missed) = filtered.into_parts();
-    filter::remark(missed);
-    Ok((report, totals, code))
-}
-
-/// The same without a filter, or with one in the report.
-fn read_into<R: Report>(
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-    report: R,
-    open: Open<'_>,
-) -> io::Result<(R, Totals, u8)> {
-    let mut pipeline = Pipeline::new(options, report);
-    let (mut code, mut complete) = (OK, true);
-    if inputs.failed {
-        (code, complete) = (FAILED, false);
-    } else if inputs.list.is_empty() && !common.follow {
-        say(&"qdissect: No capture is named. Name a file, a directory, or - for standard input.\n");
-        (code, complete) = (FAILED, false);
-    }
-    let named = || common.files.iter().chain(&common.read).cloned().collect();
-    let mut follow = common.follow.then(|| Follow::new(named()));
-    let mut list = VecDeque::from(inputs.list);
-    loop {
-        let enough = common.count.is_some_and(|most| pipeline.totals().packets >= most);
-        if let Some(follow) = &mut follow
-            && list.is_empty()
-            && !enough
-        {
-            list.extend(follow.more());
-        }
-        let Some(input) = list.pop_front() else { break };
-        let last = list.is_empty();
-        if let Err(end) = read_one(&mut pipeline, input, open, follow.as_mut().map(|f| (f, last)))? {
-            complete = false;
-            if let Some(signal) = stop::caught() {
-                code = signal;
-                break;
-            }
-            // A capture that is cut short was read as far as it goes; the user may call that enough.
-            if !(end == End::CutShort && common.allow_truncated) {
-                code = FAILED;
-            }
-        }
-    }
-    let (report, totals) = pipeline.finish(complete)?;
-    Ok((report, totals, code))
-}
-
-/// Why an input was not read to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    CutShort,
-    Unreadable,
-}
-
-/// Reads one input, and says so if it could not be read, or not to its end.
-fn read_one<R: Report>(
-    pipeline: &mut Pipeline<R>,
-    mut input: Input,
-    open: Open<'_>,
-    follow: Option<(&mut Follow, bool)>,
-) -> io::Result<Result<(), End>> {
-    let mut grows = false;
-    let opened = match follow {
-        Some((follow, true)) => {
-            grows = true;
-            follow.open(&mut input)
-        }
-        Some((follow, false)) => {
-            follow.done(&input.path);
-            input.open(open)
-        }
-        None => input.open(open),
-    };
-    let path = &input.path;
-    let mut source = match opened {
-        Ok(source) => source,
-        Err(_) if stop::caught().is_some() => return Ok(interrupted(path)),
-        Err(e) => {
-            let hint = if misplaced(path) {
-                "; if the subcommand is meant, it comes before the options"
-            } else {
-                ""
-            };
-            return Ok(complain(path, &format!("{e}{hint}")));
-        }
-    };
-    let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
-    let file = path.to_string_lossy();
-    let read = match grows {
-        true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
-        false => pipeline.read(&mut source, &file),
-    };
-    match read {
-        Ok(()) if grows && stop::caught().is_some() => return Ok(interrupted(path)),
-        Ok(()) => {}
-        Err(Stopped::Report(e)) => return Err(e),
-        Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),
-        Err(Stopped::Capture(e)) => {
-            let cut = e.kind() == ErrorKind::CutShort;
-            return Ok(complain(path, &e.to_string()).map_err(|end| if cut { End::CutShort } else { end }));
-        }
-    }
-    let packets = pipeline.totals().packets - before.0;
-    let strange = unreadable(pipeline.totals()) - before.1;
-    if strange > 0 && strange == packets {
-        let links: Vec<_> = source.facts().links.iter().map(|&l| link_name(l)).collect();
-        let links = links.join(", ");
-        return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
-    }
-    Ok(Ok(()))
-}
-
-/// Says that a signal has ended the reading.
-fn interrupted(path: &Path) -> Result<(), End> {
-    complain(path, "the reading was interrupted; what follows is about the part before that")
-}
-
-/// Whether a name that is no file is that of a subcommand.
-fn misplaced(path: &Path) -> bool {
-    let command = <super::args::Cli as clap::CommandFactory>::command();
-    !path.exists() && command.get_subcommands().any(|c| path.as_os_str() == c.get_name())
-}
-
-/// Frames whose link type is unknown.
-fn unreadable(totals: &Totals) -> u64 {
-    totals.turned.get(Turned::UnknownLink)
-}
-
-/// Says what is wrong with an input.
-fn complain(path: &Path, what: &str) -> Result<(), End> {
-    say(&format_args!("qdissect: {}: {what}.\n", name(path)));
-    Err(End::Unreadable)
 }
 
 /// What the command line asks of the pipeline.

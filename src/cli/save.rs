@@ -10,7 +10,8 @@
 use super::args::{Common, Reading};
 use super::inputs::Inputs;
 use super::output::{Target, folder};
-use super::run::{self, FAILED, name, why};
+use super::read;
+use super::run::{FAILED, name, why};
 use super::{say, stop};
 use clap::Args;
 use qdissect::capture::{self, Source, Writer};
@@ -136,7 +137,7 @@ impl Opened {
         if stdin || it.as_ref().is_some_and(|it| !it.is_file() && !it.is_dir()) {
             return self.open_once(path, stdin);
         }
-        let source = run::open(path)?;
+        let source = read::open(path)?;
         self.opened.push((path.to_owned(), Again::File(it.as_ref().map(Mark::of))));
         Ok(source)
     }
@@ -146,7 +147,7 @@ impl Opened {
         let from = match File::open(path) {
             _ if stdin => stop::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
             Ok(file) => stop::stoppable(file),
-            Err(_) => return run::open(path), // it knows what to say
+            Err(_) => return read::open(path), // it knows what to say
         };
         let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));
         let (to, copy) = match copy {
@@ -211,7 +212,7 @@ pub fn read_all<R: Report>(
     let mut opened = Opened { folder, opened: vec![] };
     let recorder = Recorder::new(report, common.save.annotate);
     let (recorder, totals, code) =
-        run::read_with(common, options, inputs, recorder, &mut |path| opened.open(path))?;
+        read::read_with(common, options, inputs, recorder, &mut |path| opened.open(path))?;
     let (report, mut kept) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept)
         .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));

@@ -3,7 +3,8 @@
 use super::args::{Colour, Common, timeout};
 use super::inputs::Inputs;
 use super::output::Target;
-use super::run::{Done, how, read_all};
+use super::read::read_all;
+use super::run::{Done, how};
 use clap::{Args, ValueEnum};
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output};

@@ -8,7 +8,7 @@
 //!  IP packet <────────────────────────────────────────────┐
 //!    │  ip.rs, carried.rs  version, protocol, lengths ────│─> BadIp, OtherProtocol, Tcp
 //!    │           ─ IP in IP, GRE: gre.rs ─────────────────┤─> Tunnel, TooDeep
-//!    │           ┄ more fragments, offset ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄> Fragment  (reassembly: not done yet)
+//!    │           ─ more fragments, offset: fragments.rs ──│─> Fragment, unless it makes the packet whole
 //!    │           ─ ICMP, ICMPv6: quote.rs ────────────────│─> Icmp, and the datagram it quotes
 //!    ▼                                                    │
 //!  UDP segment                                            │
@@ -25,7 +25,7 @@
 //!
 //! Where a packet may lie inside another one, `peel` stops, and [`Deep`] (`deep.rs`) walks on: through tunnels, which
 //! it remembers by number (`path.rs`), to the innermost datagram, or to the one that an ICMP error quotes.
-//! The dotted line is the place where fragments turn off: today each is a reason to turn the frame away.
+//! There fragments wait for each other, bounded in number, bytes and time (`fragments.rs`).
 //!
 //! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
 //! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.

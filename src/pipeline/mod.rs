@@ -9,10 +9,11 @@ mod deeper;
 mod deliver;
 mod follow;
 mod late;
+mod read;
 mod room;
 mod sums;
 
-use crate::capture::{self, Frame, Source, Time};
+use crate::capture::{self, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
@@ -29,13 +30,6 @@ use sums::Sums;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
-/// A file that begins that much before the end of the one before, and after its beginning, still goes on with
-/// it, in nanoseconds: time stamps of several interfaces are a little out of order.
-const MAX_BACK: i64 = 100_000_000;
-/// After a longer gap between two files in nanoseconds no exchange is open any more, and what the next file
-/// begins with may be older than it.
-const MAX_GAP: i64 = 30_000_000_000;
-
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -143,91 +137,6 @@ impl<R: Report> Pipeline<R> {
     /// What it adds up to so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
-    }
-
-    /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
-    ///
-    /// It goes on with the conversations of the one before if it begins where that ended, as rotated files
-    /// do; otherwise those are closed first.
-    ///
-    /// # Errors
-    /// When the capture cannot be read on, or the report cannot be written.
-    pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
-        self.begin(source, file)?;
-        let read = self.frames(source);
-        self.end(source);
-        read
-    }
-
-    fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
-        if self.totals.files > 0 {
-            self.goes_on(source.next_time())?;
-        }
-        self.totals.files += 1;
-        self.fresh = true;
-        let before = self.frame;
-        source.count_from(before);
-        let facts = source.facts();
-        self.copies.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::tells_ways(link)));
-        self.report.file(file, source.facts(), before)
-    }
-
-    /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.
-    fn goes_on(&mut self, time: Time) -> io::Result<()> {
-        // Capture time, but not what the clock on the wall has added to it.
-        let latest = self.totals.span.map_or(Time::UNKNOWN, |(_, high)| high).min(self.table.clock());
-        let gap = time.since(latest);
-        let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
-        if !goes_on {
-            self.close()?;
-            self.report.listened(&mut self.sink);
-            self.sums = Sums::default();
-            self.copies.clear();
-        }
-        if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
-            self.first = Time::UNKNOWN;
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, source: &Source) {
-        // Also the blocks that Wireshark numbers like frames.
-        self.frame = self.frame.max(source.frames());
-        self.totals.see(source.facts());
-        self.report.file_read(source.facts());
-        self.report.listened(&mut self.sink);
-    }
-
-    #[inline(always)]
-    fn wants_more(&self) -> bool {
-        self.options.count.is_none_or(|most| self.totals.packets < most)
-    }
-
-    /// Takes frames that stand in no capture as one file of that name.
-    ///
-    /// # Errors
-    /// When the report cannot be written.
-    pub fn play<'f>(
-        &mut self,
-        file: &str,
-        facts: &capture::Facts,
-        frames: impl IntoIterator<Item = Frame<'f>>,
-    ) -> Result<(), Stopped> {
-        self.totals.files += 1;
-        self.report.file(file, facts, self.frame)?;
-        frames.into_iter().try_for_each(|frame| self.frame(&frame))?;
-        self.totals.see(facts);
-        Ok(())
-    }
-
-    fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        while self.wants_more() {
-            match source.next().map_err(Stopped::Capture)? {
-                Some(frame) => self.frame(&frame)?,
-                None => break,
-            }
-        }
-        Ok(())
     }
 
     /// Takes one frame in.
