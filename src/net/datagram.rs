@@ -143,6 +143,12 @@ impl Datagram<'_> {
         (self.at < Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
     }
 
+    /// The interface that captured it, by its number in the file.
+    #[inline(always)]
+    pub fn interface(&self) -> u32 {
+        self.origin >> 8
+    }
+
     /// Length of the payload on the wire in bytes.
     #[inline]
     pub fn wire_len(&self) -> usize {

@@ -58,7 +58,7 @@ pub struct FragmentCounts {
     pub begun: u64,
     /// Packets given up of which not even the beginning is there.
     pub headless: u64,
-    /// Of these two, those that had to go for want of room: [`MAX_SETS`], [`MAX_BYTES`].
+    /// Of these two, those that had to go for want of room: 2,048 packets, 8 MiB.
     pub evicted: u64,
     /// Fragments that brought nothing new and contradicted nothing.
     pub copies: u64,

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Tunnels within each other that are followed; one that lies deeper turns the frame away.
 pub const MAX_DEPTH: usize = 8;
-/// Paths that get a number of their own, none and [`OTHER`] not counted.
+/// Paths that get a number of their own, none and "others" not counted.
 pub const MAX_PATHS: usize = 4_096;
 /// Number of all further paths.
 const OTHER: u16 = MAX_PATHS as u16 + 1;
