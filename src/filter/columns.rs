@@ -1,7 +1,8 @@
 //! Values of fields by name, as text: the columns of `-T fields`, `csv` and `tsv`.
 
+use super::compile::source;
 use super::kinds::Kind;
-use super::names::{Builtin, Named, Wanted, lookup, meant};
+use super::names::{Builtin, Wanted, lookup, meant};
 use super::pick::Pick;
 use super::plan::Source;
 use super::value::Datum;
@@ -54,18 +55,7 @@ impl Columns {
 
     fn add(&mut self, name: &str) -> Result<(), String> {
         let (named, kind) = lookup(name).ok_or_else(|| unknown(name))?;
-        let source = match named {
-            Named::Builtin(builtin) => Source::Builtin(builtin),
-            Named::Protocol(id) => Source::Protocol(id),
-            Named::Declared(wanted) => {
-                let id = wanted.id;
-                let slot = self.wanted.iter().position(|w| *w == wanted).unwrap_or_else(|| {
-                    self.wanted.push(wanted);
-                    self.wanted.len().saturating_sub(1)
-                });
-                Source::Picked(id, slot as u16)
-            }
-        };
+        let source = source(named, &mut self.wanted);
         self.needs.add(source);
         self.columns.push(Column { name: name.to_owned(), kind, source });
         Ok(())

@@ -212,18 +212,7 @@ impl Compiler {
             (name, slices, found) = (longer, rest, better);
         }
         let (named, kind) = found;
-        let source = match named {
-            Named::Builtin(builtin) => Source::Builtin(builtin),
-            Named::Protocol(id) => Source::Protocol(id),
-            Named::Declared(wanted) => {
-                let id = wanted.id;
-                let slot = self.wanted.iter().position(|w| *w == wanted).unwrap_or_else(|| {
-                    self.wanted.push(wanted);
-                    self.wanted.len().saturating_sub(1)
-                });
-                Source::Picked(id, slot as u16)
-            }
-        };
+        let source = source(named, &mut self.wanted);
         Ok((Typed { term: Term { source, steps: vec![] }, kind, name }, slices))
     }
 
@@ -352,4 +341,20 @@ fn no_field(operand: &Operand) -> FilterError {
 
 fn shown(text: &str) -> String {
     crate::report::shown(text).into_owned()
+}
+
+/// Where the values of a name come from; a declared field is picked from now on, in a place of its own.
+pub(super) fn source(named: Named, wanted: &mut Vec<Wanted>) -> Source {
+    match named {
+        Named::Builtin(builtin) => Source::Builtin(builtin),
+        Named::Protocol(id) => Source::Protocol(id),
+        Named::Declared(field) => {
+            let id = field.id;
+            let slot = wanted.iter().position(|w| *w == field).unwrap_or_else(|| {
+                wanted.push(field);
+                wanted.len().saturating_sub(1)
+            });
+            Source::Picked(id, slot as u16)
+        }
+    }
 }
