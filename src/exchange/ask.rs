@@ -11,6 +11,9 @@ use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role, StepInfo};
 use std::hash::BuildHasher;
 
+/// Exchanges remembered that turned out to be none: as many as may wait to be told of.
+const MAX_WITHDRAWN: usize = 1_024;
+
 /// A request without a key is given up when its endpoint asks again this much later.
 const GIVE_UP: i64 = 250 * MS;
 /// An answer may stand this far before its request, in nanoseconds.
@@ -124,6 +127,10 @@ impl Table {
             next = r.previous;
             if r.state == State::Open {
                 r.state = State::Gone;
+                if self.withdrawn.len() >= MAX_WITHDRAWN {
+                    self.withdrawn.pop_front();
+                }
+                self.withdrawn.push_back(r.id);
                 let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = *r;
                 let (conversation, key, since) = (slot, None, last);
                 // What can only ask was no answer either.

@@ -27,6 +27,8 @@ pub struct Table {
     pub(super) next_id: u64,
     pub(super) evicted: u64,
     pub(super) closed: Closed,
+    /// Exchanges that were none, the latest of them.
+    pub(super) withdrawn: VecDeque<u64>,
 }
 
 impl Table {
@@ -44,6 +46,7 @@ impl Table {
             next_id: 1,
             evicted: 0,
             closed: Closed::default(),
+            withdrawn: VecDeque::new(),
         }
     }
 
@@ -80,6 +83,12 @@ impl Table {
     #[inline]
     pub fn drop_closed(&mut self) {
         self.closed.drop_front();
+    }
+
+    /// Whether an exchange has turned out to be none, as far as is remembered.
+    #[cold]
+    pub fn withdrew(&self, exchange: u64) -> bool {
+        self.withdrawn.contains(&exchange)
     }
 
     /// Whether a request of the conversation is open.

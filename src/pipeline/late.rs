@@ -154,6 +154,11 @@ impl<R: Report> Pipeline<R> {
 
     /// The last word on a datagram that waited.
     fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+        if let Pairing::Asked { exchange, .. } = claim.pairing
+            && self.table.withdrew(exchange)
+        {
+            claim.pairing = Pairing::Nothing;
+        }
         let role = claim.verdict.glance.role;
         let asks = matches!(role, Role::Request | Role::RequestPart);
         let unsure = asks && !claim.verdict.decided;
