@@ -12,13 +12,15 @@ pub struct Bounded<K, V> {
     map: HashMap<K, V>,
     order: VecDeque<K>,
     most: usize,
+    /// It has been full, and has the room to put itself in order without taking more.
+    settled: bool,
     forgotten: u64,
 }
 
 impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// An empty map of at most `most` entries; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
-        Bounded { map: HashMap::new(), order: VecDeque::new(), most, forgotten: 0 }
+        Bounded { map: HashMap::new(), order: VecDeque::new(), most, settled: false, forgotten: 0 }
     }
 
     /// The value of `key`.
@@ -38,6 +40,12 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
 
     /// Remembers a value; a known key keeps its age, and its old value is returned.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if self.order.len() >= self.most && !self.settled {
+            // From half full on, a map that is cluttered by what has gone grows in place of tidying up: when that
+            // happens depends on its seed.
+            self.map.reserve(self.most.saturating_add(2));
+            self.settled = true;
+        }
         let old = self.map.insert(key, value);
         if old.is_some() {
             return old;
