@@ -86,7 +86,7 @@ pub enum Pairing {
 }
 
 /// The facts of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Number of the exchange.
     pub exchange: u64,

@@ -26,18 +26,13 @@ impl<R: Report> Pipeline<R> {
     ) {
         let (asked, time) = (v.glance.memo, d.time);
         if let Some((claim, sent)) = self.room.orphan(slot, frame) {
-            let (late, second, foreign_key, part, elsewhere) = (false, false, false, false, false);
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
                 request_frame: d.frame,
                 asked,
                 response_time: sent.since(time),
                 request_bytes: d.wire_len() as u32,
-                late,
-                second,
-                foreign_key,
-                part,
-                elsewhere,
+                ..Answer::default()
             });
             claim.raised = Raised::default();
             claim.verdict.glance.role = Role::Response;

@@ -343,15 +343,12 @@ impl<R: Report> Pipeline<R> {
         let Some(conversation) = self.table.conversations.get(slot) else { return };
         let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued };
         conversation.id.observe(&mut self.memories, &seen, raised);
-        if let Pairing::Answered(answer) = pairing
-            && answer.elsewhere
-        {
+        let Pairing::Answered(answer) = pairing else { return };
+        if answer.elsewhere {
             raised.add(&GEN_006);
         }
-        if let Pairing::Answered(answer) = pairing
-            && d.wire_len() > answer.request_bytes as usize
-            && !conversation.id.info().steps[glance.step as usize].validated
-        {
+        let larger = d.wire_len() > answer.request_bytes as usize;
+        if larger && !conversation.id.info().steps[glance.step as usize].validated {
             raised.add(&GEN_007);
         }
     }

@@ -1,11 +1,11 @@
 //! Everything of each packet, for people: its layers and fields as a tree, its bytes, and why it is what it is.
 
 use super::bytes::{Bytes, guesses};
+use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
 use super::{Lister, Packet, Place, Report, Totals, duration};
-use crate::bounded::Bounded;
 use crate::capture::{self, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
@@ -13,9 +13,6 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Tunnel, Turned};
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
-
-/// Datagrams put together from fragments whose frames are remembered until they are told of.
-const MAX_JOINED: usize = 4_096;
 
 /// A layer whose details may be wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +79,7 @@ pub struct Details<W: Write> {
     heads: Heads,
     teller: Option<Teller>,
     /// Frames of datagrams that were put together, by the frame that they are told of.
-    joined: Bounded<u64, Box<[u64]>>,
+    joined: Joined,
 }
 
 impl<W: Write> Details<W> {
@@ -91,7 +88,7 @@ impl<W: Write> Details<W> {
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
         let lister = Lister::new(out, flush, detail.quiet, heads);
         let teller = detail.explain.clone().map(Teller::new);
-        Details { lister, detail, heads: Heads::default(), teller, joined: Bounded::new(MAX_JOINED) }
+        Details { lister, detail, heads: Heads::default(), teller, joined: Joined::default() }
     }
 
     /// Appends a layer, with its details if they are wanted.
@@ -123,7 +120,8 @@ impl<W: Write> Details<W> {
 
     /// The layer with the frames that a datagram was put together from.
     fn joined(&self, mut layer: Layer, d: &Datagram<'_>, here: Place) -> Layer {
-        if let Some(pieces) = self.joined.get(&d.frame).filter(|_| d.at >= Datagram::NOWHERE) {
+        let pieces = self.joined.of(d);
+        if !pieces.is_empty() {
             let frames: Vec<_> = pieces.iter().map(|&frame| self.lister.other(frame, here.file)).collect();
             layer.details.push(format!("[Fragments: {}]", frames.join(", ")));
         }
@@ -273,7 +271,7 @@ impl<W: Write> Report for Details<W> {
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.insert(frame, pieces.into());
+        self.joined.note(frame, pieces);
     }
 
     fn first_frame(&mut self, time: Time) {

@@ -9,6 +9,7 @@ mod fields;
 mod files;
 mod filtered;
 mod hostile;
+mod joined;
 #[cfg(feature = "cli")]
 mod layers;
 #[cfg(feature = "cli")]

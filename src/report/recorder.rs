@@ -1,8 +1,8 @@
 //! Remembers which frames a report was told of, and what was found in them, so that a second pass over
 //! the captures can pick them out.
 
+use super::joined::Joined;
 use super::{Files, Packet, Place, Report, Totals};
-use crate::bounded::Bounded;
 use crate::capture::{Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
@@ -14,9 +14,6 @@ use std::io::{self, ErrorKind};
 const MAX_COMMENTS: usize = 50_000;
 /// Findings kept of one frame, likewise: blocks of a capture must not grow without end.
 const MAX_OF_FRAME: usize = 64;
-/// Datagrams put together from fragments whose frames are remembered until they are told of.
-const MAX_JOINED: usize = 4_096;
-
 /// Frames of one capture by number: one bit each.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
@@ -146,7 +143,7 @@ pub struct Recorder<R> {
     report: R,
     kept: Kept,
     /// Frames of datagrams that were put together and may be told of.
-    joined: Bounded<u64, Box<[u64]>>,
+    joined: Joined,
     closed: bool,
 }
 
@@ -154,7 +151,7 @@ impl<R: Report> Recorder<R> {
     /// One before `report`, which also keeps findings if asked to.
     pub fn new(report: R, annotate: bool) -> Self {
         let kept = Kept { annotate, ..Kept::default() };
-        Recorder { report, kept, joined: Bounded::new(MAX_JOINED), closed: false }
+        Recorder { report, kept, joined: Joined::default(), closed: false }
     }
 
     /// The report, and what was remembered.
@@ -165,11 +162,7 @@ impl<R: Report> Recorder<R> {
     /// Remembers the frames of a datagram.
     fn mark(&mut self, datagram: &Datagram<'_>) {
         self.kept.mark(datagram.frame);
-        if datagram.at >= Datagram::NOWHERE
-            && let Some(pieces) = self.joined.get(&datagram.frame)
-        {
-            pieces.iter().for_each(|&frame| self.kept.mark(frame));
-        }
+        self.joined.of(datagram).iter().for_each(|&frame| self.kept.mark(frame));
     }
 
     fn tell(&mut self, tell: impl FnOnce(&mut R) -> io::Result<()>) -> io::Result<()> {
@@ -231,7 +224,7 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.insert(frame, pieces.into());
+        self.joined.note(frame, pieces);
         self.report.pieces(frame, pieces);
     }
 

@@ -1,9 +1,9 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
+use super::joined::Joined;
 use super::output::Output;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals};
-use crate::bounded::Bounded;
 use crate::capture::{Facts, Interface, link_name};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
@@ -13,9 +13,6 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-
-/// Datagrams put together from fragments whose frames are remembered until their record is written.
-const MAX_JOINED: usize = 4_096;
 
 /// The `capture` record.
 pub fn capture_record(name: &str, facts: &Facts) -> Value {
@@ -56,7 +53,7 @@ pub struct Records<W: Write> {
     /// What stands in the record of a datagram from a tunnel, by the tunnels' number.
     tunnels: HashMap<u16, String>,
     /// Frames of datagrams that were put together, by the frame that they are told of.
-    joined: Bounded<u64, Box<[u64]>>,
+    joined: Joined,
 }
 
 impl<W: Write> Records<W> {
@@ -73,7 +70,7 @@ impl<W: Write> Records<W> {
             captures,
             stamps: Stamps::default(),
             tunnels: HashMap::new(),
-            joined: Bounded::new(MAX_JOINED),
+            joined: Joined::default(),
         }
     }
 
@@ -132,15 +129,18 @@ impl<W: Write> Records<W> {
             self.encapsulation(d.tunnel);
         }
         if d.at >= Datagram::NOWHERE {
-            self.fragments(d.frame);
+            self.fragments(d);
         }
         Ok(place)
     }
 
     /// The frames that a datagram was put together from.
     #[cold]
-    fn fragments(&mut self, frame: u64) {
-        let Some(pieces) = self.joined.get(&frame) else { return };
+    fn fragments(&mut self, d: &Datagram<'_>) {
+        let pieces = self.joined.of(d);
+        if pieces.is_empty() {
+            return;
+        }
         let frames: Vec<_> = pieces.iter().map(|&piece| self.files.place(piece).frame.to_string()).collect();
         push(&mut self.out.line, format_args!(",\"fragments\":[{}]", frames.join(",")));
     }
@@ -294,7 +294,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.insert(frame, pieces.into());
+        self.joined.note(frame, pieces);
     }
 
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
