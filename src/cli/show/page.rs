@@ -104,6 +104,14 @@ impl Page {
     }
 }
 
+/// What is written on a page of the usual width, without colours.
+#[cfg(test)]
+pub fn written(write: impl FnOnce(&mut Page)) -> String {
+    let mut page = Page::new(100, false);
+    write(&mut page);
+    page.text().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

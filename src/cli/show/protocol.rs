@@ -100,13 +100,8 @@ fn fields(page: &mut Page, id: Id) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::written as text;
     use super::*;
-
-    fn text(write: impl FnOnce(&mut Page)) -> String {
-        let mut page = Page::new(100, false);
-        write(&mut page);
-        page.text().to_owned()
-    }
 
     #[test]
     fn columns_hold_what_is_in_them() {

@@ -177,15 +177,10 @@ fn message(said: &Said) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::written as text;
     use super::*;
     use qdissect::report::is_hostile;
     use qdissect::rule;
-
-    fn text(write: impl FnOnce(&mut Page)) -> String {
-        let mut page = Page::new(100, false);
-        write(&mut page);
-        page.text().to_owned()
-    }
 
     #[test]
     fn every_rule_has_one_line_with_number_severity_and_title() {
