@@ -35,6 +35,10 @@ struct Server {
 }
 
 impl Server {
+    fn has_said(&self, rule: &'static Rule) -> bool {
+        self.said.iter().any(|said| std::ptr::eq(*said, rule))
+    }
+
     fn one_sided(&self) -> bool {
         !self.asked && self.unasked >= ONE_SIDED
     }
@@ -114,13 +118,20 @@ impl Servers {
         self.refused
     }
 
+    /// Whether nothing is left to say about a broken rule: it is said once of each server, and was said of this one.
+    #[inline]
+    pub fn knows(&self, index: u32, rule: &'static Rule) -> bool {
+        let once = rule.per_server && !rule.needs_past;
+        once && self.list.get(index as usize).is_some_and(|server| server.has_said(rule))
+    }
+
     /// Whether a once-per-server rule is said of this server for the first time.
     pub fn first_time(&mut self, index: u32, rule: &'static Rule) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return true };
-        if server.said.iter().any(|said| std::ptr::eq(*said, rule)) {
-            return false;
+        let first = !server.has_said(rule);
+        if first {
+            server.said.push(rule);
         }
-        server.said.push(rule);
-        true
+        first
     }
 }

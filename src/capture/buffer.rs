@@ -88,14 +88,12 @@ impl Buffer {
         self.base.wrapping_add(self.end as u64)
     }
 
-    /// Steps over `total` bytes and hands out `len` of them, from the `skip`th on; `total` bytes must
-    /// be there.
+    /// Steps over `total` bytes, which must be there, and hands out everything from the first of them on.
     #[inline(always)]
-    pub(super) fn take(&mut self, skip: u32, len: u32, total: u32) -> &[u8] {
-        let (from, to) = (skip as usize, (skip as usize).wrapping_add(len as usize));
+    pub(super) fn take(&mut self, total: u32) -> &[u8] {
         let window = self.data.get(self.pos..self.end);
         self.pos = self.pos.wrapping_add(total as usize);
-        window.and_then(|window| window.get(from..to)).unwrap_or_default()
+        window.unwrap_or_default()
     }
 
     /// Steps over `count` bytes of [`rest`](Self::rest).

@@ -15,7 +15,7 @@
 //! 32-bit integer, in which the link type is the low half. draft-ietf-opsawg-pcap, sections 4 and 5.
 
 use super::buffer::{Buffer, half_in, word, word_in};
-use super::{Error, MAX_FRAME, Time};
+use super::{Error, Frame, MAX_FRAME, Time};
 
 /// Size of the file header in bytes.
 pub(super) const FILE_HEAD: usize = 24;
@@ -33,6 +33,17 @@ pub(super) struct Found {
     pub(super) len: u32,
     /// Bytes to step over.
     pub(super) total: u32,
+}
+
+impl Found {
+    /// The frame of that number, whose record begins at offset `at` of the file and at the start of `rest`.
+    #[inline(always)]
+    pub(super) fn frame<'a>(&self, number: u64, at: u64, rest: &'a [u8]) -> Frame<'a> {
+        let (from, to) = (self.skip as usize, (self.skip as usize).wrapping_add(self.len as usize));
+        let bytes = rest.get(from..to).unwrap_or_default();
+        let Found { time, link, interface, wire_len, skip, .. } = *self;
+        Frame { number, time, link, interface, at: at.wrapping_add(skip.into()), wire_len, bytes }
+    }
 }
 
 /// What the file header says about the records.

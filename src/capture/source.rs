@@ -82,6 +82,18 @@ enum Walk {
     Over,
 }
 
+/// The record at the start of `rest`, when it is complete there and of the usual kind.
+#[inline(always)]
+fn look(walk: Walk, layout: &Layout, section: &Section, rest: &[u8]) -> Option<Found> {
+    match walk {
+        Walk::PcapLittle => layout.look::<false>(rest),
+        Walk::PcapBig => layout.look::<true>(rest),
+        Walk::NgLittle => section.look::<false>(rest),
+        Walk::NgBig => section.look::<true>(rest),
+        Walk::NgCare | Walk::Over => None,
+    }
+}
+
 /// An open capture: pull frames until [`None`].
 pub struct Source {
     buffer: Buffer,
@@ -179,30 +191,63 @@ impl Source {
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
         match self.look() {
             Some(found) => Ok(Some(self.hand_out(found))),
-            None => self.read_on(),
+            None => {
+                let found = self.read_on()?;
+                Ok(found.map(|found| self.hand_out(found)))
+            }
         }
     }
 
     /// The record at the front of the buffer, when it is complete there and of the usual kind.
     #[inline(always)]
     fn look(&self) -> Option<Found> {
-        let rest = self.buffer.window()?;
-        match self.walk {
-            Walk::PcapLittle => self.layout.look::<false>(rest),
-            Walk::PcapBig => self.layout.look::<true>(rest),
-            Walk::NgLittle => self.section.look::<false>(rest),
-            Walk::NgBig => self.section.look::<true>(rest),
-            Walk::NgCare | Walk::Over => None,
+        look(self.walk, &self.layout, &self.section, self.buffer.window()?)
+    }
+
+    /// Hands out frame after frame until `take` wants no more or the capture ends: [`next`](Self::next) in a
+    /// loop, but what the walk needs stays at hand while a buffer lasts.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next), and those of `take`: its frame counts as handed out.
+    #[inline(always)]
+    pub fn each<E: From<Error>>(
+        &mut self,
+        mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut go_on = Ok(true);
+        while matches!(go_on, Ok(true)) {
+            let first = match self.look() {
+                Some(found) => found,
+                None => match self.read_on()? {
+                    Some(found) => found,
+                    None => break,
+                },
+            };
+            let (walk, window, base) = (self.walk, self.buffer.rest(), self.buffer.offset());
+            let (mut rest, mut number, mut next) = (window, self.frames, Some(first));
+            while let Some(found) = next {
+                number = number.wrapping_add(1);
+                let before = window.len().wrapping_sub(rest.len()) as u64;
+                let frame = found.frame(number, base.wrapping_add(before), rest);
+                rest = rest.get(found.total as usize..).unwrap_or_default();
+                go_on = take(&frame);
+                if !matches!(go_on, Ok(true)) {
+                    break;
+                }
+                next = look(walk, &self.layout, &self.section, rest);
+            }
+            let done = window.len().wrapping_sub(rest.len());
+            self.frames = number;
+            self.buffer.advance(done);
         }
+        go_on.map(|_| ())
     }
 
     #[inline(always)]
     fn hand_out(&mut self, found: Found) -> Frame<'_> {
-        let Found { time, link, interface, wire_len, skip, len, total } = found;
         self.frames = self.frames.wrapping_add(1);
-        let at = self.buffer.offset().wrapping_add(skip.into());
-        let bytes = self.buffer.take(skip, len, total);
-        Frame { number: self.frames, time, link, interface, at, wire_len, bytes }
+        let (number, at) = (self.frames, self.buffer.offset());
+        found.frame(number, at, self.buffer.take(found.total))
     }
 
     /// Counts frames on from `before`, those of the files before this one. To be called before the first
@@ -273,9 +318,9 @@ impl Source {
         &self.path
     }
 
-    /// The next frame where [`look`](Self::look) found none.
+    /// The place of the next frame where [`look`](Self::look) found none.
     #[cold]
-    fn read_on(&mut self) -> Result<Option<Frame<'_>>, Error> {
+    fn read_on(&mut self) -> Result<Option<Found>, Error> {
         let found = match self.walk {
             Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
             Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
@@ -283,7 +328,7 @@ impl Source {
             Walk::Over => self.failed.take().map_or(Ok(None), Err),
         };
         match found {
-            Ok(Some(found)) => Ok(Some(self.hand_out(found))),
+            Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => {
                 self.walk = Walk::Over;
                 Ok(None)

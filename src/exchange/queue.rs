@@ -103,13 +103,31 @@ impl Closed {
 }
 
 /// Requests by sequence number; the oldest leave at the front.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
     requests: VecDeque<Request>,
     first: u64,
+    /// The protocol's late window in nanoseconds.
+    late: i64,
+    /// When that of the oldest request ends; [`NEVER`] where there is none.
+    due: Time,
 }
 
+/// Later than any time stamp.
+pub(super) const NEVER: Time = Time::from_nanos(i64::MAX);
+
 impl Queue {
+    pub fn new(late: i64) -> Queue {
+        Queue { requests: VecDeque::new(), first: 0, late, due: NEVER }
+    }
+    /// When the oldest request is to be forgotten; [`NEVER`] where there is none.
+    #[inline(always)]
+    pub fn due(&self) -> Time {
+        self.due
+    }
+    fn see_due(&mut self) {
+        self.due = self.requests.front().map_or(NEVER, |oldest| oldest.last.plus(self.late));
+    }
     pub fn get(&self, seq: u64) -> Option<&Request> {
         self.requests.get(seq.checked_sub(self.first)? as usize)
     }
@@ -123,11 +141,15 @@ impl Queue {
     pub fn pop(&mut self) -> Option<(u64, Request)> {
         let request = self.requests.pop_front()?;
         self.first += 1;
+        self.see_due();
         Some((self.first - 1, request))
     }
     /// Appends a request and returns its sequence number.
     pub fn push(&mut self, request: Request) -> u64 {
         self.requests.push_back(request);
+        if self.requests.len() == 1 {
+            self.see_due();
+        }
         self.first + self.requests.len() as u64 - 1
     }
     /// The latest requests, the last one first, with their sequence numbers.

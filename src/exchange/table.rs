@@ -2,7 +2,7 @@
 
 use super::answer::{Answering, record};
 use super::ask::Orphan;
-use super::queue::{Closed, Queue, Request, State};
+use super::queue::{Closed, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -36,13 +36,13 @@ impl Table {
     pub fn new(windows: Windows) -> Self {
         Table {
             conversations: Conversations::default(),
-            queues: Id::ALL.iter().map(|_| Queue::default()).collect(),
+            queues: Id::ALL.iter().map(|&id| Queue::new(windows.late(id))).collect(),
             windows,
             orphans: VecDeque::new(),
             answering: VecDeque::new(),
             hasher: DefaultHashBuilder::default(),
             clock: Time::UNKNOWN,
-            next_deadline: Time::from_nanos(i64::MAX),
+            next_deadline: NEVER,
             next_id: 1,
             evicted: 0,
             closed: Closed::default(),
@@ -135,39 +135,32 @@ impl Table {
 
     /// The end of a capture: closes everything that is open. The next one has a time of its own.
     pub fn finish(&mut self) {
-        while let Some((at, _)) = self.first_due() {
+        while let Some(at) = self.oldest_due() {
             self.close_oldest(at);
         }
         self.orphans.clear();
         self.conversations.clear();
         self.clock = Time::UNKNOWN;
-        self.next_deadline = Time::from_nanos(i64::MAX);
+        self.next_deadline = NEVER;
     }
 
-    /// Which queue's front is due first, and when.
-    fn first_due(&self) -> Option<(usize, Time)> {
-        let mut first: Option<(usize, Time)> = None;
-        for (at, queue) in self.queues.iter().enumerate() {
-            if let Some(request) = queue.front() {
-                let due = request.last.plus(self.windows.late(Id::ALL[at]));
-                if first.is_none_or(|(_, time)| due < time) {
-                    first = Some((at, due));
-                }
-            }
-        }
-        first
+    /// The queue whose oldest request is due first; `None` where all are empty.
+    fn oldest_due(&self) -> Option<usize> {
+        let filled = self.queues.iter().enumerate().filter(|(_, queue)| queue.front().is_some());
+        filled.min_by_key(|(_, queue)| queue.due()).map(|(at, _)| at)
     }
 
     #[inline(never)]
     fn expire(&mut self) {
-        while let Some((at, due)) = self.first_due() {
+        loop {
+            let dues = self.queues.iter().map(Queue::due).enumerate();
+            let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
             if due >= self.clock {
                 self.next_deadline = due;
                 return;
             }
             self.close_oldest(at);
         }
-        self.next_deadline = Time::from_nanos(i64::MAX);
     }
 
     /// Takes the oldest request out of a queue: closes it, if it was still open, and with it its

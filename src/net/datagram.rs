@@ -46,11 +46,12 @@ impl Endpoint {
         (self.ip[1], (self.port as u64) << 1 | self.v4 as u64, self.ip[0])
     }
 
-    /// Sum of the address's 16-bit words, as checksums count them.
+    /// Sum of the address's words, as checksums count them once it is folded.
+    #[inline(always)]
     fn sum(self) -> u64 {
-        let words = |word: u64| [0, 16, 32, 48].iter().map(|shift| word >> shift & 0xffff).sum::<u64>();
         let [high, low] = self.ip;
-        if self.v4 { words(low & 0xffff_ffff) } else { words(high).wrapping_add(words(low)) }
+        let host = low & 0xffff_ffff;
+        if self.v4 { host } else { halves(high).wrapping_add(low >> 32).wrapping_add(host) }
     }
 
     /// The UDP port.
@@ -95,12 +96,35 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A sum in 16 bits, the carries added in.
+/// A sum in 16 bits, the carries added in: zero only if the sum is.
+///
+/// 2^16 and all its powers count as 1 in such sums, so that words of any such width may be added up before
+/// (RFC 1071, section 2).
+#[inline(always)]
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16).wrapping_add(sum & 0xffff);
     }
     sum as u16
+}
+
+/// The two halves of a word, added.
+#[inline(always)]
+fn halves(word: u64) -> u64 {
+    (word >> 32).wrapping_add(word & 0xffff_ffff)
+}
+
+/// Sum of the big-endian 16-bit words of some bytes, the last one filled with a zero; to be folded.
+#[inline(always)]
+fn sum_of(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let sum = words.iter().fold(0u128, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word).into()));
+    let mut last = [0; 8];
+    last.iter_mut().zip(tail).for_each(|(place, byte)| *place = *byte);
+    let sum = sum.wrapping_add(u64::from_ne_bytes(last).into());
+    // Byte order is that of the sum as a whole (RFC 1071, section 2).
+    let folded = fold(halves(sum as u64).wrapping_add(halves((sum >> 64) as u64)));
+    u64::from(u16::from_be_bytes(folded.to_ne_bytes()))
 }
 
 /// One UDP datagram, borrowed from its frame.
@@ -174,11 +198,31 @@ impl Datagram<'_> {
         if pseudo == self.checksum {
             return None;
         }
-        let (words, tail) = self.payload.as_chunks::<2>();
-        let body: u64 = words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum();
-        let last = tail.first().map_or(0, |b| u64::from(*b) << 8);
         let ports = u64::from(self.src.port).wrapping_add(u64::from(self.dst.port)).wrapping_add(length);
-        let all = u64::from(pseudo).wrapping_add(body).wrapping_add(last).wrapping_add(ports);
+        let all = u64::from(pseudo).wrapping_add(sum_of(self.payload)).wrapping_add(ports);
         Some(fold(all.wrapping_add(u64::from(self.checksum))) == 0xffff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The long words give what RFC 1071 adds up by 16 bits.
+        #[test]
+        fn sums_are_those_of_16_bit_words(bytes in prop::collection::vec(any::<u8>(), 0..70)) {
+            let by_two = bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)));
+            prop_assert_eq!(fold(sum_of(&bytes)), fold(by_two.sum()));
+        }
+
+        #[test]
+        fn addresses_are_summed_by_16_bit_words(ip: [u8; 16]) {
+            let by_two = |ip: &[u8]| ip.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(w[1])).sum();
+            prop_assert_eq!(fold(Endpoint::v6(ip, 7).sum()), fold(by_two(&ip)));
+            let [a, b, c, d, ..] = ip;
+            prop_assert_eq!(fold(Endpoint::v4([a, b, c, d], 7).sum()), fold(by_two(&[a, b, c, d])));
+        }
     }
 }

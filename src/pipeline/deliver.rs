@@ -73,7 +73,7 @@ impl<R: Report> Pipeline<R> {
         let decoded = v.id.tell(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) && self.has_news(&told) {
             let open = self.table.oldest_open(told.slot);
             let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
             self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
@@ -94,6 +94,15 @@ impl<R: Report> Pipeline<R> {
             findings: &self.findings,
             more_findings: if told.is_copy() { 0 } else { self.sink.notes().more() },
         })
+    }
+
+    /// Whether a rule is broken of which not everything has been said.
+    #[inline]
+    fn has_news(&self, told: &Told<'_>) -> bool {
+        let servers = &self.memory.servers;
+        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule);
+        let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
+        heard.any(news) || told.raised.rules().any(news)
     }
 
     #[inline(always)]

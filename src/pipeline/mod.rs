@@ -76,6 +76,12 @@ pub enum Stopped {
     Report(io::Error),
 }
 
+impl From<capture::Error> for Stopped {
+    fn from(e: capture::Error) -> Self {
+        Stopped::Capture(e)
+    }
+}
+
 impl From<io::Error> for Stopped {
     fn from(e: io::Error) -> Self {
         Stopped::Report(e)
@@ -171,10 +177,10 @@ impl<R: Report> Pipeline<R> {
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
             Err(reason) => self.totals.turned.add(reason),
         }
-        if self.table.has_closed() || !self.room.is_empty() {
-            self.settle_room(self.table.clock())?;
+        if !self.room.is_empty() {
+            return Ok(self.settle_room(self.table.clock())?);
         }
-        Ok(())
+        Ok(self.deliver_closed()?)
     }
 
     /// The end of the input: closes what is open and tells the report the totals.

@@ -91,12 +91,12 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        while self.wants_more() {
-            match source.next().map_err(Stopped::Capture)? {
-                Some(frame) => self.frame(&frame)?,
-                None => break,
-            }
+        if !self.wants_more() {
+            return Ok(());
         }
-        Ok(())
+        source.each(|frame| {
+            self.frame(frame)?;
+            Ok(self.wants_more())
+        })
     }
 }

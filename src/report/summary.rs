@@ -168,7 +168,15 @@ impl Summary {
         }))
     }
 
+    #[inline(always)]
     fn count(&mut self, findings: &[Finding], frame: u64) {
+        if !findings.is_empty() {
+            self.count_all(findings, frame);
+        }
+    }
+
+    #[inline(never)]
+    fn count_all(&mut self, findings: &[Finding], frame: u64) {
         for f in findings.iter().filter(|f| f.counts()) {
             let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
             match known {
