@@ -10,6 +10,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes kept of a text that the capture brings along.
 const MAX_TEXT: usize = 4096;
@@ -92,6 +94,8 @@ pub struct Source {
     facts: Facts,
     /// An error met while looking ahead, to be reported when its turn comes.
     failed: Option<Error>,
+    /// Where others can see how far it has come.
+    progress: Option<Arc<AtomicU64>>,
     path: PathBuf,
 }
 
@@ -158,6 +162,7 @@ impl Source {
             section: Section::default(),
             facts: Facts { compression, ..Facts::default() },
             failed: None,
+            progress: None,
             path,
         };
         match format {
@@ -209,6 +214,12 @@ impl Source {
     /// [`next`](Self::next).
     pub fn count_from(&mut self, before: u64) {
         self.frames = self.frames.saturating_add(before);
+    }
+
+    /// Keeps the number of the frame read last where others can see it, also the reader: it is told whenever
+    /// the buffer has run out, before more is read.
+    pub fn count_into(&mut self, frames: Arc<AtomicU64>) {
+        self.progress = Some(frames);
     }
 
     /// The number of the frame read last, or of the block that Wireshark numbers like one.
@@ -276,6 +287,9 @@ impl Source {
     /// The next frame where [`look`](Self::look) found none.
     #[cold]
     fn read_on(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        if let Some(progress) = &self.progress {
+            progress.store(self.frames, Ordering::Relaxed);
+        }
         let found = match self.walk {
             Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
             Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
@@ -317,7 +331,9 @@ impl Source {
     fn start_pcap(&mut self, layout: Layout) {
         self.buffer.advance(pcap::FILE_HEAD);
         self.facts.format = "pcap";
-        self.facts.note_interface(Interface::new(layout.link, layout.snaplen));
+        let mut interface = Interface::new(layout.link, layout.snaplen);
+        interface.counts_by(if layout.unit == 1 { 9 } else { 6 });
+        self.facts.note_interface(interface);
         self.walk = if layout.big { Walk::PcapBig } else { Walk::PcapLittle };
         self.layout = layout;
     }

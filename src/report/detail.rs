@@ -5,7 +5,7 @@ use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Totals, duration};
+use super::{Lister, Packet, Place, Report, Totals, When, duration};
 use crate::capture::{self, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
@@ -59,6 +59,8 @@ pub struct Detail {
     pub secrets: bool,
     /// No packets, only the counts at the end.
     pub quiet: bool,
+    /// The form of the times in lines.
+    pub when: When,
 }
 
 impl Detail {
@@ -86,7 +88,7 @@ impl<W: Write> Details<W> {
     /// Details to `out`, each packet at once or in large pieces. `heads` puts a line with its name before those of
     /// each file.
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
-        let lister = Lister::new(out, flush, detail.quiet, heads);
+        let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.when.clone());
         let teller = detail.explain.clone().map(Teller::new);
         Details { lister, detail, heads: Heads::default(), teller, joined: Joined::default() }
     }
@@ -197,6 +199,8 @@ impl<W: Write> Report for Details<W> {
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         if self.detail.tree && !self.detail.quiet {
             self.heads.see(frame, peeled);
+        } else if self.detail.when.needs_frames() {
+            self.lister.see(frame, peeled);
         }
     }
 

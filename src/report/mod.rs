@@ -4,6 +4,7 @@
 mod bytes;
 #[cfg(feature = "cli")]
 mod detail;
+mod exchange_lines;
 mod exchange_rows;
 mod fields;
 mod files;
@@ -23,6 +24,7 @@ mod safe;
 pub mod screen;
 #[cfg(feature = "cli")]
 pub mod server_rows;
+mod short;
 mod stamp;
 #[cfg(feature = "cli")]
 mod story;
@@ -32,9 +34,13 @@ mod text;
 #[cfg(feature = "cli")]
 pub mod times;
 mod totals;
+mod when;
+#[cfg(all(test, feature = "cli"))]
+mod width_tests;
 
 #[cfg(feature = "cli")]
 pub use detail::{Detail, Details, Shown};
+pub use exchange_lines::Exchanges;
 pub use exchange_rows::ExchangeRows;
 pub use fields::{Fields, Layout, Occurrence, Style};
 #[cfg(feature = "cli")]
@@ -51,15 +57,15 @@ pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::{Records, capture_record};
 pub use safe::Safe;
+pub use short::short;
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
-#[cfg(feature = "cli")]
-pub(crate) use text::short;
-pub use text::{Exchanges, Lister};
+pub use text::Lister;
 pub use totals::Totals;
+pub use when::{WHENS, When};
 
 use crate::capture::{self, Frame, Time};
 use crate::check::{Finding, Raised};
