@@ -9,6 +9,7 @@ use tempfile::tempdir;
 
 const QDISSECT: &str = env!("CARGO_BIN_EXE_qdissect");
 const DEMO: &str = "captures/demo.pcapng";
+#[cfg(unix)]
 const SUBCOMMANDS: [&[&str]; 12] = [
     &[],
     &["summary"],
@@ -33,6 +34,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 /// The examples of a long help.
+#[cfg(unix)]
 fn examples(of: &[&str]) -> Vec<String> {
     let output = qdissect(&[of, &["--help"]].concat());
     let help = text(&output.stdout);
@@ -45,7 +47,7 @@ fn examples(of: &[&str]) -> Vec<String> {
 #[test]
 fn every_example_of_every_help_runs() {
     let mut ran = 0;
-    for of in SUBCOMMANDS.iter().filter(|of| cfg!(unix) || **of != ["live"]) {
+    for of in SUBCOMMANDS {
         for line in examples(of) {
             assert!(line.contains("qdissect") && line.len() <= 78, "{line}");
             // What needs an interface or another program is understood; that is tested beside the examples.
@@ -271,4 +273,36 @@ fn local_time_is_that_of_the_time_zone() {
     // Of the packets shown: unclaimed ones are shown, too.
     let shown = ours("dd", "UTC");
     assert_eq!([&shown[0].1, &shown[1].1], ["0.000000000", "0.001884183"]);
+}
+
+#[test]
+fn comments_of_the_capture_are_shown_printed_and_asked_for() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("commented.pcapng").to_str().unwrap().to_owned();
+    let written = qdissect(&["dump", "-q", "-w", &path, "--annotate", DEMO]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+    let records = qdissect(&["dump", "-T", "ndjson", &path]);
+    let commented: Vec<serde_json::Value> = text(&records.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|record: &serde_json::Value| record["type"] == "packet" && !record["comment"].is_null())
+        .collect();
+    assert!(commented.len() > 10);
+    let tree = qdissect(&["dump", "-V", &path]);
+    for record in &commented {
+        let said = record["comment"].as_array().unwrap();
+        assert!(said.iter().all(|one| {
+            text(&tree.stdout).contains(&format!("    [Packet comment: {}]", one.as_str().unwrap()))
+        }));
+        assert!(!said.is_empty(), "{record}");
+    }
+    let rows = ["-Y", "frame.comment", "-T", "fields", "-e", "frame.number", "-e", "frame.comment"];
+    let ours = qdissect(&[&["dump"], &rows[..], &[&path]].concat());
+    assert_eq!(text(&ours.stdout).lines().count(), commented.len());
+    match Command::new("tshark").args(["-n", "-r", &path]).args(rows).stderr(Stdio::null()).output() {
+        Ok(theirs) => assert_eq!(text(&ours.stdout), text(&theirs.stdout)),
+        Err(_) => eprintln!("tshark is not installed: not compared"),
+    }
+    let late = qdissect(&["dump", "-Y", "frame.comment contains \"SQP-STR-002\"", &path]);
+    assert_eq!(text(&late.stdout).lines().count(), 1);
 }

@@ -5,7 +5,7 @@ use super::cutter::{Cut, Cutter, Piece};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
-use super::{Error, Frame, Interface, Time};
+use super::{Comments, Error, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes kept of a text that the capture brings along.
-const MAX_TEXT: usize = 4096;
+pub(super) const MAX_TEXT: usize = 4096;
 
 /// What the capture says about itself, as far as it has been read.
 ///
@@ -96,6 +96,8 @@ pub struct Source {
     failed: Option<Error>,
     /// Where others can see how far it has come.
     progress: Option<Arc<AtomicU64>>,
+    /// Where comments on packets go.
+    comments: Option<Comments>,
     path: PathBuf,
 }
 
@@ -163,6 +165,7 @@ impl Source {
             facts: Facts { compression, ..Facts::default() },
             failed: None,
             progress: None,
+            comments: None,
             path,
         };
         match format {
@@ -220,6 +223,11 @@ impl Source {
     /// the buffer has run out, before more is read.
     pub fn count_into(&mut self, frames: Arc<AtomicU64>) {
         self.progress = Some(frames);
+    }
+
+    /// Puts the comments on packets to come there.
+    pub fn comment_into(&mut self, comments: &Comments) {
+        self.comments = Some(comments.clone());
     }
 
     /// The number of the frame read last, or of the block that Wireshark numbers like one.
@@ -318,6 +326,10 @@ impl Source {
         let found = self.section.packet(&mut self.buffer, block)?;
         if let Some(packets) = self.section.lost_before(&self.buffer, block, found) {
             self.facts.note_lost(found.interface, packets);
+        }
+        if let Some(comments) = &self.comments {
+            let said = self.section.comments(&self.buffer, block, found);
+            comments.add(self.frames.wrapping_add(1), said);
         }
         self.walk = match (&self.section.tail, self.section.big) {
             (Some(_), _) => Walk::NgCare,

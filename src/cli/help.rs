@@ -263,7 +263,8 @@ mod tests {
         }
         for path in leaves {
             let examples = EXAMPLES.iter().find(|(of, _)| *of == path.as_slice());
-            let (_, examples) = examples.expect(&path.join(" "));
+            assert!(examples.is_some(), "{path:?}");
+            let (_, examples) = examples.unwrap();
             assert!((3..=6).contains(&examples.len()), "{path:?}");
             for (line, _) in *examples {
                 let own = &line[line.find("qdissect").unwrap()..];

@@ -5,8 +5,8 @@ use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Totals, When, duration};
-use crate::capture::{self, Frame, Time};
+use super::{Lister, Packet, Place, Report, Totals, When, duration, shown};
+use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
 use crate::exchange::{Exchange, Pairing};
@@ -82,6 +82,7 @@ pub struct Details<W: Write> {
     teller: Option<Teller>,
     /// Frames of datagrams that were put together, by the frame that they are told of.
     joined: Joined,
+    comments: Comments,
 }
 
 impl<W: Write> Details<W> {
@@ -90,7 +91,14 @@ impl<W: Write> Details<W> {
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
         let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.when.clone());
         let teller = detail.explain.clone().map(Teller::new);
-        Details { lister, detail, heads: Heads::default(), teller, joined: Joined::default() }
+        Details {
+            lister,
+            detail,
+            heads: Heads::default(),
+            teller,
+            joined: Joined::default(),
+            comments: Comments::default(),
+        }
     }
 
     /// Appends a layer, with its details if they are wanted.
@@ -105,7 +113,11 @@ impl<W: Write> Details<W> {
     fn layers(&self, out: &mut String, d: &Datagram<'_>, here: Place) {
         let head = self.heads.find(d.frame);
         let first = self.lister.first(here.file);
-        self.layer(out, Shown::Frame, layers::frame(head, d, here, first));
+        let mut frame = layers::frame(head, d, here, first);
+        let said = self.comments.of(d.frame);
+        let said = said.iter().flat_map(|said| said.iter());
+        frame.details.extend(said.map(|text| format!("[Packet comment: {}]", shown(text))));
+        self.layer(out, Shown::Frame, frame);
         let link = head.map(layers::link).unwrap_or_default();
         link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));
         let outer = head.and_then(layers::ip);
@@ -195,6 +207,10 @@ impl<W: Write> Report for Details<W> {
     type Sink = Heard;
     const ORDERED: bool = true;
     const FRAMES: bool = true;
+
+    fn comments(&mut self, comments: &Comments) {
+        self.comments = comments.clone();
+    }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         if self.detail.tree && !self.detail.quiet {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 const MAX_BEFORE: usize = 16_384;
 /// Decimals of the time stamps of an interface that is described too late.
 const USUAL: u8 = 6;
-const SECOND: i128 = 1_000_000_000;
+const SECOND: i64 = 1_000_000_000;
 
 /// The words of `-t`, each with what it means.
 pub const WHENS: [(&str, &str); 10] = [
@@ -152,7 +152,7 @@ impl Times {
         let nanos = time.nanos()?;
         let from = match self.when.form {
             Form::Absolute(format) => return Some(self.absolute(nanos, format, decimals)),
-            Form::Epoch => return Some(seconds(nanos.into(), decimals)),
+            Form::Epoch => return Some(seconds(nanos, decimals)),
             Form::Relative => origin.first,
             Form::Shown => shown.map_or(time, |(_, before)| before),
             Form::Captured => {
@@ -160,12 +160,11 @@ impl Times {
                 self.before.get(at)?.1
             }
         };
-        Some(seconds(i128::from(nanos) - i128::from(from.nanos()?), decimals))
+        Some(seconds(time.since(from)?, decimals))
     }
 
     fn absolute(&mut self, nanos: i64, format: &str, decimals: usize) -> String {
-        let second = nanos.div_euclid(SECOND as i64);
-        let fraction = nanos.rem_euclid(SECOND as i64);
+        let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
             // Any i64 of nanoseconds is within what the calendar covers.
             let stamp = Timestamp::from_second(second).unwrap_or_default();
@@ -173,21 +172,22 @@ impl Times {
             self.second = Some((second, text));
         }
         let text = self.second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
-        format!("{text}{}", point(fraction.unsigned_abs().into(), decimals))
+        cut(format!("{text}.{fraction:09}"), decimals)
     }
 }
 
 /// Seconds with so many decimals; what is finer is dropped.
-fn seconds(nanos: i128, decimals: usize) -> String {
+fn seconds(nanos: i64, decimals: usize) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
-    format!("{sign}{}{}", nanos / SECOND as u128, point(nanos % SECOND as u128, decimals))
+    cut(format!("{sign}{}.{:09}", nanos / SECOND as u64, nanos % SECOND as u64), decimals)
 }
 
-/// A point and that many of nine digits; nothing where there are to be none.
-fn point(nanos: u128, decimals: usize) -> String {
-    let text = format!(".{nanos:09}");
-    if decimals == 0 { String::new() } else { text.get(..=decimals).unwrap_or(&text).to_owned() }
+/// Leaves so many of nine decimals; the point goes with the last one.
+fn cut(mut text: String, decimals: usize) -> String {
+    let left_out = if decimals == 0 { 10 } else { 9usize.saturating_sub(decimals) };
+    text.truncate(text.len().saturating_sub(left_out));
+    text
 }
 
 #[cfg(test)]
