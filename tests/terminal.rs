@@ -87,6 +87,21 @@ fn until_shown(command: &str, fifo: &str, wanted: &str) -> String {
     seen
 }
 
+#[test]
+fn lines_that_go_to_a_file_leave_the_terminal_to_progress() {
+    if !have_terminal() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let result = folder.path().join("result").to_str().unwrap().to_owned();
+    let seen =
+        until_shown(&format!("{QDISSECT} dump --all --per-file {fifo} {DEMO} > {result}"), &fifo, " fifo ");
+    assert!(seen.contains("packets/s"), "{seen}");
+    assert_eq!(left(&seen), [""], "it is gone");
+    assert!(fs::read_to_string(&result).unwrap().contains("state_response"));
+}
+
 /// What is left on the terminal: of each line, what stands behind the last return of the carriage.
 fn left(seen: &str) -> Vec<String> {
     let erased =
@@ -130,11 +145,13 @@ fn nothing_is_drawn_between_lines_nor_where_it_is_not_wanted() {
     if !have_terminal() {
         return;
     }
-    for (args, env) in [("dump", ""), ("summary -q", ""), ("summary", "TERM=dumb")] {
+    for (before, args, behind) in
+        [("", "dump", ""), ("", "dump", "| cat"), ("", "summary -q", ""), ("TERM=dumb", "summary", "")]
+    {
         let folder = tempdir().unwrap();
         let fifo = fifo(folder.path());
         // The error comes when the FIFO has been read to its end, a while after progress would be shown.
-        let command = format!("{env} {QDISSECT} {args} {fifo} missing.pcap; true");
+        let command = format!("{before} {QDISSECT} {args} {fifo} missing.pcap {behind}; true");
         let (head, record) = pcap();
         let child = on_terminal(80, &command);
         let mut to = File::options().write(true).open(&fifo).unwrap();

@@ -187,7 +187,11 @@ const EXAMPLES: [(&[&str], &[Example]); 12] = [
 
 /// Puts options into groups, and examples under the long help.
 pub fn arranged(command: Command) -> Command {
-    EXAMPLES.iter().fold(grouped(command), |command, (path, examples)| with_examples(command, path, examples))
+    EXAMPLES.iter().fold(grouped(command), |command, (path, examples)| match path {
+        // Who asks for nothing in particular sees them at once.
+        [] => command.after_help(section(examples)),
+        path => with_examples(command, path, examples),
+    })
 }
 
 fn grouped(command: Command) -> Command {

@@ -42,15 +42,28 @@ fn with_line<T>(with: impl FnOnce(&mut Line) -> T) -> Option<T> {
 /// From now on progress is shown, if it can be and is wanted.
 pub fn begin(command: &Reading) {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if is_wanted(command, io::stdout().is_terminal()) && io::stderr().is_terminal() && !dumb {
+    if is_wanted(command, is_apart()) && io::stderr().is_terminal() && !dumb {
         let now = Instant::now();
         let line = Line { began: now, drawn: now, bar: None };
         *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 }
 
-/// Whether a line does not disturb: not where results appear on the same terminal meanwhile.
-fn is_wanted(command: &Reading, on_terminal: bool) -> bool {
+/// Whether standard output is a file. Behind a pipe may stand a pager, which has the terminal for itself.
+#[cfg(unix)]
+fn is_apart() -> bool {
+    use std::os::fd::AsFd;
+    let out = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    out.and_then(|file| file.metadata()).is_ok_and(|data| data.is_file())
+}
+
+#[cfg(not(unix))]
+fn is_apart() -> bool {
+    !io::stdout().is_terminal()
+}
+
+/// Whether a line does not disturb: not where results appear meanwhile, unless they go to a file (`apart`).
+fn is_wanted(command: &Reading, apart: bool) -> bool {
     let streams = match command {
         Reading::Dump(_) | Reading::Exchanges(_) => true,
         Reading::Check(check) => check.format == CheckFormat::Ndjson,
@@ -59,7 +72,7 @@ fn is_wanted(command: &Reading, on_terminal: bool) -> bool {
         Reading::Live(_) => return false,
     };
     let Common { quiet, follow, output, .. } = command.common();
-    !(*quiet || *follow || streams && on_terminal && output.is_none())
+    !(*quiet || *follow || streams && !apart && output.is_none())
 }
 
 /// Erases the line, because something else is to be written; it may come back.
@@ -241,10 +254,10 @@ mod tests {
         assert_eq!([scaled(999.0), scaled(2.5e6)], ["999", "2.5 M"]);
     }
 
-    fn wanted(args: &[&str], on_terminal: bool) -> bool {
+    fn wanted(args: &[&str], apart: bool) -> bool {
         let args = ["qdissect"].iter().chain(args).chain(&["a.pcap"]);
         let Command::Read(reading) = Cli::parse_from(args).command else { unreachable!("it reads") };
-        is_wanted(&reading, on_terminal)
+        is_wanted(&reading, apart)
     }
 
     #[test]
@@ -253,7 +266,7 @@ mod tests {
             assert!(wanted(args, true) && wanted(args, false), "{args:?}");
         }
         for args in [&["dump"][..], &["exchanges"], &["check", "-T", "ndjson"]] {
-            assert!(!wanted(args, true) && wanted(args, false), "{args:?}");
+            assert!(!wanted(args, false) && wanted(args, true), "{args:?}");
         }
         for args in [&["summary", "-q"][..], &["dump", "--follow"]] {
             assert!(!wanted(args, true) && !wanted(args, false), "{args:?}");
