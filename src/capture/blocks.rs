@@ -138,6 +138,7 @@ impl Section {
             }
             _ => told.note(code, value),
         })?;
+        told.counts_by(resolution.unwrap_or(6));
         facts.note_interface(told);
         if self.interfaces.len() < MAX_INTERFACES {
             let clock = Clock::new(resolution.unwrap_or(6), offset.unwrap_or(0));

@@ -18,6 +18,8 @@ pub struct Interface {
     pub link: u16,
     /// Snap length in bytes; `None` where there is no limit.
     pub snaplen: Option<u32>,
+    /// Decimals of a second that its time stamps have, rounded down to 0, 1, 2, 3, 6 or 9 as tshark does.
+    pub decimals: u8,
     /// Name (`if_name`), such as `eth0`; at most 128 bytes, as the other texts.
     pub name: Option<String>,
     /// Description (`if_description`).
@@ -33,9 +35,27 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// One of a link type, with a snap length in bytes, where 0 is no limit.
+    /// One of a link type, with a snap length in bytes, where 0 is no limit, and microseconds.
     pub(super) fn new(link: u16, snaplen: u32) -> Interface {
-        Interface { link, snaplen: Some(snaplen).filter(|&limit| limit != 0), ..Interface::default() }
+        let snaplen = Some(snaplen).filter(|&limit| limit != 0);
+        Interface { link, snaplen, decimals: 6, ..Interface::default() }
+    }
+
+    /// Takes the unit of its time stamps, as in `if_tsresol`.
+    pub(super) fn counts_by(&mut self, resolution: u8) {
+        let exponent = resolution & 0x7f;
+        // A thousand and 2^10 are nearly the same.
+        let digits = if resolution & 0x80 == 0 {
+            exponent
+        } else {
+            (u16::from(exponent).saturating_mul(3) / 10) as u8
+        };
+        self.decimals = match digits {
+            0..=2 => digits,
+            3..=5 => 3,
+            6..=8 => 6,
+            _ => 9,
+        };
     }
 
     /// Takes an option of its description.

@@ -30,6 +30,7 @@ mod blocks;
 mod buffer;
 mod bzip2;
 mod clock;
+mod comments;
 mod compressed;
 mod cutter;
 mod error;
@@ -68,6 +69,7 @@ mod tests_pcapng;
 mod tests_writer;
 
 pub use buffer::Refill;
+pub use comments::{Comments, Said};
 pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};
 pub use facts::Interface;

@@ -55,7 +55,7 @@ pub(super) struct Layout {
     /// Bytes of a record header.
     pub(super) head: u32,
     /// Nanoseconds in the unit of the fraction.
-    unit: u16,
+    pub(super) unit: u16,
 }
 
 /// Byte order, nanoseconds in the unit of the fraction, and bytes of a record header; `None` when

@@ -15,7 +15,9 @@
 
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
 use super::clock::Clock;
+use super::comments::MAX_OF_PACKET;
 use super::pcap::Found;
+use super::source::{MAX_TEXT, text};
 use super::{Error, MAX_FRAME, Time};
 
 /// Enhanced Packet Block.
@@ -25,7 +27,8 @@ pub(super) const PACKET: u32 = 2;
 /// Simple Packet Block.
 pub(super) const SIMPLE: u32 = 3;
 
-/// Option of an Enhanced Packet Block: packets lost since the one before it (`epb_dropcount`).
+/// Options of an Enhanced Packet Block: a comment, and packets lost since the one before it (`epb_dropcount`).
+const COMMENT: u16 = 1;
 const DROPPED: u16 = 4;
 
 /// Bytes of a block before its body, and of the total length behind it.
@@ -156,11 +159,23 @@ impl Section {
         match block.kind {
             PACKET => Some(half_in(self.big, rest, 10)).filter(|&drops| drops != 0xffff).map(u64::from),
             ENHANCED if self.tail.is_none() => {
-                let value = option(self.big, behind(rest, found.total, found.len), DROPPED)?;
-                super::blocks::long(self.big, value)
+                let mut list = options(self.big, behind(rest, found.total, found.len));
+                super::blocks::long(self.big, list.find(|(code, _)| *code == DROPPED)?.1)
             }
             _ => None,
         }
+    }
+
+    /// The comments of its block on the packet `found`, likewise.
+    pub(super) fn comments(&self, buffer: &Buffer, block: Block, found: Found) -> Vec<Box<str>> {
+        if block.kind == SIMPLE || self.tail.is_some() {
+            return vec![];
+        }
+        options(self.big, behind(buffer.rest(), found.total, found.len))
+            .filter(|(code, _)| *code == COMMENT)
+            .filter_map(|(_, value)| text(value, MAX_TEXT).map(String::into_boxed_str))
+            .take(MAX_OF_PACKET)
+            .collect()
     }
 
     /// Interface, time, captured length and length on the wire of the block that starts `rest`.
@@ -188,12 +203,13 @@ impl Section {
     }
 }
 
-/// Whether an Enhanced Packet Block with something behind its packet is shorter than that, or says how
-/// many packets were lost before it.
+/// Whether an Enhanced Packet Block with something behind its packet is shorter than that, or has comments, or says
+/// how many packets were lost before it.
 #[cold]
 #[inline(never)]
 fn needs_care(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
-    total < captured.wrapping_add(32) || option(big, behind(rest, total, captured), DROPPED).is_some()
+    let telling = |(code, _): (u16, _)| matches!(code, COMMENT | DROPPED);
+    total < captured.wrapping_add(32) || options(big, behind(rest, total, captured)).any(telling)
 }
 
 /// What stands between the packet of an Enhanced Packet Block and its trailer: the options.
@@ -202,17 +218,14 @@ fn behind(rest: &[u8], total: u32, captured: u32) -> &[u8] {
     rest.get(from..(total as usize).saturating_sub(TRAILER)).unwrap_or_default()
 }
 
-/// The value of the first option of that code in a list.
-fn option(big: bool, mut list: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
+/// The options of a list: code and value.
+fn options(big: bool, mut list: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
         let (code, len) = (half_in(big, list, 0), usize::from(half_in(big, list, 2)));
-        let value = list.get(4..)?.get(..len)?;
-        match code {
-            0 => return None,
-            _ if code == wanted => return Some(value),
-            _ => list = list.get(len.next_multiple_of(4).saturating_add(4)..)?,
-        }
-    }
+        let value = list.get(4..)?.get(..len).filter(|_| code != 0)?;
+        list = list.get(len.next_multiple_of(4).saturating_add(4)..).unwrap_or_default();
+        Some((code, value))
+    })
 }
 
 impl Block {

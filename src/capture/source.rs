@@ -5,14 +5,16 @@ use super::cutter::{Cut, Cutter, Piece};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
-use super::{Error, Frame, Interface, Time};
+use super::{Comments, Error, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes kept of a text that the capture brings along.
-const MAX_TEXT: usize = 4096;
+pub(super) const MAX_TEXT: usize = 4096;
 
 /// What the capture says about itself, as far as it has been read.
 ///
@@ -104,6 +106,10 @@ pub struct Source {
     facts: Facts,
     /// An error met while looking ahead, to be reported when its turn comes.
     failed: Option<Error>,
+    /// Where others can see how far it has come.
+    progress: Option<Arc<AtomicU64>>,
+    /// Where comments on packets go.
+    comments: Option<Comments>,
     path: PathBuf,
 }
 
@@ -170,6 +176,8 @@ impl Source {
             section: Section::default(),
             facts: Facts { compression, ..Facts::default() },
             failed: None,
+            progress: None,
+            comments: None,
             path,
         };
         match format {
@@ -256,6 +264,17 @@ impl Source {
         self.frames = self.frames.saturating_add(before);
     }
 
+    /// Keeps the number of the frame read last where others can see it, also the reader: it is told whenever
+    /// the buffer has run out, before more is read.
+    pub fn count_into(&mut self, frames: Arc<AtomicU64>) {
+        self.progress = Some(frames);
+    }
+
+    /// Puts the comments on packets to come there.
+    pub fn comment_into(&mut self, comments: &Comments) {
+        self.comments = Some(comments.clone());
+    }
+
     /// The number of the frame read last, or of the block that Wireshark numbers like one.
     pub fn frames(&self) -> u64 {
         self.frames
@@ -321,6 +340,9 @@ impl Source {
     /// The place of the next frame where [`look`](Self::look) found none.
     #[cold]
     fn read_on(&mut self) -> Result<Option<Found>, Error> {
+        if let Some(progress) = &self.progress {
+            progress.store(self.frames, Ordering::Relaxed);
+        }
         let found = match self.walk {
             Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
             Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
@@ -350,6 +372,10 @@ impl Source {
         if let Some(packets) = self.section.lost_before(&self.buffer, block, found) {
             self.facts.note_lost(found.interface, packets);
         }
+        if let Some(comments) = &self.comments {
+            let said = self.section.comments(&self.buffer, block, found);
+            comments.add(self.frames.wrapping_add(1), said);
+        }
         self.walk = match (&self.section.tail, self.section.big) {
             (Some(_), _) => Walk::NgCare,
             (None, false) => Walk::NgLittle,
@@ -362,7 +388,9 @@ impl Source {
     fn start_pcap(&mut self, layout: Layout) {
         self.buffer.advance(pcap::FILE_HEAD);
         self.facts.format = "pcap";
-        self.facts.note_interface(Interface::new(layout.link, layout.snaplen));
+        let mut interface = Interface::new(layout.link, layout.snaplen);
+        interface.counts_by(if layout.unit == 1 { 9 } else { 6 });
+        self.facts.note_interface(interface);
         self.walk = if layout.big { Walk::PcapBig } else { Walk::PcapLittle };
         self.layout = layout;
     }

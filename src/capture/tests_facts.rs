@@ -3,7 +3,7 @@
 
 use super::buffer::CAPACITY;
 use super::testing::{BIG, LITTLE, Order, data, drain, open};
-use super::{Facts, Source};
+use super::{Comments, Facts, Source};
 use std::path::Path;
 
 /// The facts once everything has been read.
@@ -158,4 +158,78 @@ fn interfaces_count_on_over_sections() {
         }
     }
     assert_eq!((numbers.as_slice(), source.facts().interfaces.len()), (&[0, 1][..], 2));
+}
+
+/// The comments on the first frames of a capture.
+fn said(capture: &[u8], frames: u64) -> Vec<Vec<String>> {
+    let (mut source, comments) = (open(capture).unwrap(), Comments::default());
+    source.comment_into(&comments);
+    let (_, error) = drain(&mut source);
+    assert!(error.is_none(), "{}", error.unwrap());
+    let text = |frame| comments.of(frame).iter().flat_map(|s| s.iter()).map(|s| s.to_string()).collect();
+    (1..=frames).map(text).collect()
+}
+
+#[test]
+fn comments_on_packets_are_kept_by_frame() {
+    for order in [LITTLE, BIG] {
+        let several =
+            [order.option(1, b"one"), order.option(2, &[0; 4]), order.option(1, "zw\u{f6}lf".as_bytes())];
+        let cut_off = [order.option(1, b"kept"), order.half(1).to_vec(), order.half(400).to_vec()].concat();
+        let behind_end = [order.option(0, b""), order.option(1, b"never")].concat();
+        let mut capture = [order.section(&[]), order.interface(1, 0, &[])].concat();
+        for options in [&order.option(1, b"first")[..], &[], &several.concat(), &cut_off, &behind_end] {
+            capture.extend(order.enhanced_with(0, 1, 70, &data(7), options));
+        }
+        // The obsolete block has its options in the same place.
+        let head = [order.half(0), order.half(0xffff)].concat();
+        let words = [0, 1, 4, 4].map(|word| order.word(word)).concat();
+        capture.extend(order.block(2, &[&head, &words, &data(4), &order.option(1, b"old")]));
+        let expected: [&[&str]; 6] = [&["first"], &[], &["one", "zw\u{f6}lf"], &["kept"], &[], &["old"]];
+        assert_eq!(said(&capture, 6), expected);
+    }
+}
+
+#[test]
+fn comments_are_bounded_and_of_blocks_beyond_the_buffer_unknown() {
+    let many = LITTLE.option(1, b"x").repeat(100);
+    let long = LITTLE.option(1, &[b'y'; 60_000]);
+    let huge = [LITTLE.option(1, b"z"), LITTLE.option(2, &[0; 65_532]).repeat(CAPACITY / 65_532)].concat();
+    let mut capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
+    for options in [many, long, huge, LITTLE.option(1, b"last")] {
+        capture.extend(LITTLE.enhanced_with(0, 1, 70, &data(70), &options));
+    }
+    let said = said(&capture, 4);
+    assert_eq!((said[0].len(), said[1][0].len()), (64, 4096));
+    assert!(said[2].is_empty());
+    assert_eq!(said[3], ["last"]);
+}
+
+#[test]
+fn interfaces_say_how_finely_they_count() {
+    for (resolution, decimals) in [
+        (0, 0),
+        (2, 2),
+        (3, 3),
+        (5, 3),
+        (6, 6),
+        (8, 6),
+        (9, 9),
+        (12, 9),
+        (127, 9),
+        (0x80, 0),
+        (0x80 | 10, 3),
+        (0x80 | 20, 6),
+        (0x80 | 30, 9),
+        (0xff, 9),
+    ] {
+        let interface = LITTLE.interface(1, 0, &LITTLE.option(9, &[resolution]));
+        let facts = facts(&[LITTLE.section(&[]), interface].concat());
+        assert_eq!(facts.interfaces[0].decimals, decimals, "{resolution:#x}");
+    }
+    let usual = facts(&[LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat());
+    assert_eq!(usual.interfaces[0].decimals, 6);
+    for (magic, decimals) in [(0xa1b2_c3d4, 6), (0xa1b2_3c4d, 9)] {
+        assert_eq!(facts(&LITTLE.pcap(magic, 65_535, 1)).interfaces[0].decimals, decimals);
+    }
 }

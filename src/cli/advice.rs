@@ -2,6 +2,7 @@
 
 use super::program::{Kind, Program};
 use qdissect::report::shown;
+use qdissect::similar::similar;
 use std::io;
 use std::process::ExitStatus;
 
@@ -49,6 +50,7 @@ pub fn died(
     program: &Program,
     said: &[String],
     status: Option<ExitStatus>,
+    asked: &[String],
     interfaces: impl FnOnce() -> Vec<String>,
 ) -> String {
     let name = program.kind.name();
@@ -63,7 +65,7 @@ pub fn died(
         let interfaces = interfaces();
         let known = match interfaces.is_empty() {
             true => "`qdissect live -D` lists them.".to_owned(),
-            false => format!("There are: {}.", interfaces.join("; ")),
+            false => format!("{}There are: {}.", meant(asked, &interfaces), interfaces.join("; ")),
         };
         return format!("There is no such interface: {} {known}", sentence(&heart(said)));
     }
@@ -78,6 +80,14 @@ pub fn died(
         Some(_) => format!("The capture program {name} {how}. It said: {}", sentence(&heart(said))),
         None => format!("The capture program {name} {how}, and did not say why."),
     }
+}
+
+/// A question, where the name of an interface is misspelt. `lines` are those of the list: number, name, and more.
+fn meant(asked: &[String], lines: &[String]) -> String {
+    let names: Vec<_> = lines.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let wrong = asked.iter().find(|name| !names.contains(&name.as_str()));
+    let meant = wrong.and_then(|name| similar(name, names.iter().copied()));
+    meant.map_or(String::new(), |name| format!("Did you mean {}? ", shown(name)))
 }
 
 fn is_permission(said: &[String]) -> bool {
@@ -138,6 +148,15 @@ mod tests {
 
     fn said(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_misspelt_interface_is_recognised() {
+        let lines = ["1. eth0 (wired)", "2. wlan0", "3. lo (loopback)"].map(str::to_owned);
+        let said = |name: &str| meant(&[name.to_owned()], &lines);
+        assert_eq!(said("etho"), "Did you mean eth0? ");
+        assert_eq!(said("wlan1"), "Did you mean wlan0? ");
+        assert_eq!((said("tun7"), said("eth0")), (String::new(), String::new()));
     }
 
     #[test]

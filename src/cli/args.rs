@@ -11,10 +11,13 @@ use super::hex::HexArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 use super::stats::StatsArgs;
+use super::text::absent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::protocols::Id;
+use qdissect::report::quoted;
 use qdissect::rule::Severity;
+use qdissect::similar::similar;
 use std::path::PathBuf;
 
 /// Dissects and judges the traffic of game-server query protocols.
@@ -29,8 +32,6 @@ use std::path::PathBuf;
     disable_version_flag = true,
     max_term_width = 100
 )]
-#[command(after_help = "Examples:\n  qdissect capture.pcapng\n  qdissect dump -T ndjson capture.pcapng\n  \
-                        tcpdump -i any -U -w - udp | qdissect dump -")]
 pub struct Cli {
     /// Print the version.
     #[arg(short = 'v', long, action = clap::ArgAction::Version)]
@@ -148,6 +149,9 @@ pub struct ExchangesArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
     pub format: RowFormat,
+    /// Accepted as everywhere; these tables have no colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
     #[command(flatten)]
     pub common: Common,
 }
@@ -224,6 +228,9 @@ pub struct Common {
     /// Show passwords, which are masked otherwise
     #[arg(long)]
     pub show_secrets: bool,
+    /// Accepted for tshark's sake: names are never resolved
+    #[arg(short = 'n')]
+    pub numeric: bool,
     /// A capture that is cut short is not an error
     #[arg(long)]
     pub allow_truncated: bool,
@@ -231,8 +238,8 @@ pub struct Common {
 
 /// The protocol of a name.
 pub fn protocol(text: &str) -> Result<Id, String> {
-    let known = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(", ");
-    Id::by_name(text).ok_or_else(|| format!("There is no protocol \"{text}\"; known are {known}."))
+    let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
+    Id::by_name(text).ok_or_else(|| absent("protocol", text, &known))
 }
 
 fn level(text: &str) -> Result<(String, Option<Severity>), String> {
@@ -243,7 +250,7 @@ fn level(text: &str) -> Result<(String, Option<Severity>), String> {
         "warning" => Some(Severity::Warning),
         "note" => Some(Severity::Note),
         "off" => None,
-        other => return Err(format!("\"{other}\" is no severity: error, warning, note or off.")),
+        other => return Err(absent("severity", other, &["error", "warning", "note", "off"])),
     };
     Ok((rule.trim().to_owned(), severity))
 }
@@ -255,7 +262,7 @@ fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
         let known: Vec<_> =
             CheckFormat::value_variants().iter().filter_map(|v| v.to_possible_value()).collect();
         let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
-        format!("There is no report format \"{format}\"; known are {}.", known.join(", "))
+        absent("report format", format, &known)
     })?;
     Ok((format, PathBuf::from(path)))
 }
@@ -272,13 +279,27 @@ fn coverage(text: &str) -> Result<(Id, f64), String> {
 
 /// A pin: a server port and the protocol it speaks.
 pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
-    let wrong =
-        || format!("\"{text}\" is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.");
+    let wrong = || {
+        let meant = pin_meant(text).map(|pin| format!(" Did you mean {pin}?")).unwrap_or_default();
+        format!(
+            "{} is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.{meant}",
+            quoted(text)
+        )
+    };
     let (selector, name) = text.split_once(',').ok_or_else(wrong)?;
     let port = selector.trim().strip_prefix("udp.port==").ok_or_else(wrong)?;
     let port =
         port.parse().map_err(|_| format!("\"{port}\" is not a UDP port: a number from 0 to 65535."))?;
     Ok((port, protocol(name.trim())?))
+}
+
+/// The pin that was perhaps meant by a text with a port and a protocol in it.
+fn pin_meant(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let port: u16 = words.find_map(|word| word.parse().ok())?;
+    let name = words.next_back()?;
+    let id = similar(name, Id::ALL.iter().map(|id| id.info().name))?;
+    Some(format!("udp.port=={port},{id}"))
 }
 
 /// An answer window in nanoseconds.
@@ -305,6 +326,11 @@ mod tests {
     fn pins_and_durations_are_read_or_explained() {
         assert_eq!(decode_as("udp.port==7779,sqp"), Ok((7779, Id::Sqp)));
         assert!(decode_as("tcp.port==1,sqp").unwrap_err().contains("udp.port==N,PROTO"));
+        for text in ["udp.prt==7779,sqp", "udp.port=7779,sqp", "7779:sqp", "tcp.port==7779,sqpp"] {
+            let said = decode_as(text).unwrap_err();
+            assert!(said.ends_with("Did you mean udp.port==7779,sqp?"), "{said}");
+        }
+        assert!(decode_as("sqp,7779").unwrap_err().ends_with("for example udp.port==7779,sqp."));
         assert!(decode_as("udp.port==70000,sqp").unwrap_err().contains("65535"));
         assert!(decode_as("udp.port==1,http").unwrap_err().contains("known are sqp, satisfactory"));
         assert_eq!(timeout("500ms"), Ok(500_000_000));

@@ -139,7 +139,8 @@ fn write_report(
     match format {
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
-            verdict::table(out, verdict, run::coloured(args.color, terminal), args.common.quiet)
+            let width = if terminal { run::width(terminal) } else { u16::MAX };
+            verdict::table(out, verdict, (run::coloured(args.color, terminal), width), args.common.quiet)
         }
         CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
         CheckFormat::Json => verdict::json(out, verdict),
@@ -190,7 +191,7 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
         }
     }
     match format {
-        CheckFormat::Table => verdict::table(&mut target, verdict, false, false)?,
+        CheckFormat::Table => verdict::table(&mut target, verdict, (false, u16::MAX), false)?,
         CheckFormat::Concise => verdict::concise(&mut target, verdict, false)?,
         other => write_report(&mut target, other, verdict, args)?,
     }

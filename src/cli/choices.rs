@@ -126,7 +126,7 @@ impl DumpFormat {
 /// `--color`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE asks for them elsewhere
     Auto,
     /// Always
     Always,

@@ -2,9 +2,11 @@
 
 use super::args::{Common, DumpFormat, Reading};
 use super::filter::Expression;
+use super::text::perhaps;
 use clap::{Args, ValueEnum};
 use qdissect::filter::Columns;
 use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
+use qdissect::similar::similar;
 use std::io::Write;
 
 /// The columns of CSV and TSV where none are named.
@@ -51,6 +53,7 @@ pub enum Choice {
 }
 
 fn choice(text: &str) -> Result<Choice, String> {
+    const KEYS: [&str; 6] = ["bom", "header", "separator", "quote", "occurrence", "aggregator"];
     let known = "known are header=y|n, separator=/t|/s|CHAR, quote=d|s|n, occurrence=f|l|a, \
                  aggregator=,|/s|CHAR and bom=y|n";
     let wrong = || format!("{} says nothing about columns; {known}.", quoted(text));
@@ -77,6 +80,9 @@ fn choice(text: &str) -> Result<Choice, String> {
             "a" => Occurrence::All,
             _ => return Err(wrong()),
         }),
+        _ if similar(key, KEYS).is_some() => {
+            return Err(format!("There is no option of columns {}{}", quoted(key), perhaps(key, &KEYS)));
+        }
         _ => return Err(wrong()),
     })
 }

@@ -1,15 +1,18 @@
 //! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
 
-use super::args::{Colour, Common, DumpArgs, DumpFormat, protocol};
+use super::args::{Colour, Common, DumpArgs, DumpFormat};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::read::read_all;
 use super::run::{Done, FAILED, how};
 use super::say;
+use super::text::{absent, perhaps};
 use clap::Args;
+use jiff::tz::TimeZone;
 use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
-use qdissect::report::{Detail, Details, Explain, Shown};
+use qdissect::protocols::Id;
+use qdissect::report::{Detail, Details, Explain, Shown, WHENS, When, quoted};
 use std::io;
 
 /// What `dump` and `live` tell of each packet beyond its line.
@@ -27,6 +30,10 @@ pub struct DetailArgs {
     /// Why each datagram was classified so, and what happened in each exchange
     #[arg(long)]
     pub explain: bool,
+    /// Times in the lines, in tshark's words: a, ad, adoy local time; u, ud, udoy UTC; d, dd since the captured or the
+    /// shown packet before; e since 1970; r since the first frame. A point and a digit behind it set the decimals
+    #[arg(short = 't', value_name = "FORMAT", default_value = "r.6", value_parser = when)]
+    pub when: When,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -42,7 +49,8 @@ impl DetailArgs {
 
     /// Whether more is to be told of each packet than fits on a line.
     pub fn wanted(&self, format: DumpFormat) -> bool {
-        format == DumpFormat::Tree || self.asked().is_some()
+        let lines = matches!(format, DumpFormat::Text | DumpFormat::Tree);
+        format == DumpFormat::Tree || self.asked().is_some() || lines && self.when.needs_frames()
     }
 
     /// Why details cannot be had in a format.
@@ -64,14 +72,29 @@ impl DetailArgs {
             colour: how(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
+            when: self.when.clone(),
         }
     }
 }
 
+fn when(text: &str) -> Result<When, String> {
+    When::parse(text, TimeZone::system).ok_or_else(|| {
+        let words: Vec<_> = WHENS.iter().map(|(word, _)| *word).collect();
+        let meanings: Vec<_> = WHENS.iter().map(|(word, what)| format!("{word} ({what})")).collect();
+        format!(
+            "There is no form of times {}{} There are {}; each may have decimals behind a point, as in ad.3.",
+            quoted(text),
+            perhaps(text, &words),
+            meanings.join(", ")
+        )
+    })
+}
+
 fn layer(text: &str) -> Result<Shown, String> {
     Shown::by_name(text).ok_or_else(|| {
-        let wrong = protocol(text).err().unwrap_or_default();
-        format!("{} Also frame, eth, ip, udp.", wrong.trim_end())
+        let names = Id::ALL.iter().map(|id| id.info().name);
+        let known: Vec<_> = ["frame", "eth", "ip", "udp"].into_iter().chain(names).collect();
+        absent("layer", text, &known)
     })
 }
 

@@ -64,7 +64,10 @@ pub fn live(
             let detail = args.detail.detail(args.format, &args.common, &options);
             capture.report(options, Details::new(to, true, false, detail))
         }
-        (None, None) => capture.report(options, Lister::new(to, true, quiet, false)),
+        (None, None) => {
+            let lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
+            capture.report(options, lister)
+        }
     }
 }
 
@@ -155,7 +158,7 @@ impl Capture<'_> {
 
     fn died(&self, ended: &Ended) -> String {
         let interfaces = || self.program.interfaces().unwrap_or_default();
-        advice::died(&self.program, &ended.said.lines, ended.status, interfaces)
+        advice::died(&self.program, &ended.said.lines, ended.status, &self.args.interface, interfaces)
     }
 
     /// The last line: how much there was, and what is missing.

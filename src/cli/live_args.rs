@@ -5,7 +5,8 @@ use super::columns::ColumnArgs;
 use super::detail::DetailArgs;
 use clap::Args;
 use qdissect::filter::Columns;
-use qdissect::report::Layout;
+use qdissect::report::{Layout, shown};
+use qdissect::similar::similar;
 use std::time::Duration;
 
 /// The longest snap length that the capture programs know, in bytes.
@@ -65,7 +66,10 @@ pub enum RingRule {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("\"{text}\" is not of the form duration:SECONDS, for example duration:60.");
+    let wrong = || {
+        let meant = key_meant(text, &["duration"]);
+        format!("\"{text}\" is not of the form duration:SECONDS, for example duration:60.{meant}")
+    };
     let seconds: f64 = text.strip_prefix("duration:").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
     let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
     // Later than any run ends, and still a point in time that can be computed with.
@@ -75,9 +79,20 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// A question, where the word before the colon is misspelt.
+fn key_meant(text: &str, known: &[&'static str]) -> String {
+    let Some((key, number)) = text.split_once(':').filter(|(key, _)| !known.contains(key)) else {
+        return String::new();
+    };
+    let meant = similar(key, known.iter().copied());
+    meant.map_or(String::new(), |key| format!(" Did you mean {key}:{}?", shown(number)))
+}
+
 fn ring(text: &str) -> Result<RingRule, String> {
-    let wrong =
-        || format!("\"{text}\" is not of the form filesize:KB or files:N, for example filesize:10000.");
+    let wrong = || {
+        let meant = key_meant(text, &["filesize", "files"]);
+        format!("\"{text}\" is not of the form filesize:KB or files:N, for example filesize:10000.{meant}")
+    };
     let (key, number) = text.split_once(':').ok_or_else(wrong)?;
     let number: u32 = number.parse().map_err(|_| wrong())?;
     match (key, number) {
@@ -169,6 +184,8 @@ mod tests {
         {
             assert!(duration(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
         }
+        assert!(duration("duraton:4").unwrap_err().ends_with("Did you mean duration:4?"));
+        assert!(ring("filesise:4").unwrap_err().ends_with("Did you mean filesize:4?"));
         assert_eq!(ring("filesize:2"), Ok(RingRule::Size(2000)));
         assert_eq!(ring("files:3"), Ok(RingRule::Files(3)));
         for text in ["filesize:0", "filesize:x", "files:0", "files:100000", "duration:3", "9"] {

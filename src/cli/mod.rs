@@ -13,6 +13,7 @@ mod detail;
 mod feed;
 mod filter;
 mod follow;
+mod help;
 mod hex;
 mod inputs;
 mod known;
@@ -26,6 +27,7 @@ mod pattern;
 mod played;
 #[cfg(unix)]
 mod program;
+mod progress;
 mod read;
 #[cfg(unix)]
 mod ring;
@@ -52,7 +54,7 @@ use std::path::Path;
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
     if args.len() <= 1 {
-        say(&args::Cli::command().render_help());
+        say(&command().render_help());
         return 2;
     }
     match parse(with_subcommand(args)) {
@@ -72,7 +74,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
 
 /// The command line; `live` does not offer what is about files, and says so when it is asked for.
 fn command() -> clap::Command {
-    let command = args::Cli::command();
+    let command = help::arranged(args::Cli::command());
     if cfg!(not(unix)) {
         return command;
     }
@@ -88,7 +90,7 @@ fn command() -> clap::Command {
 /// The arguments, and where each came from.
 fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
     let matches = command().try_get_matches_from(args)?;
-    let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut args::Cli::command()))?;
+    let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
 }
 
@@ -100,6 +102,7 @@ fn given(matches: &ArgMatches, option: &str) -> bool {
 
 /// Writes to standard error; nobody need be reading it.
 fn say(what: &dyn std::fmt::Display) {
+    progress::hide();
     let _ = write!(std::io::stderr(), "{what}");
 }
 

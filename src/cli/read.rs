@@ -4,6 +4,7 @@ use super::args::Common;
 use super::filter::{self, Expression};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs};
+use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
 use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
@@ -11,7 +12,7 @@ use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Filtered, Report, Totals};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,11 +37,26 @@ pub fn read_all<R: Report>(
 
 /// Opens an input.
 pub fn open(path: &Path) -> Result<Source, capture::Error> {
-    match path.to_str() {
+    let meter = Meter::new(path);
+    let frames = meter.as_ref().map(Meter::frames);
+    let metered = |input: Box<dyn Read + Send>| -> Box<dyn Read + Send> {
+        match meter {
+            Some(meter) => Box::new(Metered::new(input, meter)),
+            None => input,
+        }
+    };
+    let mut source = match path.to_str() {
         // Where it cannot be waited for, it can still be read.
-        Some("-") => Source::from_reader("-", stop::stdin().unwrap_or_else(|_| Box::new(io::stdin()))),
-        _ => Source::open_through(path, stop::stoppable),
+        Some("-") => {
+            let stdin = stop::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
+            Source::from_reader("-", metered(stdin))
+        }
+        _ => Source::open_through(path, |file| metered(stop::stoppable(file))),
+    }?;
+    if let Some(frames) = frames {
+        source.count_into(frames);
     }
+    Ok(source)
 }
 
 /// Reads every input into one report, through the display filter if there is one; `open` opens them.

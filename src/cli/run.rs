@@ -6,6 +6,7 @@ use super::columns::{self, RowFormat};
 use super::config::Config;
 use super::inputs::Inputs;
 use super::output::Target;
+use super::progress;
 use super::read::read_all;
 use super::stats;
 use super::stop;
@@ -106,6 +107,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         say(&format_args!("qdissect: {e}\n"));
         return FAILED;
     }
+    progress::begin(command);
     inputs.order(common.save.write.is_none());
     let target =
         if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };
@@ -128,7 +130,10 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             (None, Some(form)) => {
                 report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
             }
-            (None, None) => report(common, options, inputs, Lister::new(to, flush, quiet, many)),
+            (None, None) => {
+                let lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone());
+                report(common, options, inputs, lister)
+            }
         },
         Reading::Exchanges(a) => match (a.format.layout(), a.format.form()) {
             (Some(layout), _) => report(common, options, inputs, ExchangeRows::new(to, layout, flush, quiet)),
@@ -238,12 +243,19 @@ pub fn width(terminal: bool) -> u16 {
     width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST)
 }
 
-/// Whether colours are welcome.
+/// Whether colours are welcome: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
+/// (bixense.com/clicolors), and whether there is a terminal that knows them.
 pub fn coloured(colour: Colour, terminal: bool) -> bool {
     match colour {
         Colour::Always => true,
         Colour::Never => false,
-        Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        Colour::Auto => {
+            let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+            let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+            let able = set("TERM").is_none_or(|term| term != "dumb");
+            let wanted = set("CLICOLOR").is_none_or(|value| value != "0");
+            set("NO_COLOR").is_none() && (forced || terminal && able && wanted)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 const SIGNALS: u8 = 128;
 
 /// Exit code after SIGTERM.
+#[cfg(unix)]
 pub const TERMINATED: u8 = SIGNALS + 15;
 
 /// Whether an exit code says that a signal ended the reading.

@@ -87,6 +87,11 @@ impl Text {
     }
 }
 
+/// The end of a sentence about a name that is none: what was perhaps meant, or nothing.
+pub fn perhaps(name: &str, known: &[&str]) -> String {
+    similar(name, known.iter().copied()).map_or(".".to_owned(), |name| format!("; did you mean {name}?"))
+}
+
 /// Says that there is no such thing as `name`, and what there is.
 pub fn absent(thing: &str, name: &str, known: &[&str]) -> String {
     let said = format!("There is no {thing} {}", quoted(name));

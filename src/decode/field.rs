@@ -1,5 +1,6 @@
 //! Fields are declared once; decoders name them, listeners and filters know them.
 
+use super::labels::Labels;
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -32,6 +33,8 @@ pub struct Field {
     pub kind: FieldKind,
     /// What it means.
     pub about: &'static str,
+    /// Names of its values, for people; records have the number alone.
+    pub labels: Labels,
 }
 
 impl PartialEq for Field {
@@ -282,16 +285,18 @@ const fn is_dot(bytes: &[u8], at: usize) -> bool {
     bytes[at] == b'.'
 }
 
-/// Declares a file's fields and, from the same text, its `FIELDS` list. The doc comment is what
+/// Declares a file's fields and, from the same text, its `FIELDS` list. Behind the kind may stand the names of the
+/// field's values. The doc comment is what
 /// help and `docs/fields.md` say about the field.
 macro_rules! fields {
-    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident;)*) => {
+    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)?;)*) => {
         $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field {
             name: $name,
             key: $crate::decode::field_key($name),
             kind: $crate::decode::FieldKind::$kind,
             about: concat!($($about, "\n"),+),
-        };)*
+            labels: $crate::decode::Labels::None,
+        }$(.labelled($labels))?;)*
         /// The fields declared in this file, in order.
         pub static FIELDS: &[&$crate::decode::Field] = &[$(&$NAME),*];
     };

@@ -14,6 +14,7 @@
 mod cursor;
 mod field;
 mod json;
+mod labels;
 mod repeats;
 mod scopes;
 mod sinks;
@@ -26,6 +27,7 @@ pub(crate) use field::key as field_key;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Str, Value, path, utf16};
 pub use json::{Json, push_text};
 pub(crate) use json::{push, push_u64};
+pub use labels::Labels;
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 #[cfg(feature = "cli")]

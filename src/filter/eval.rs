@@ -196,6 +196,9 @@ impl Builtin {
                 let vlans = view.facts.map(|facts| facts.vlans.as_slice()).unwrap_or_default();
                 vlans.iter().any(|id| visit(Datum::Int(i128::from(*id))))
             }
+            FrameComment => {
+                view.comments.iter().any(|text| visit(Datum::Text(Cow::Borrowed(text.as_bytes()))))
+            }
             Finding => view.findings.iter().any(|f| visit(Datum::Finding(f.rule.id))),
             Rule => view.findings.iter().any(|f| visit(Datum::Text(Cow::Borrowed(f.rule.id.as_bytes())))),
             Severity => view.findings.iter().any(|f| visit(Datum::Rank(f.severity as u8))),

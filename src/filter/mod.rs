@@ -71,6 +71,8 @@ pub struct Needs {
     pub facts: bool,
     /// [`View::bytes`].
     pub bytes: bool,
+    /// [`View::comments`].
+    pub comments: bool,
     /// What only the pipeline knows: protocol, message, findings, pairing. Without it a datagram can be judged
     /// before it is recognised.
     pub packet: bool,
@@ -141,6 +143,7 @@ impl Needs {
     fn add_builtin(&mut self, builtin: Builtin) {
         use Builtin::*;
         match builtin {
+            FrameComment => self.comments = true,
             FrameNumber | FrameTime => {} // the datagram has them
             Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr => {}
             Udp | UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum | UdpPayload => {}

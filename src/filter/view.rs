@@ -15,6 +15,8 @@ pub struct View<'a> {
     pub facts: Option<&'a Facts>,
     /// The captured bytes of the frame, where the filter [needs](super::Needs::bytes) them.
     pub bytes: &'a [u8],
+    /// The comments on the frame.
+    pub comments: &'a [Box<str>],
     /// Source and destination; of an exchange client and server.
     pub ends: Option<[Endpoint; 2]>,
     /// The datagram.

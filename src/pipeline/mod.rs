@@ -13,7 +13,7 @@ mod read;
 mod room;
 mod sums;
 
-use crate::capture::{self, Frame, Time};
+use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Issued, NONE, Slot};
@@ -103,6 +103,7 @@ pub struct Pipeline<R: Report> {
     told: u16,
     totals: Totals,
     report: R,
+    comments: Comments,
     sink: R::Sink,
     findings: Vec<Finding>,
     payload: Vec<u8>,
@@ -116,7 +117,9 @@ pub struct Pipeline<R: Report> {
 
 impl<R: Report> Pipeline<R> {
     /// A pipeline that reports to `report`.
-    pub fn new(options: Options, report: R) -> Self {
+    pub fn new(options: Options, mut report: R) -> Self {
+        let comments = Comments::default();
+        report.comments(&comments);
         Pipeline {
             memory: Memory::new(options.choice.clone()),
             table: Table::new(Windows::new(options.timeout)),
@@ -129,6 +132,7 @@ impl<R: Report> Pipeline<R> {
             told: 0,
             totals: Totals::default(),
             report,
+            comments,
             sink: R::Sink::default(),
             findings: Vec::with_capacity(64),
             payload: vec![],

@@ -37,6 +37,7 @@ impl<R: Report> Pipeline<R> {
         self.fresh = true;
         let before = self.frame;
         source.count_from(before);
+        source.comment_into(&self.comments);
         let facts = source.facts();
         self.copies.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::tells_ways(link)));
         self.report.file(file, source.facts(), before)

@@ -5,8 +5,8 @@ use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Totals, duration};
-use crate::capture::{self, Frame, Time};
+use super::{Lister, Packet, Place, Report, Totals, When, duration, shown};
+use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
 use crate::exchange::{Exchange, Pairing};
@@ -59,6 +59,8 @@ pub struct Detail {
     pub secrets: bool,
     /// No packets, only the counts at the end.
     pub quiet: bool,
+    /// The form of the times in lines.
+    pub when: When,
 }
 
 impl Detail {
@@ -80,15 +82,23 @@ pub struct Details<W: Write> {
     teller: Option<Teller>,
     /// Frames of datagrams that were put together, by the frame that they are told of.
     joined: Joined,
+    comments: Comments,
 }
 
 impl<W: Write> Details<W> {
     /// Details to `out`, each packet at once or in large pieces. `heads` puts a line with its name before those of
     /// each file.
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
-        let lister = Lister::new(out, flush, detail.quiet, heads);
+        let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.when.clone());
         let teller = detail.explain.clone().map(Teller::new);
-        Details { lister, detail, heads: Heads::default(), teller, joined: Joined::default() }
+        Details {
+            lister,
+            detail,
+            heads: Heads::default(),
+            teller,
+            joined: Joined::default(),
+            comments: Comments::default(),
+        }
     }
 
     /// Appends a layer, with its details if they are wanted.
@@ -103,7 +113,11 @@ impl<W: Write> Details<W> {
     fn layers(&self, out: &mut String, d: &Datagram<'_>, here: Place) {
         let head = self.heads.find(d.frame);
         let first = self.lister.first(here.file);
-        self.layer(out, Shown::Frame, layers::frame(head, d, here, first));
+        let mut frame = layers::frame(head, d, here, first);
+        let said = self.comments.of(d.frame);
+        let said = said.iter().flat_map(|said| said.iter());
+        frame.details.extend(said.map(|text| format!("[Packet comment: {}]", shown(text))));
+        self.layer(out, Shown::Frame, frame);
         let link = head.map(layers::link).unwrap_or_default();
         link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));
         let outer = head.and_then(layers::ip);
@@ -194,9 +208,15 @@ impl<W: Write> Report for Details<W> {
     const ORDERED: bool = true;
     const FRAMES: bool = true;
 
+    fn comments(&mut self, comments: &Comments) {
+        self.comments = comments.clone();
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         if self.detail.tree && !self.detail.quiet {
             self.heads.see(frame, peeled);
+        } else if self.detail.when.needs_frames() {
+            self.lister.see(frame, peeled);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::recent::Recent;
 use super::safe::{guarded, quoted_cell};
 use super::{Packet, Report, Totals, shown};
-use crate::capture::{self, Frame};
+use crate::capture::{self, Comments, Frame};
 use crate::decode::Notes;
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, Turned};
@@ -147,8 +147,10 @@ impl<W: Write> Fields<W> {
     }
 
     fn row(&mut self, frame: u64, view: View<'_>) -> io::Result<()> {
+        let said = self.recent.said(frame);
+        let comments = said.as_deref().unwrap_or_default();
         let (facts, bytes) = self.recent.get(frame);
-        let view = View { facts, bytes, picked: Some(&self.pick), ..view };
+        let view = View { facts, bytes, comments, picked: Some(&self.pick), ..view };
         let (columns, layout) = (&self.columns, &self.layout);
         layout.push(&mut self.text, columns.values(&view).map(|values| layout.cell(&values)));
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
@@ -170,6 +172,10 @@ impl<W: Write> Report for Fields<W> {
     type Sink = Notes;
     const ORDERED: bool = true;
     const FRAMES: bool = true;
+
+    fn comments(&mut self, comments: &Comments) {
+        self.recent.comments = comments.clone();
+    }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.recent.see(frame, peeled);

@@ -3,7 +3,7 @@
 use super::recent::Recent;
 use super::{Packet, Report, Totals};
 use crate::bounded::Bounded;
-use crate::capture::{self, Frame, Time};
+use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
@@ -36,8 +36,11 @@ impl Gate {
             self.pick.packet(p, self.secrets);
         }
         let d = self.local(p.datagram);
+        let said = self.recent.said(p.datagram.frame);
+        let comments = said.as_deref().unwrap_or_default();
         let (facts, bytes) = self.recent.get(p.datagram.frame);
-        let view = View { facts, bytes, datagram: Some(&d), picked: Some(&self.pick), ..View::of_packet(p) };
+        let known = View { facts, bytes, comments, ..View::of_packet(p) };
+        let view = View { datagram: Some(&d), picked: Some(&self.pick), ..known };
         let passes = self.filter.matches(&view);
         // A copy comes when its exchange has closed.
         let copy = matches!(p.pairing, Pairing::Copy { .. });
@@ -49,8 +52,10 @@ impl Gate {
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
         let local = self.local(d);
+        let said = self.recent.said(d.frame);
+        let comments = said.as_deref().unwrap_or_default();
         let (facts, bytes) = self.recent.get(d.frame);
-        self.filter.matches(&View { facts, bytes, ..View::of_datagram(&local) })
+        self.filter.matches(&View { facts, bytes, comments, ..View::of_datagram(&local) })
     }
 
     fn exchange(&self, e: &Exchange, findings: &[Finding]) -> bool {
@@ -88,6 +93,11 @@ impl<R: Report> Report for Filtered<R> {
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
     const FRAMES: bool = true;
+
+    fn comments(&mut self, comments: &Comments) {
+        self.gate.recent.comments = comments.clone();
+        self.report.comments(comments);
+    }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.gate.recent.see(frame, peeled);

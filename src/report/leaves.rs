@@ -70,7 +70,8 @@ fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
     line.trim_end().to_owned()
 }
 
-/// A value; one that has a name as hex digits, as many as its bytes have.
+/// A value with its name, if it has one; a code that stands for its name alone as hex digits, as many as its bytes
+/// have.
 fn value(node: &Node, value: Value<'_>) -> String {
     match value {
         // What only follows from bytes has no width of its own.
@@ -78,7 +79,10 @@ fn value(node: &Node, value: Value<'_>) -> String {
             let bytes = usize::from(node.at.end.saturating_sub(node.at.start)).clamp(1, 4);
             format!("{v:#0width$x} ({name})", width = 2 + 2 * bytes)
         }
-        _ => display(value),
+        _ => match node.field.label(value) {
+            Some(label) => format!("{} ({label})", display(value)),
+            None => display(value),
+        },
     }
 }
 

@@ -2,8 +2,10 @@
 
 #[cfg(feature = "cli")]
 mod bytes;
+mod capture_record;
 #[cfg(feature = "cli")]
 mod detail;
+mod exchange_lines;
 mod exchange_rows;
 mod fields;
 mod files;
@@ -23,6 +25,7 @@ mod safe;
 pub mod screen;
 #[cfg(feature = "cli")]
 pub mod server_rows;
+mod short;
 mod stamp;
 #[cfg(feature = "cli")]
 mod story;
@@ -32,9 +35,14 @@ mod text;
 #[cfg(feature = "cli")]
 pub mod times;
 mod totals;
+mod when;
+#[cfg(all(test, feature = "cli"))]
+mod width_tests;
 
+pub use capture_record::capture_record;
 #[cfg(feature = "cli")]
 pub use detail::{Detail, Details, Shown};
+pub use exchange_lines::Exchanges;
 pub use exchange_rows::ExchangeRows;
 pub use fields::{Fields, Layout, Occurrence, Style};
 #[cfg(feature = "cli")]
@@ -49,19 +57,19 @@ pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
 pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
-pub use records::{Records, capture_record};
+pub use records::Records;
 pub use safe::Safe;
+pub use short::short;
 #[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
-#[cfg(feature = "cli")]
-pub(crate) use text::short;
-pub use text::{Exchanges, Lister};
+pub use text::Lister;
 pub use totals::Totals;
+pub use when::{WHENS, When};
 
-use crate::capture::{self, Frame, Time};
+use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Raised};
 use crate::decode::{Fault, Listener};
 use crate::exchange::{Exchange, Pairing};
@@ -150,6 +158,9 @@ pub trait Report {
     fn tunnels(&mut self, _number: u16, _path: &[Tunnel]) {}
     /// The datagram that will be told of a frame was put together from all of these, or as many as are remembered.
     fn pieces(&mut self, _frame: u64, _pieces: &[u64]) {}
+    /// Before anything else: where the comments on frames will stand, by their number in the run, as soon as the
+    /// frames have been read.
+    fn comments(&mut self, _comments: &Comments) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
     /// A file has been read, to its end or as far as it goes: what it says about itself is known now.

@@ -1,7 +1,7 @@
 //! Facts of the frames whose datagrams have not all been told of.
 
 use super::Files;
-use crate::capture::Frame;
+use crate::capture::{Comments, Frame, Said};
 use crate::filter::{Facts, Needs};
 use crate::net::{Datagram, Turned};
 use std::collections::VecDeque;
@@ -19,6 +19,8 @@ pub(super) struct Recent {
     frames: VecDeque<Kept>,
     bytes: usize,
     pub files: Files,
+    /// What captures say about packets.
+    pub comments: Comments,
     /// Datagrams whose frame was not remembered any more.
     pub missed: u64,
 }
@@ -33,6 +35,11 @@ struct Kept {
 impl Recent {
     pub fn new(needs: Needs) -> Recent {
         Recent { needs, ..Recent::default() }
+    }
+
+    /// The comments on a frame, where they are needed.
+    pub fn said(&self, frame: u64) -> Option<Said> {
+        if self.needs.comments { self.comments.of(frame) } else { None }
     }
 
     /// A frame has been read.

@@ -3,7 +3,7 @@
 
 use super::joined::Joined;
 use super::{Files, Packet, Place, Report, Totals};
-use crate::capture::{Facts, Frame, Time};
+use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, Tunnel, Turned};
@@ -184,6 +184,10 @@ impl<R: Report> Report for Recorder<R> {
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
     const FRAMES: bool = R::FRAMES;
+
+    fn comments(&mut self, comments: &Comments) {
+        self.report.comments(comments);
+    }
 
     #[inline(always)]
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {

@@ -3,39 +3,16 @@
 use super::joined::Joined;
 use super::output::Output;
 use super::stamp::{Stamps, push_seconds};
-use super::{Files, Packet, Place, Report, Totals};
-use crate::capture::{Facts, Interface, link_name};
+use super::{Files, Packet, Place, Report, Totals, capture_record};
+use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Tunnel};
 use hashbrown::HashMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, Write};
-
-/// The `capture` record.
-pub fn capture_record(name: &str, facts: &Facts) -> Value {
-    let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
-    json!({
-        "type": "capture", "file": name, "format": facts.format, "compression": facts.compression, "links": links,
-        "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
-        "os": facts.os, "hardware": facts.hardware,
-        "interfaces": facts.interfaces.iter().map(interface_record).collect::<Vec<_>>(),
-    })
-}
-
-/// An interface in it.
-fn interface_record(interface: &Interface) -> Value {
-    let Interface { link, snaplen, name, .. } = interface;
-    let mut record = json!({ "name": name, "link": link_name(*link), "snaplen": snaplen });
-    for (key, text) in [("description", &interface.description), ("comment", &interface.comment)] {
-        if let Some(text) = text {
-            record[key] = text.as_str().into();
-        }
-    }
-    record
-}
 
 /// Writes records of captures, packets, exchanges and the summary.
 pub struct Records<W: Write> {
@@ -54,6 +31,8 @@ pub struct Records<W: Write> {
     tunnels: HashMap<u16, String>,
     /// Frames of datagrams that were put together, by the frame that they are told of.
     joined: Joined,
+    /// What captures say about packets.
+    comments: Comments,
 }
 
 impl<W: Write> Records<W> {
@@ -71,6 +50,7 @@ impl<W: Write> Records<W> {
             stamps: Stamps::default(),
             tunnels: HashMap::new(),
             joined: Joined::default(),
+            comments: Comments::default(),
         }
     }
 
@@ -131,6 +111,9 @@ impl<W: Write> Records<W> {
         if d.at >= Datagram::NOWHERE {
             self.fragments(d);
         }
+        if let Some(said) = self.comments.of(d.frame) {
+            self.comment(&said);
+        }
         Ok(place)
     }
 
@@ -143,6 +126,20 @@ impl<W: Write> Records<W> {
         }
         let frames: Vec<_> = pieces.iter().map(|&piece| self.files.place(piece).frame.to_string()).collect();
         push(&mut self.out.line, format_args!(",\"fragments\":[{}]", frames.join(",")));
+    }
+
+    /// What the capture says about the packet.
+    #[cold]
+    fn comment(&mut self, said: &[Box<str>]) {
+        let line = &mut self.out.line;
+        line.extend_from_slice(b",\"comment\":[");
+        for (i, text) in said.iter().enumerate() {
+            if i > 0 {
+                line.push(b',');
+            }
+            push_text(line, text.as_bytes());
+        }
+        line.push(b']');
     }
 
     #[cold]
@@ -188,6 +185,10 @@ impl<W: Write> Records<W> {
 impl<W: Write> Report for Records<W> {
     type Sink = Json;
     const ORDERED: bool = true;
+
+    fn comments(&mut self, comments: &Comments) {
+        self.comments = comments.clone();
+    }
 
     fn packet(&mut self, p: &Packet<'_, Json>) -> io::Result<()> {
         if !self.packets || self.quiet {

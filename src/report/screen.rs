@@ -2,13 +2,13 @@
 
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
-use super::text::short;
-use super::{Captures, Place, Totals, count, dropped_remark, duration, quoted, shown};
+use super::{Captures, Place, Totals, count, dropped_remark, duration, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
+use crate::protocols::Id;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,8 +17,15 @@ use std::path::Path;
 pub(crate) const MAX_ROWS: usize = 200;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
-/// Longest text from the network in a cell, in characters.
+/// From this width on, numbers and addresses have room in one line.
+const ROOMY: u16 = 80;
+/// Longest text from the network in a cell, in columns.
 pub(crate) const MAX_CELL: usize = 48;
+
+/// Longest address with its port that is kept in one line: IPv4 has 21, a short one of IPv6 not many more.
+const MAX_ADDRESS: usize = 24;
+/// Blanks before a cell.
+const PADDING: u16 = 1;
 
 /// Most names of interfaces shown.
 const MAX_NAMES: usize = 8;
@@ -172,11 +179,31 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     for s in rows.iter().take(MAX_ROWS) {
         table.add_row(if wide { wide_row(s) } else { narrow_row(s) });
     }
-    for column in table.column_iter_mut().skip(if wide { 4 } else { 2 }) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let longest = rows.iter().take(MAX_ROWS).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
+    arrange(screen, &mut table, if wide { 4 } else { 2 }, longest);
     print(out, &table)?;
     more(out, rows.len(), "server")
+}
+
+/// Puts numbers, which stand from column `numbers` on, to the right. Where there is room, they and addresses stay in one
+/// piece, for half an address is none, and names give way.
+pub(super) fn arrange(screen: Screen, table: &mut Table, numbers: usize, longest: usize) {
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((PADDING, 0));
+        if at >= numbers {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if screen.width < ROOMY {
+            continue;
+        } else if at >= numbers {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        } else if at == 0 && longest <= MAX_ADDRESS {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest as u16 + PADDING)));
+        } else if at == 1 {
+            let name = Id::ALL.iter().map(|id| id.info().name.len()).max().unwrap_or_default();
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(name as u16 + PADDING)));
+        }
+    }
 }
 
 /// Prints a table behind an empty line, without the blanks that fill its rows.

@@ -1,11 +1,11 @@
-//! One line a packet, or one line an exchange: streaming, in fixed columns, for people.
+//! One line a packet: streaming, in fixed columns, for people.
 
-use super::{Files, Packet, Place, Report, Totals, duration, quoted, shown};
-use crate::capture::{self, Time};
-use crate::check::Finding;
+use super::when::{Origin, Times, When, decimals};
+use super::{Files, Packet, Place, Report, Totals, duration, quoted, short, shown};
+use crate::capture::{self, Frame, Time};
 use crate::decode::Notes;
-use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Tunnel};
+use crate::exchange::Pairing;
+use crate::net::{Datagram, Tunnel, Turned};
 use crate::protocols::{Facts, Level, Version};
 use hashbrown::HashMap;
 use std::fmt::Write as _;
@@ -13,46 +13,58 @@ use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// Longest text of a server shown in a line, in characters.
+/// Longest text of a server shown in a line, in columns.
 const MAX_TEXT: usize = 40;
 
 /// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
-struct Lines<W: Write> {
+pub(super) struct Lines<W: Write> {
     out: W,
-    text: String,
+    pub(super) text: String,
     flush: bool,
-    quiet: bool,
+    pub(super) quiet: bool,
     /// Say which file the lines that follow belong to.
     heads: bool,
     /// The file whose head was written last, and the first whose head was never.
     head: Option<usize>,
     next: usize,
-    files: Files,
-    /// Names as they are shown, and first time stamps.
-    names: Vec<(Box<str>, Time)>,
-    width: Width,
+    pub(super) files: Files,
+    named: Vec<Named>,
+    pub(super) width: Width,
+}
+
+/// What lines say about a file.
+struct Named {
+    /// As it is shown.
+    name: Box<str>,
+    /// Its first time stamp.
+    first: Time,
+    /// Decimals of the time stamps of its interfaces.
+    decimals: Vec<u8>,
 }
 
 impl<W: Write> Lines<W> {
-    fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let (files, names, width) = (Files::default(), vec![], Width(ENDPOINT));
-        Lines { out, text: String::new(), flush, quiet, heads, head: None, next: 0, files, names, width }
+    pub(super) fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
+        let (files, named, width) = (Files::default(), vec![], Width(ENDPOINT));
+        Lines { out, text: String::new(), flush, quiet, heads, head: None, next: 0, files, named, width }
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    /// Ends a line.
+    pub(super) fn end(&mut self) -> io::Result<()> {
         self.text.push('\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
+
     /// A file begins.
-    fn file(&mut self, name: &str, before: u64) -> io::Result<()> {
+    pub(super) fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
         self.files.begin(before);
-        self.names.push((shown(name).into(), Time::UNKNOWN));
+        let decimals = decimals(&facts.interfaces);
+        self.named.push(Named { name: shown(name).into(), first: Time::UNKNOWN, decimals });
         // What waits speaks of earlier files, if there are any.
         if self.files.len() == 1 { self.heads(0) } else { Ok(()) }
     }
 
     /// The place of a frame; the line that follows is about its file.
-    fn place(&mut self, frame: u64) -> io::Result<Place> {
+    pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
         let place = self.files.place(frame);
         if self.head != Some(place.file) {
             self.heads(place.file)?;
@@ -68,23 +80,23 @@ impl<W: Write> Lines<W> {
         if self.quiet || !self.heads {
             return Ok(());
         }
-        for (name, _) in self.names.get(from..=file).unwrap_or_default() {
+        for Named { name, .. } in self.named.get(from..=file).unwrap_or_default() {
             let _ = writeln!(self.text, "== {name}");
         }
         if self.flush { self.write() } else { Ok(()) }
     }
 
     /// A frame that may stand in another file than the line.
-    fn other(&self, frame: u64, here: usize) -> String {
+    pub(super) fn other(&self, frame: u64, here: usize) -> String {
         let place = self.files.place(frame);
-        match self.names.get(place.file).filter(|_| place.file != here) {
-            Some((name, _)) => format!("{} of {name}", place.frame),
+        match self.named.get(place.file).filter(|_| place.file != here) {
+            Some(Named { name, .. }) => format!("{} of {name}", place.frame),
             None => place.frame.to_string(),
         }
     }
 
     /// The end: where no lines were wanted, the counts.
-    fn finish(&mut self, t: &Totals) -> io::Result<()> {
+    pub(super) fn finish(&mut self, t: &Totals) -> io::Result<()> {
         if self.next < self.files.len() {
             self.heads(self.files.len() - 1)?;
         }
@@ -108,19 +120,19 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Packets, one line each, with the feel of tshark's columns: number, seconds since the first packet of the file,
-/// source, destination, protocol, length, and what it says.
+/// Packets, one line each, with the feel of tshark's columns: number, time (see [`When`]), source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
     /// Ways through tunnels by their number.
     tunnels: HashMap<u16, String>,
+    times: Times,
 }
 
 /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
-struct Width(usize);
+pub(super) struct Width(usize);
 
 impl Width {
-    fn of(&mut self, ends: [&str; 2]) -> usize {
+    pub(super) fn of(&mut self, ends: [&str; 2]) -> usize {
         self.0 = ends.iter().map(|e| e.len()).fold(self.0, usize::max);
         self.0
     }
@@ -133,7 +145,20 @@ impl<W: Write> Lister<W> {
     /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
     /// its name before those of each file.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Lister { lines: Lines::new(out, flush, quiet, heads), tunnels: HashMap::new() }
+        let lines = Lines::new(out, flush, quiet, heads);
+        Lister { lines, tunnels: HashMap::new(), times: Times::new(When::default()) }
+    }
+
+    /// The same with times of another form. What [needs frames](When::needs_frames) must
+    /// [see](Self::see) them, which this report by itself does not.
+    pub fn timed(mut self, when: When) -> Self {
+        self.times = Times::new(when);
+        self
+    }
+
+    /// A frame passes, of which a datagram may be shown later.
+    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+        self.times.see(frame.number, frame.time, peeled.as_ref().err().copied());
     }
 
     /// A further line, below that of a datagram.
@@ -154,7 +179,7 @@ impl<W: Write> Lister<W> {
     /// The first time stamp of a file.
     #[cfg(feature = "cli")]
     pub(super) fn first(&self, file: usize) -> Time {
-        self.lines.names.get(file).map_or(Time::UNKNOWN, |(_, first)| *first)
+        self.lines.named.get(file).map_or(Time::UNKNOWN, |file| file.first)
     }
 
     /// The number of a frame, with its file where that is another one than `here`.
@@ -171,17 +196,13 @@ impl<W: Write> Lister<W> {
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
         let place = self.lines.place(d.frame)?;
-        let first = self.lines.names.get(place.file).map_or(Time::UNKNOWN, |(_, first)| *first);
+        let file = self.lines.named.get(place.file);
+        let (first, interfaces) = file.map_or((Time::UNKNOWN, &[][..]), |f| (f.first, &f.decimals));
+        let origin = Origin { file: place.file, first, interfaces };
+        let time = self.times.text(d.frame, d.time, d.interface(), origin);
+        let (time, width) = (time.as_deref().unwrap_or("-"), self.times.width());
         let text = &mut self.lines.text;
-        let _ = write!(text, "{:>5} ", place.frame);
-        match d.time.since(first) {
-            Some(t) => {
-                let sign = if t < 0 { "-" } else { "" };
-                let t = t.unsigned_abs() / 1000;
-                let _ = write!(text, "{:>12} ", format!("{sign}{}.{:06}", t / 1_000_000, t % 1_000_000));
-            }
-            None => text.push_str("           - "),
-        }
+        let _ = write!(text, "{:>5} {time:>width$} ", place.frame);
         let (src, dst) = (d.src.to_string(), d.dst.to_string());
         let width = self.lines.width.of([&src, &dst]);
         let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
@@ -253,13 +274,14 @@ impl<W: Write> Report for Lister<W> {
         self.lines.end()
     }
 
-    fn file(&mut self, name: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
-        self.lines.file(name, before)
+    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+        self.times.file();
+        self.lines.file(name, facts, before)
     }
 
     fn first_frame(&mut self, time: Time) {
-        if let Some((_, first)) = self.lines.names.last_mut() {
-            *first = time;
+        if let Some(file) = self.lines.named.last_mut() {
+            file.first = time;
         }
     }
 
@@ -292,85 +314,5 @@ fn push_facts(text: &mut String, facts: &Facts<'_>) {
     }
     if let Some((now, most)) = facts.players {
         let _ = write!(text, " {now}/{most}");
-    }
-}
-
-/// At most `most` characters, with an ellipsis where something was left out.
-pub fn short(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// Exchanges, one line each.
-pub struct Exchanges<W: Write> {
-    lines: Lines<W>,
-    titled: bool,
-}
-
-impl<W: Write> Exchanges<W> {
-    /// As [`Lister::new`].
-    pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Exchanges { lines: Lines::new(out, flush, quiet, heads), titled: false }
-    }
-}
-
-impl<W: Write> Report for Exchanges<W> {
-    type Sink = Notes;
-    const ORDERED: bool = false;
-
-    fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
-        if self.lines.quiet {
-            return Ok(());
-        }
-        let asked = self.lines.files.place(e.request_frame);
-        let here = match e.response_frames() {
-            [first, ..] => self.lines.place(*first)?,
-            [] => self.lines.place(e.request_frame)?,
-        };
-        let answers = e.response_frames().iter().map(|f| format!(" {}", self.lines.files.place(*f).frame));
-        let answers: String = answers.collect();
-        let asked = match asked.file == here.file {
-            true => asked.frame.to_string(),
-            false => format!("({})", self.lines.other(e.request_frame, here.file)),
-        };
-        let text = &mut self.lines.text;
-        if !std::mem::replace(&mut self.titled, true) {
-            let _ = writeln!(
-                text,
-                "{:>6} {:>21}   {:<21} {:<12} {:<9} {:<18} {:<10} {:>12} {:>5} {:>5}  frames",
-                "id", "client", "server", "protocol", "step", "key", "outcome", "time", "out", "in"
-            );
-        }
-        let info = e.protocol.info();
-        let step = &info.steps[e.step as usize];
-        let (client, server) = (e.client.to_string(), e.server.to_string());
-        let width = self.lines.width.of([&client, &server]);
-        let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
-        let time = e.response_time.map_or("-".to_owned(), duration);
-        let frames = asked + &answers;
-        let _ = write!(
-            text,
-            "{:>6} {client:>width$} → {server:<width$} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
-            e.id,
-            info.name,
-            step.name,
-            e.outcome.name(),
-            e.request_bytes,
-            e.response_bytes,
-        );
-        if e.retransmissions > 0 {
-            let _ = write!(text, " (repeated {} times)", e.retransmissions);
-        }
-        self.lines.end()
-    }
-
-    fn file(&mut self, name: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
-        self.lines.file(name, before)
-    }
-
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.lines.finish(totals)
     }
 }

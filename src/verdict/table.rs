@@ -9,6 +9,9 @@ use hashbrown::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+/// Columns of a line of bytes that are none: what stands before them, and "… and 65535 more" behind.
+const BESIDE: usize = 22;
+
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
@@ -30,18 +33,24 @@ impl Paint {
     }
 }
 
-/// Writes the whole report, or only its end where that is all that is wanted.
+/// Writes the whole report, or only its end where that is all that is wanted; in colours or not, and bytes in lines of so
+/// many columns.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool, quiet: bool) -> io::Result<()> {
+pub fn table(
+    out: &mut dyn Write,
+    verdict: &Verdict,
+    (colour, width): (bool, u16),
+    quiet: bool,
+) -> io::Result<()> {
     let paint = Paint(colour);
     if quiet {
         return foot(out, verdict, paint);
     }
     let symptoms = verdict.symptoms();
     for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
-        write_entry(out, verdict, entry, &symptoms, paint)?;
+        write_entry(out, verdict, (entry, width), &symptoms, paint)?;
     }
     servers(out, verdict, paint)?;
     foot(out, verdict, paint)
@@ -50,7 +59,7 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, colour: bool, quiet: bool) 
 fn write_entry(
     out: &mut dyn Write,
     verdict: &Verdict,
-    e: &Entry,
+    (e, width): (&Entry, u16),
     symptoms: &HashMap<Key, Vec<&Entry>>,
     paint: Paint,
 ) -> io::Result<()> {
@@ -59,7 +68,7 @@ fn write_entry(
     writeln!(out, "{}{}", paint.on(style(f.severity), &head), paint.on(BOLD, &format!(": {}", e.text())))?;
     let file = shown(verdict.file(e));
     writeln!(out, "  {} {file}: frame {}{}", paint.on(DIM, "-->"), e.frame, place(e))?;
-    if let Some(line) = hex(e) {
+    if let Some(line) = hex(e, width) {
         writeln!(out, "   {} {line}", paint.on(DIM, "|"))?;
     }
     let who = format!("{} {}, client {}", e.protocol.info().name, e.server, e.client);
@@ -99,14 +108,16 @@ fn place(e: &Entry) -> String {
     format!(", payload bytes {}..{}{field}", span.start, span.end)
 }
 
-/// The marked bytes.
-fn hex(e: &Entry) -> Option<String> {
+/// The marked bytes, as many as fit on a line.
+fn hex(e: &Entry, width: u16) -> Option<String> {
     let span = e.finding.span.filter(|_| !e.marked.is_empty())?;
     let mut line = String::new();
-    for byte in &e.marked {
+    let fits = usize::from(width).saturating_sub(BESIDE) / 3;
+    let shown = e.marked.get(..fits).unwrap_or(&e.marked);
+    for byte in shown {
         let _ = write!(line, "{byte:02x} ");
     }
-    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len());
+    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(shown.len());
     if more > 0 {
         let _ = write!(line, "… and {more} more");
     }

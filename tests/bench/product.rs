@@ -21,7 +21,7 @@ pub fn summary(path: &Path) -> io::Result<u64> {
 pub fn verdict(path: &Path) -> io::Result<u64> {
     let (check, totals) = read(path, Check::new(Policy::default(), |_, _| Ok(())))?;
     let verdict = check.verdict(totals)?;
-    verdict::table(&mut io::sink(), &verdict, false, false)?;
+    verdict::table(&mut io::sink(), &verdict, (false, 100), false)?;
     Ok(verdict.totals.packets)
 }
 

@@ -135,6 +135,7 @@ impl HexArgs {
             count: None,
             quiet: false,
             line_buffered: false,
+            numeric: false,
             show_secrets: self.show_secrets,
             allow_truncated: false,
         }

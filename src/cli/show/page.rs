@@ -4,7 +4,9 @@ use anstyle::Style;
 use qdissect::check::Finding;
 use qdissect::decode::Tree;
 pub use qdissect::report::screen::style;
+use qdissect::report::short;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// What is most important on a page.
 pub const BOLD: Style = Style::new().bold();
@@ -45,11 +47,7 @@ impl Page {
 
     /// A line that ends with the screen.
     pub fn cut_line(&mut self, line: &str) {
-        if line.chars().count() <= self.width {
-            return self.line(line);
-        }
-        let cut: String = line.chars().take(self.width.saturating_sub(1)).chain(['…']).collect();
-        self.line(&cut);
+        self.line(&short(line, self.width));
     }
 
     /// An empty line, unless nothing stands before it.
@@ -83,11 +81,15 @@ impl Page {
     /// Text of any length behind a head; further lines are indented as far as the head reaches. Without
     /// styles, which would count.
     pub fn wrapped(&mut self, head: &str, text: &str) {
-        let indent = head.chars().count();
+        self.wrapped_at(head, head.width(), text);
+    }
+
+    /// The same behind a head that may have styles, and takes `indent` columns.
+    pub fn wrapped_at(&mut self, head: &str, indent: usize, text: &str) {
         let mut line = head.to_owned();
         let mut at = indent;
         for word in text.split_whitespace() {
-            let len = word.chars().count();
+            let len = word.width();
             if at > indent && at + 1 + len > self.width {
                 self.line(&line);
                 line = " ".repeat(indent);
@@ -145,6 +147,7 @@ mod tests {
         let mut page = Page::new(5, false);
         page.cut_line("äbcde");
         page.cut_line("äbcdef");
-        assert_eq!(page.text(), "äbcde\näbcd…\n");
+        page.cut_line("サーバー");
+        assert_eq!(page.text(), "äbcde\näbcd…\nサー…\n");
     }
 }

@@ -19,7 +19,8 @@ const MAX_ALIKE: usize = 4;
 pub fn list(page: &mut Page, rules: &[&Rule]) {
     for rule in rules {
         let severity = page.paint(style(rule.severity), &format!("{:<7}", rule.severity.name()));
-        page.line(&format!("{:<11}  {severity}  {}", rule.id, rule.title));
+        let head = format!("{:<11}  {severity}  ", rule.id);
+        page.wrapped_at(&head, 22, rule.title);
     }
 }
 

@@ -15,13 +15,13 @@ use super::message::Around;
 use super::samples::*;
 use super::strings::{CHR_001, CHR_002, CHR_003, CHR_004, EVERYWHERE, Forbidden, string};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Fault, FieldSink, Span, Value, fields};
+use crate::decode::{Cursor, Fault, FieldSink, Labels, Span, Value, fields};
 use crate::rule::{Example, Step::*, rules};
 use std::fmt;
 
 fields! {
     /// Status: 10 OK, 20 and above what went wrong.
-    STATUS = "commands[].status": Uint;
+    STATUS = "commands[].status": Uint, Labels::Pairs(&STATUSES);
     /// The same by name.
     STATUS_NAME = "commands[].status_name": Named;
     /// Records of the reply.
@@ -121,7 +121,7 @@ rules! {
     }
 }
 
-static STATUSES: [(u8, &str); 10] = [
+static STATUSES: [(i32, &str); 10] = [
     (10, "OK"),
     (20, "Unknown command"),
     (21, "Unsupported feature"),
@@ -218,7 +218,7 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     let digits = if binary { 1 } else { 2 };
     let value = |_: &[u8]| Value::Uint(u32::from(status));
     c.field_as(&STATUS, bytes(before.saturating_add(digits)), value)?;
-    let name = STATUSES.iter().find(|(s, _)| *s == status).map(|(_, name)| *name);
+    let name = STATUSES.iter().find(|(s, _)| *s == i32::from(status)).map(|(_, name)| *name);
     c.derived(&STATUS_NAME, Value::Named(u32::from(status), name));
     c.check(&RSP_004, || !binary);
     c.check(&RSP_002, || name.is_some());

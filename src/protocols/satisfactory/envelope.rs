@@ -4,7 +4,7 @@ use super::exchange::TXN_007;
 use super::samples::*;
 use super::{MAGIC, Message, state};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, fields};
 use crate::protocols::{Context, Direction};
 use crate::rule::{Example, Rule, Step::*, rules};
 
@@ -12,7 +12,7 @@ fields! {
     /// 0xF6D5 in every message.
     PROTOCOL_MAGIC = "protocol_magic": Uint;
     /// 0 poll, 1 state response.
-    MESSAGE_TYPE = "message_type": Uint;
+    MESSAGE_TYPE = "message_type": Uint, Labels::FromZero(&["poll", "state response"]);
     /// 1; 0 in messages from before the game's 1.0.
     PROTOCOL_VERSION = "protocol_version": Uint;
     /// Identifier of the request, copied back; opaque. Clients use a time or a constant.

@@ -8,7 +8,7 @@
 use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Span, Str, Value, fields};
 use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The game client's receive buffer in bytes.
@@ -39,13 +39,13 @@ const ENTRY: usize = 3;
 
 fields! {
     /// State of the server: 0 offline, 1 idle, 2 loading, 3 playing.
-    SERVER_STATE = "server_state": Uint;
+    SERVER_STATE = "server_state": Uint, Labels::FromZero(&STATES);
     /// The same by name.
     SERVER_STATE_NAME = "server_state_name": Named;
     /// Changelist of the server; a client needs the same to join.
     SERVER_NET_CL = "server_net_cl": Uint;
     /// Bit 0 Modded, bits 1 to 4 Custom1 to Custom4.
-    SERVER_FLAGS = "server_flags": Uint64;
+    SERVER_FLAGS = "server_flags": Uint64, Labels::Bits(FLAGS);
     /// The same by name.
     SERVER_FLAG_NAMES = "server_flag_names": Names;
     /// How many sub states follow.
@@ -55,7 +55,7 @@ fields! {
     /// One counter.
     SUB_STATE = "sub_states[]": Group;
     /// Its number.
-    SUB_STATE_ID = "sub_states[].id": Uint;
+    SUB_STATE_ID = "sub_states[].id": Uint, Labels::FromZero(&SUB_STATES);
     /// The same by name.
     SUB_STATE_NAME = "sub_states[].name": Named;
     /// Its value, one higher after each change.

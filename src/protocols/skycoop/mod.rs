@@ -26,7 +26,7 @@ use super::{
 };
 use crate::check::Raised;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Str, Value, fields};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule, Step::*, rules};
 use reply::{HEADER, RSP_001, SURPLUS, int};
@@ -61,7 +61,7 @@ const PLAYERS: [u8; 22] = *b"'\0p\0l\0a\0y\0e\0r\0s\0'\0:\0[\0";
 
 fields! {
     /// −2 in a query, −1 in a request of RCON.
-    MESSAGE_TYPE = "message_type": Int;
+    MESSAGE_TYPE = "message_type": Int, Labels::Pairs(&[(-2, "status request"), (-1, "RCON request")]);
     /// Bytes of a packet that is no message of the query.
     PAYLOAD = "payload": Bytes;
 }

@@ -18,7 +18,7 @@ use crate::protocols::Context;
 use crate::rule::{Example, rules};
 
 /// First integer of an answer.
-const CALLBACK: i32 = 130;
+pub(super) const CALLBACK: i32 = 130;
 /// Longest password that is taken for one, in bytes.
 const LONGEST_PASSWORD: i32 = 64;
 

@@ -11,11 +11,12 @@
 
 use super::config::{self, Config};
 use super::layout::{self, Layout, Units, is_version};
+use super::rcon::CALLBACK;
 use super::samples::*;
 use super::strings::{self, STR_001, STR_009, STRING};
 use super::{REPLY, SWAPPED};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Span, Str, Value, fields};
 use crate::rule::{Example, Step::*, rules};
 
 /// Bytes of UDP payload that pass most paths in one piece.
@@ -25,7 +26,7 @@ fields! {
     /// Length of what follows it, which only packets of the game have.
     LENGTH_PREFIX = "length_prefix": Int;
     /// 147 in a reply, 130 in an answer of RCON.
-    HEADER = "header": Int;
+    HEADER = "header": Int, Labels::Pairs(&[(REPLY, "status response"), (CALLBACK, "RCON response")]);
     /// Layout of the reply: current, or legacy for the one of before April 2023.
     LAYOUT = "layout": Named;
     /// Length of the name in bytes.

@@ -5,7 +5,7 @@ use super::exchange::TXN_010;
 use super::samples::*;
 use super::{CHALLENGE_REQUEST, CHALLENGE_RESPONSE, Message, QUERY_REQUEST, QUERY_RESPONSE};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldSink, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldSink, Labels, fields};
 use crate::protocols::Context;
 use crate::rule::{Cite, Example, Step::*, rules};
 
@@ -18,13 +18,13 @@ const CLIENT_BUFFER: usize = 1472;
 
 fields! {
     /// Packet type: 0 challenge, 1 query, in both directions.
-    TYPE = "type": Uint;
+    TYPE = "type": Uint, Labels::FromZero(&["challenge", "query"]);
     /// Challenge token: 0 in a challenge request, the server's random number afterwards.
     TOKEN = "token": Uint;
     /// Version of the protocol: 0, 1 or 2.
     VERSION = "version": Uint;
     /// Chunks asked for: bit 0 ServerInfo, 1 ServerRules, 2 PlayerInfo, 3 TeamInfo, 4 Metrics.
-    REQUESTED_CHUNKS = "requested_chunks": Uint;
+    REQUESTED_CHUNKS = "requested_chunks": Uint, Labels::Bits(CHUNK_NAMES);
     /// The same by name.
     REQUESTED_CHUNK_NAMES = "requested_chunk_names": Names;
     /// Number of this packet; splitting is not supported, so 0.

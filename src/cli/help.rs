@@ -1,0 +1,295 @@
+//! What help says beyond the options themselves: groups of options, and examples.
+
+use clap::Command;
+
+/// Groups of options by clap's names, in every subcommand.
+const HEADINGS: [(&str, &[&str]); 6] = [
+    (
+        "Capture",
+        &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "ring", "summary"],
+    ),
+    ("Input", &["read", "input_format", "port", "count", "follow", "per_file", "allow_truncated"]),
+    (
+        "Selection",
+        &["display_filter", "protocol", "all", "decode_as", "timeout", "min_confidence", "interval"],
+    ),
+    ("Rules", &["profile", "select", "ignore", "level", "config", "no_config"]),
+    (
+        "Verdict",
+        &[
+            "fail_on",
+            "require",
+            "require_coverage",
+            "allow_empty",
+            "baseline",
+            "update_baseline",
+            "sarif_style",
+            "junit_style",
+        ],
+    ),
+    (
+        "Output",
+        &[
+            "format",
+            "report",
+            "fields",
+            "layout",
+            "tree",
+            "only",
+            "hex",
+            "explain",
+            "when",
+            "color",
+            "output",
+            "write",
+            "annotate",
+            "quiet",
+            "line_buffered",
+            "numeric",
+            "show_secrets",
+        ],
+    ),
+];
+
+/// A command line, and what it is for.
+type Example = (&'static str, &'static str);
+
+/// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
+const EXAMPLES: [(&[&str], &[Example]); 12] = [
+    (
+        &[],
+        &[
+            ("qdissect capture.pcapng", "what is in a capture"),
+            ("qdissect check capture.pcapng", "does everybody keep to the protocol?"),
+            ("qdissect dump -V -Y 'sqp && finding' capture.pcapng", "packets with findings, field by field"),
+            ("tcpdump -i any -U -w - udp | qdissect dump -l -", "as it comes"),
+        ],
+    ),
+    (
+        &["summary"],
+        &[
+            ("qdissect capture.pcapng", "the word summary may be left out"),
+            ("qdissect summary captures", "every capture in a directory, together"),
+            ("qdissect summary -T csv capture.pcapng", "servers for a spreadsheet"),
+            ("qdissect summary -Y 'udp.port == 7777' capture.pcapng", "one port"),
+            (
+                "zstd -dc capture.pcapng.zst | qdissect summary -",
+                "from a pipe; compressed files are read as well",
+            ),
+        ],
+    ),
+    (
+        &["dump"],
+        &[
+            ("qdissect dump capture.pcapng", "one line a packet"),
+            (
+                "qdissect dump -t ad -Y 'response_time > 0.01' capture.pcapng",
+                "slow answers, by the clock on the wall",
+            ),
+            ("qdissect dump -V -x -c 10 capture.pcapng", "fields and bytes of the first ten frames"),
+            ("qdissect dump -T ndjson capture.pcapng", "one record a line, for other programs"),
+            ("qdissect dump -T tsv -e frame.number -e message capture.pcapng", "columns of your choice"),
+            (
+                "qdissect dump -q -w findings.pcapng --annotate -Y finding capture.pcapng",
+                "a capture for Wireshark, with comments",
+            ),
+        ],
+    ),
+    (
+        &["check"],
+        &[
+            ("qdissect check capture.pcapng", "exit code 1 where there are errors"),
+            ("qdissect check --fail-on warning --profile strict captures", "stricter"),
+            ("qdissect check --ignore SQP-REQ --level SQP-TXN-010=off capture.pcapng", "without some rules"),
+            ("qdissect check --report junit=junit.xml --report sarif=a.sarif captures", "reports for CI"),
+            ("qdissect check --require sqp,gqp capture.pcapng", "exit code 3 where one of them is missing"),
+            (
+                "qdissect check --baseline known.json --update-baseline capture.pcapng",
+                "fail for new findings only, from now on",
+            ),
+        ],
+    ),
+    (
+        &["exchanges"],
+        &[
+            ("qdissect exchanges capture.pcapng", "requests and their answers"),
+            (
+                "qdissect exchanges -Y 'exchange.outcome == \"unanswered\"' capture.pcapng",
+                "requests without an answer",
+            ),
+            ("qdissect exchanges -T csv --output exchanges.csv capture.pcapng", "for a spreadsheet"),
+        ],
+    ),
+    (
+        &["live"],
+        &[
+            ("qdissect live -D", "which interfaces there are"),
+            ("qdissect live -i eth0 -f 'udp port 7777'", "packets as they come"),
+            ("qdissect live -i eth0 -a duration:60 --summary", "a minute, then the summary"),
+            ("qdissect live -i eth0 -q -w ring.pcapng -b filesize:100000 -b files:10", "the last gigabyte"),
+        ],
+    ),
+    (
+        &["stats"],
+        &[
+            ("qdissect stats capture.pcapng", "everything"),
+            ("qdissect stats --only times,amplification capture.pcapng", "some sections"),
+            (
+                "qdissect stats --only series --interval 1s -T csv capture.pcapng",
+                "what a plotting program reads",
+            ),
+        ],
+    ),
+    (
+        &["hex"],
+        &[
+            ("qdissect hex 00 00000000", "bytes as arguments"),
+            (
+                "qdissect hex --protocol satisfactory d5f60001efcdab896745230101",
+                "it is known which protocol it is",
+            ),
+            ("xxd packet.bin | qdissect hex", "from another program"),
+        ],
+    ),
+    (
+        &["rule", "list"],
+        &[
+            ("qdissect rule list", "all of them"),
+            ("qdissect rule list --protocol sqp", "those of one protocol"),
+            ("qdissect rule list -T json", "for other programs"),
+        ],
+    ),
+    (
+        &["rule", "show"],
+        &[
+            ("qdissect rule show SQP-TXN-004", "why, by whose word, and an example"),
+            ("qdissect rule show sqp-txn", "a group"),
+            ("qdissect rule show -T ndjson GEN", "for other programs"),
+        ],
+    ),
+    (
+        &["protocol", "list"],
+        &[
+            ("qdissect protocol list", "names, ports and rules"),
+            ("qdissect protocol list --color never", "without colours"),
+            ("qdissect protocol list -T ndjson", "for other programs"),
+        ],
+    ),
+    (
+        &["protocol", "show"],
+        &[
+            ("qdissect protocol show gqp", "messages, fields, sources"),
+            ("qdissect protocol show sqp skycoop", "two of them"),
+            ("qdissect protocol show -T json satisfactory", "for other programs"),
+        ],
+    ),
+];
+
+/// Puts options into groups, and examples under the long help.
+pub fn arranged(command: Command) -> Command {
+    EXAMPLES.iter().fold(grouped(command), |command, (path, examples)| match path {
+        // Who asks for nothing in particular sees them at once.
+        [] => command.after_help(section(examples)),
+        path => with_examples(command, path, examples),
+    })
+}
+
+fn grouped(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let id = arg.get_id().to_string();
+            let heading = HEADINGS.iter().find(|(_, ids)| ids.contains(&id.as_str()));
+            match heading.filter(|_| !arg.is_positional()) {
+                Some((heading, _)) => arg.help_heading(*heading),
+                None => arg,
+            }
+        })
+        .mut_subcommands(grouped)
+}
+
+fn with_examples(command: Command, path: &[&str], examples: &[Example]) -> Command {
+    match path {
+        [] => command.after_long_help(section(examples)),
+        [name, rest @ ..] if command.find_subcommand(name).is_some() => {
+            command.mut_subcommand(*name, |sub| with_examples(sub, rest, examples))
+        }
+        _ => command, // not on this system
+    }
+}
+
+/// The examples, each below what it is for.
+fn section(examples: &[Example]) -> String {
+    let lines: Vec<_> = examples.iter().map(|(line, what)| format!("  # {what}\n  {line}")).collect();
+    format!("EXAMPLES:\n{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli;
+
+    fn options(command: &Command) -> Vec<(String, Option<String>)> {
+        let own = command.get_arguments().filter(|a| !a.is_positional());
+        own.filter(|a| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str()))
+            .map(|a| (a.get_id().to_string(), a.get_help_heading().map(str::to_owned)))
+            .collect()
+    }
+
+    #[test]
+    fn every_option_is_in_a_group() {
+        let command = cli::command();
+        let mut seen = 0;
+        for sub in command.get_subcommands() {
+            for (id, heading) in options(sub).into_iter().chain(sub.get_subcommands().flat_map(options)) {
+                assert!(heading.is_some(), "{} {id}", sub.get_name());
+                seen += 1;
+            }
+        }
+        assert!(seen > 100, "{seen}");
+        let known: Vec<_> = command.get_subcommands().flat_map(options).map(|(id, _)| id).collect();
+        for id in HEADINGS.iter().flat_map(|(_, ids)| *ids) {
+            let there = known.iter().any(|known| known == id);
+            assert!(there, "{id} is no option of any subcommand");
+        }
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_and_clap_understands_them() {
+        let mut leaves = vec![vec![]];
+        for sub in cli::command().get_subcommands().filter(|s| s.get_name() != "help") {
+            let name = sub.get_name().to_owned();
+            let below: Vec<_> = sub
+                .get_subcommands()
+                .filter(|s| s.get_name() != "help")
+                .map(|s| vec![name.clone(), s.get_name().to_owned()])
+                .collect();
+            leaves.extend(if below.is_empty() { vec![vec![name]] } else { below });
+        }
+        for path in leaves {
+            let examples = EXAMPLES.iter().find(|(of, _)| *of == path.as_slice());
+            assert!(examples.is_some(), "{path:?}");
+            let (_, examples) = examples.unwrap();
+            assert!((3..=6).contains(&examples.len()), "{path:?}");
+            for (line, _) in *examples {
+                let own = &line[line.find("qdissect").unwrap()..];
+                let args = words(own).into_iter().map(Into::into).collect();
+                let parsed = cli::parse(cli::with_subcommand(args));
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    /// The words of a line as a shell sees them; single quotes only.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut inside = false;
+        for c in line.chars() {
+            match c {
+                '\'' => inside = !inside,
+                ' ' if !inside => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words
+    }
+}

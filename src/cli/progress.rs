@@ -1,0 +1,275 @@
+//! How far the reading has come, on the last line of a terminal, where it takes longer than a moment.
+//!
+//! ```text
+//!  file or pipe ──> Metered ──> capture::Source        a read, 256 KiB: the line may be drawn anew
+//!                      ^             │
+//!                      └── packets ──┘ told when the buffer runs out, before it is filled
+//! ```
+
+use super::args::{CheckFormat, Common, Reading};
+use super::run::name;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use qdissect::report::short;
+use std::fs::Metadata;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Who waits no longer than this wants to see nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The line is drawn no oftener than that.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Longest name of a file in the line, in columns.
+const MAX_NAME: usize = 30;
+
+/// The line; `None` where nobody wants to see it.
+static LINE: Mutex<Option<Line>> = Mutex::new(None);
+
+struct Line {
+    /// When the run began, and the line was drawn last.
+    began: Instant,
+    drawn: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// Does something with the line, if there is to be one.
+fn with_line<T>(with: impl FnOnce(&mut Line) -> T) -> Option<T> {
+    LINE.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(with)
+}
+
+/// From now on progress is shown, if it can be and is wanted.
+pub fn begin(command: &Reading) {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if is_wanted(command, is_apart()) && io::stderr().is_terminal() && !dumb {
+        let now = Instant::now();
+        let line = Line { began: now, drawn: now, bar: None };
+        *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    }
+}
+
+/// Whether standard output is a file. Behind a pipe may stand a pager, which has the terminal for itself.
+#[cfg(unix)]
+fn is_apart() -> bool {
+    use std::os::fd::AsFd;
+    let out = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    out.and_then(|file| file.metadata()).is_ok_and(|data| data.is_file())
+}
+
+#[cfg(not(unix))]
+fn is_apart() -> bool {
+    !io::stdout().is_terminal()
+}
+
+/// Whether a line does not disturb: not where results appear meanwhile, unless they go to a file (`apart`).
+fn is_wanted(command: &Reading, apart: bool) -> bool {
+    let streams = match command {
+        Reading::Dump(_) | Reading::Exchanges(_) => true,
+        Reading::Check(check) => check.format == CheckFormat::Ndjson,
+        Reading::Summary(_) | Reading::Stats(_) => false,
+        #[cfg(unix)]
+        Reading::Live(_) => return false,
+    };
+    let Common { quiet, follow, output, .. } = command.common();
+    !(*quiet || *follow || streams && !apart && output.is_none())
+}
+
+/// Erases the line, because something else is to be written; it may come back.
+pub fn hide() {
+    with_line(|line| line.bar.take().map(|bar| bar.finish_and_clear()));
+}
+
+/// What is counted of an input.
+#[derive(Debug)]
+pub struct Meter {
+    name: String,
+    /// Bytes of the file, where that is known.
+    total: Option<u64>,
+    /// Number of the frame read last.
+    frames: Arc<AtomicU64>,
+}
+
+impl Meter {
+    /// The meter of an input; `None` where nobody wants to see it.
+    pub fn new(path: &Path) -> Option<Meter> {
+        with_line(|_| ())?;
+        let (file, total) = match path.file_name() {
+            Some(dash) if dash == path && dash == "-" => ("standard input".to_owned(), None),
+            file => {
+                let file = file.map_or_else(|| name(path), |file| name(Path::new(file)));
+                (file, path.metadata().ok().filter(Metadata::is_file).map(|data| data.len()))
+            }
+        };
+        Some(Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() })
+    }
+
+    /// Where the number of the frame read last is to be kept.
+    pub fn frames(&self) -> Arc<AtomicU64> {
+        self.frames.clone()
+    }
+}
+
+/// An input whose bytes are counted.
+pub struct Metered {
+    input: Box<dyn Read + Send>,
+    meter: Meter,
+    read: u64,
+    /// When the first bytes were asked for, and how many frames there were before.
+    began: Option<(Instant, u64)>,
+}
+
+impl Metered {
+    /// Counts what is read from `input`.
+    pub fn new(input: Box<dyn Read + Send>, meter: Meter) -> Metered {
+        Metered { input, meter, read: 0, began: None }
+    }
+
+    fn show(&mut self) {
+        let now = Instant::now();
+        let packets = self.meter.frames.load(Ordering::Relaxed);
+        let (began, before) = *self.began.get_or_insert((now, packets));
+        let so_far = SoFar {
+            read: self.read,
+            total: self.meter.total,
+            packets: packets.saturating_sub(before),
+            time: now.duration_since(began),
+        };
+        with_line(|line| {
+            if now.duration_since(line.began) >= PATIENCE
+                && (line.bar.is_none() || now.duration_since(line.drawn) >= PAUSE)
+            {
+                line.drawn = now;
+                line.draw(&self.meter.name, &so_far);
+            }
+        });
+    }
+}
+
+impl Read for Metered {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        self.show();
+        let got = self.input.read(space);
+        match got {
+            Ok(0) => hide(),
+            Ok(n) => self.read = self.read.saturating_add(n as u64),
+            Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => hide(),
+        }
+        got
+    }
+}
+
+impl Drop for Metered {
+    /// Reading may end before the input does.
+    fn drop(&mut self) {
+        hide();
+    }
+}
+
+impl Line {
+    fn draw(&mut self, name: &str, so_far: &SoFar) {
+        let bar = self.bar.get_or_insert_with(|| {
+            let style = match so_far.total {
+                Some(_) => "{prefix} [{bar:20}] {percent}% {msg}",
+                None => "{spinner} {prefix} {msg}",
+            };
+            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::with_draw_target(so_far.total, ProgressDrawTarget::stderr())
+                .with_style(style.progress_chars("=> "))
+                .with_prefix(name.to_owned())
+        });
+        bar.update(|state| state.set_pos(so_far.read));
+        bar.set_message(so_far.text());
+    }
+}
+
+/// How far one input has been read.
+#[derive(Clone, Copy, Debug)]
+struct SoFar {
+    read: u64,
+    total: Option<u64>,
+    packets: u64,
+    time: Duration,
+}
+
+impl SoFar {
+    /// `12.3 of 45.0 MB, 8.2 MB/s, 61.0 k packets/s, 4 s left`
+    fn text(&self) -> String {
+        let seconds = self.time.as_secs_f64().max(1e-3);
+        let (speed, packets) = (self.read as f64 / seconds, self.packets as f64 / seconds);
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let read = match self.total {
+            Some(total) => format!("{:.1} of {:.1} MB", megabytes(self.read), megabytes(total)),
+            None => format!("{:.1} MB", megabytes(self.read)),
+        };
+        let left = match self.total {
+            Some(total) if speed > 0.0 => {
+                let left = total.saturating_sub(self.read) as f64 / speed;
+                format!(", {} left", clock(left))
+            }
+            _ => String::new(),
+        };
+        format!("{read}, {:.1} MB/s, {} packets/s{left}", speed / 1e6, scaled(packets))
+    }
+}
+
+/// A number in three or four digits.
+fn scaled(x: f64) -> String {
+    match x {
+        ..1e3 => format!("{x:.0}"),
+        ..1e6 => format!("{:.1} k", x / 1e3),
+        _ => format!("{:.1} M", x / 1e6),
+    }
+}
+
+/// A duration in seconds, minutes or hours.
+fn clock(seconds: f64) -> String {
+    match seconds {
+        ..60.0 => format!("{:.0} s", seconds.ceil()),
+        ..3600.0 => format!("{}:{:02} min", seconds as u64 / 60, seconds as u64 % 60),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::{Cli, Command};
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn the_line_says_how_much_how_fast_and_how_long() {
+        let time = Duration::from_secs(10);
+        let so_far = SoFar { read: 50_000_000, total: Some(150_000_000), packets: 4_000_000, time };
+        assert_eq!(so_far.text(), "50.0 of 150.0 MB, 5.0 MB/s, 400.0 k packets/s, 20 s left");
+        let pipe = SoFar { total: None, packets: 20, ..so_far };
+        assert_eq!(pipe.text(), "50.0 MB, 5.0 MB/s, 2 packets/s");
+        let nothing = SoFar { read: 0, packets: 0, time: Duration::ZERO, ..so_far };
+        assert_eq!(nothing.text(), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
+        // A file that has grown meanwhile.
+        let more = SoFar { total: Some(1), ..so_far };
+        assert!(more.text().ends_with(", 0 s left"));
+        assert_eq!([clock(59.5), clock(61.0), clock(7200.0)], ["60 s", "1:01 min", "2.0 h"]);
+        assert_eq!([scaled(999.0), scaled(2.5e6)], ["999", "2.5 M"]);
+    }
+
+    fn wanted(args: &[&str], apart: bool) -> bool {
+        let args = ["qdissect"].iter().chain(args).chain(&["a.pcap"]);
+        let Command::Read(reading) = Cli::parse_from(args).command else { unreachable!("it reads") };
+        is_wanted(&reading, apart)
+    }
+
+    #[test]
+    fn it_does_not_stand_between_lines_of_results() {
+        for args in [&["summary"][..], &["stats"], &["check"], &["dump", "--output", "a"]] {
+            assert!(wanted(args, true) && wanted(args, false), "{args:?}");
+        }
+        for args in [&["dump"][..], &["exchanges"], &["check", "-T", "ndjson"]] {
+            assert!(!wanted(args, false) && wanted(args, true), "{args:?}");
+        }
+        for args in [&["summary", "-q"][..], &["dump", "--follow"]] {
+            assert!(!wanted(args, true) && !wanted(args, false), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The time column of lines, in the forms that tshark's `-t` has.
+
+use crate::capture::{Interface, Time};
+use crate::net::Turned;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::VecDeque;
+
+/// Frames of which the time before them is remembered; as many as those whose headers are.
+const MAX_BEFORE: usize = 16_384;
+/// Decimals of the time stamps of an interface that is described too late.
+const USUAL: u8 = 6;
+const SECOND: i64 = 1_000_000_000;
+
+/// The words of `-t`, each with what it means.
+pub const WHENS: [(&str, &str); 10] = [
+    ("a", "time of day, local"),
+    ("ad", "the same with the date"),
+    ("adoy", "the same with the day of the year"),
+    ("d", "since the captured frame before"),
+    ("dd", "since the shown packet before"),
+    ("e", "seconds since 1970"),
+    ("r", "since the first frame"),
+    ("u", "time of day, UTC"),
+    ("ud", "the same with the date"),
+    ("udoy", "the same with the day of the year"),
+];
+
+/// What a time is counted from, and how a date is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `strftime` up to the second; the fraction follows.
+    Absolute(&'static str),
+    Captured,
+    Shown,
+    Epoch,
+    Relative,
+}
+
+/// A form of times.
+#[derive(Clone, Debug)]
+pub struct When {
+    form: Form,
+    zone: TimeZone,
+    /// `None` for as many as the capture has.
+    decimals: Option<u8>,
+}
+
+impl Default for When {
+    /// Seconds since the first frame, with six decimals.
+    fn default() -> When {
+        When { form: Form::Relative, zone: TimeZone::UTC, decimals: Some(6) }
+    }
+}
+
+impl When {
+    /// The form of a word of [`WHENS`], behind which may stand a point and the number of decimals, 0 to 9;
+    /// otherwise there are as many as the capture has. `local` is asked for the time zone where one is needed.
+    pub fn parse(text: &str, local: impl FnOnce() -> TimeZone) -> Option<When> {
+        let (word, decimals) = match text.split_once('.') {
+            None | Some((_, "")) => (text.trim_end_matches('.'), None),
+            Some((word, digit)) => {
+                let one = digit.len() == 1 && digit.bytes().all(|b| b.is_ascii_digit());
+                (word, Some(digit.parse().ok().filter(|_| one)?))
+            }
+        };
+        let form = match word {
+            "a" | "u" => Form::Absolute("%H:%M:%S"),
+            "ad" | "ud" => Form::Absolute("%Y-%m-%d %H:%M:%S"),
+            "adoy" | "udoy" => Form::Absolute("%Y/%j %H:%M:%S"),
+            "d" => Form::Captured,
+            "dd" => Form::Shown,
+            "e" => Form::Epoch,
+            "r" => Form::Relative,
+            _ => return None,
+        };
+        let zone = if word.starts_with('a') { local() } else { TimeZone::UTC };
+        Some(When { form, zone, decimals })
+    }
+
+    /// Whether frames must be [seen](Times::see), too.
+    pub fn needs_frames(&self) -> bool {
+        self.form == Form::Captured
+    }
+}
+
+/// What is known of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin<'a> {
+    /// Number of the file.
+    pub file: usize,
+    /// Its first time stamp.
+    pub first: Time,
+    /// The interfaces described at its beginning.
+    pub interfaces: &'a [u8],
+}
+
+/// Decimals of the time stamps of each interface.
+pub(super) fn decimals(interfaces: &[Interface]) -> Vec<u8> {
+    interfaces.iter().map(|i| i.decimals).collect()
+}
+
+/// Writes times, one packet after the other.
+#[derive(Debug)]
+pub(super) struct Times {
+    when: When,
+    /// File and time of the packet shown before.
+    shown: Option<(usize, Time)>,
+    /// Time of the frame before.
+    captured: Time,
+    /// Frames, and the times of those before them.
+    before: VecDeque<(u64, Time)>,
+    /// The second written last, and its text.
+    second: Option<(i64, String)>,
+}
+
+impl Times {
+    pub fn new(when: When) -> Times {
+        Times { when, shown: None, captured: Time::UNKNOWN, before: VecDeque::new(), second: None }
+    }
+
+    /// A file begins.
+    pub fn file(&mut self) {
+        self.captured = Time::UNKNOWN;
+    }
+
+    /// A frame, which may hold a datagram that is told of later.
+    pub fn see(&mut self, frame: u64, time: Time, peeled: Option<Turned>) {
+        let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
+        self.captured = time;
+        if matches!(peeled, None | Some(Turned::Tunnel | Turned::Fragment)) {
+            if self.before.len() >= MAX_BEFORE {
+                self.before.pop_front();
+            }
+            self.before.push_back((frame, before));
+        }
+    }
+
+    /// Columns that times are given.
+    pub fn width(&self) -> usize {
+        match self.when.decimals {
+            Some(0..=6) => 12,
+            _ => 15,
+        }
+    }
+
+    /// The time of a packet; `None` where it cannot be known.
+    pub fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
+        let own = || origin.interfaces.get(interface as usize).copied().unwrap_or(USUAL);
+        let decimals = usize::from(self.when.decimals.unwrap_or_else(own));
+        let shown = self.shown.replace((origin.file, time)).filter(|(file, _)| *file == origin.file);
+        let nanos = time.nanos()?;
+        let from = match self.when.form {
+            Form::Absolute(format) => return Some(self.absolute(nanos, format, decimals)),
+            Form::Epoch => return Some(seconds(nanos, decimals)),
+            Form::Relative => origin.first,
+            Form::Shown => shown.map_or(time, |(_, before)| before),
+            Form::Captured => {
+                let at = self.before.binary_search_by_key(&frame, |(number, _)| *number).ok()?;
+                self.before.get(at)?.1
+            }
+        };
+        Some(seconds(time.since(from)?, decimals))
+    }
+
+    fn absolute(&mut self, nanos: i64, format: &str, decimals: usize) -> String {
+        let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
+        if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
+            // Any i64 of nanoseconds is within what the calendar covers.
+            let stamp = Timestamp::from_second(second).unwrap_or_default();
+            let text = stamp.to_zoned(self.when.zone.clone()).strftime(format).to_string();
+            self.second = Some((second, text));
+        }
+        let text = self.second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
+        cut(format!("{text}.{fraction:09}"), decimals)
+    }
+}
+
+/// Seconds with so many decimals; what is finer is dropped.
+fn seconds(nanos: i64, decimals: usize) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    cut(format!("{sign}{}.{:09}", nanos / SECOND as u64, nanos % SECOND as u64), decimals)
+}
+
+/// Leaves so many of nine decimals; the point goes with the last one.
+fn cut(mut text: String, decimals: usize) -> String {
+    let left_out = if decimals == 0 { 10 } else { 9usize.saturating_sub(decimals) };
+    text.truncate(text.len().saturating_sub(left_out));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eastern() -> TimeZone {
+        TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap()
+    }
+
+    fn times(word: &str) -> Times {
+        Times::new(When::parse(word, eastern).unwrap())
+    }
+
+    /// 2026-11-20T10:38:42.380967123Z.
+    const STAMP: i64 = 1_795_171_122_380_967_123;
+
+    fn told(word: &str) -> String {
+        let first = Time::from_nanos(STAMP - 1_500_000_000);
+        let origin = Origin { file: 0, first, interfaces: &[6, 9] };
+        times(word).text(7, Time::from_nanos(STAMP), 1, origin).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_word_has_its_form() {
+        for (word, text) in [
+            ("a", "05:38:42.380967123"),
+            ("ad", "2026-11-20 05:38:42.380967123"),
+            ("adoy", "2026/324 05:38:42.380967123"),
+            ("dd", "0.000000000"),
+            ("e", "1795171122.380967123"),
+            ("r", "1.500000000"),
+            ("u", "10:38:42.380967123"),
+            ("ud", "2026-11-20 10:38:42.380967123"),
+            ("udoy", "2026/324 10:38:42.380967123"),
+            ("u.3", "10:38:42.380"),
+            ("ud.0", "2026-11-20 10:38:42"),
+            ("r.", "1.500000000"),
+        ] {
+            assert_eq!(told(word), text, "{word}");
+        }
+        assert!(WHENS.iter().all(|(word, _)| When::parse(word, eastern).is_some()));
+        for wrong in ["", ".", "x", "ud.10", "ud.x", "a.-1", "A", "r.+1", "ad.3.4"] {
+            assert!(When::parse(wrong, eastern).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_captures_own_precision_is_kept() {
+        let origin = Origin { file: 0, first: Time::from_nanos(0), interfaces: &[6, 9, 0] };
+        let mut times = times("r");
+        let mut text =
+            |interface| times.text(1, Time::from_nanos(-1_234_567_891), interface, origin).unwrap();
+        assert_eq!([0, 1, 2, 3].map(&mut text), ["-1.234567", "-1.234567891", "-1", "-1.234567"]);
+    }
+
+    #[test]
+    fn deltas_go_by_what_stands_before_in_the_same_file() {
+        let at = |ms: i64| Time::from_nanos(ms * 1_000_000);
+        let mut d = times("d.3");
+        d.file();
+        d.see(1, at(1000), None);
+        d.see(2, at(1010), Some(Turned::Tcp));
+        d.see(3, at(1015), None);
+        let origin = Origin { file: 0, first: at(1000), interfaces: &[] };
+        // Told of later, and not in order.
+        assert_eq!(d.text(3, at(1015), 0, origin).as_deref(), Some("0.005"));
+        assert_eq!(d.text(1, at(1000), 0, origin).as_deref(), Some("0.000"));
+        assert_eq!(d.text(2, at(1010), 0, origin), None, "there is no datagram in it");
+        let mut dd = times("dd.3");
+        assert_eq!(dd.text(1, at(1000), 0, origin).as_deref(), Some("0.000"));
+        assert_eq!(dd.text(3, at(1015), 0, origin).as_deref(), Some("0.015"));
+        assert_eq!(dd.text(4, at(9000), 0, Origin { file: 1, ..origin }).as_deref(), Some("0.000"));
+        assert_eq!(dd.text(5, Time::UNKNOWN, 0, Origin { file: 1, ..origin }), None);
+    }
+
+    #[test]
+    fn the_oldest_frames_are_forgotten() {
+        let mut d = times("d");
+        for frame in 1..=MAX_BEFORE as u64 + 1 {
+            d.see(frame, Time::from_nanos(0), None);
+        }
+        let origin = Origin { file: 0, first: Time::UNKNOWN, interfaces: &[] };
+        assert_eq!(d.text(1, Time::from_nanos(0), 0, origin), None);
+        assert!(d.text(2, Time::from_nanos(0), 0, origin).is_some());
+    }
+}
