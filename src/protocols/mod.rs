@@ -226,6 +226,9 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
+    /// The declared fields that a message may have, list by list, in the order of `messages`. Any of them is
+    /// missing where decoding stopped before it.
+    pub message_fields: &'static [&'static [&'static [&'static Field]]],
     /// The declared rules, file by file; the last file has those that take more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
