@@ -21,6 +21,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// The levels that records name.
+    pub const ALL: &[Level] = &[Level::Low, Level::Medium, Level::High];
+
     /// `low`, `medium` or `high`, as in records and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,6 +44,9 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Both ways.
+    pub const ALL: &[Direction] = &[Direction::C2s, Direction::S2c];
+
     /// `c2s` or `s2c`, as in records.
     pub const fn name(self) -> &'static str {
         match self {
