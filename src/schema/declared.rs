@@ -1,6 +1,7 @@
 //! Rules and protocols: what became of them, and what is declared of them.
 
-use super::object::{Object, form, list, of, or_null, text, whole, words};
+use super::object::{Object, form, list, of, or_null, term, text, whole, words};
+use super::packets;
 use super::terms::LONGEST;
 use crate::docs;
 use crate::rule::Side;
@@ -15,39 +16,38 @@ pub fn rule() -> Value {
 /// Of `summary`.
 pub fn broken() -> Value {
     Object::record("rule")
-        .key("id", of("rule_id"))
+        .key("id", term("rule_id"))
         .key("title", text())
-        .key("count", of("number"))
-        .key("finding_counts", of("finding_counts"))
-        .key("file", or_null(of("file")))
-        .key("first_frame", of("number"))
+        .key("count", term("number"))
+        .key("finding_counts", term("finding_counts"))
+        .key("file", or_null(term("file")))
+        .key("first_frame", term("number"))
         .end("A rule that was broken: what summary writes.")
 }
 
 /// Of `check`.
 pub fn judged() -> Value {
     Object::record("rule")
-        .key("id", of("rule_id"))
+        .key("id", term("rule_id"))
         .key("result", words(Outcome::ALL.iter().map(|outcome| outcome.name())))
-        .key("count", of("count"))
+        .key("count", term("count"))
         .end("What became of a rule: what check writes.")
 }
 
 /// Of `rule list` and `rule show`.
 pub fn declared() -> Value {
     let source = Object::default().keys(&["document", "section"], &text()).key("url", or_null(text()));
-    let records = list(json!({ "anyOf": [of("packet"), of("exchange")] }));
     let example = Object::default()
         .key("server_port", or_null(whole(0, LONGEST)))
         .key("at_start", json!({ "type": "boolean" }))
         .key("steps", list(json!({ "oneOf": steps() })))
-        .key("records", records)
+        .key("records", list(packets::played()))
         .end("A conversation that breaks the rule.");
     Object::record("rule")
-        .key("id", of("rule_id"))
+        .key("id", term("rule_id"))
         .key("name", form("[a-z0-9-]+"))
-        .key("protocol", or_null(of("protocol")))
-        .keys(&["severity", "strict", "lenient"], &of("severity"))
+        .key("protocol", or_null(term("protocol")))
+        .keys(&["severity", "strict", "lenient"], &term("severity"))
         .key("fault", words(Side::ALL.iter().map(|side| side.name())))
         .keys(&["title", "why"], &text())
         .key("per_server", json!({ "type": "boolean" }))
@@ -60,14 +60,14 @@ pub fn declared() -> Value {
 fn steps() -> [Value; 4] {
     let ends = words(["client", "second client", "server"]);
     [
-        Object::default().keys(&["from", "to"], &ends).key("payload", of("hex")).end("A datagram."),
+        Object::default().keys(&["from", "to"], &ends).key("payload", term("hex")).end("A datagram."),
         Object::default()
             .key("link", whole(0, LONGEST))
-            .key("wire_length", of("count"))
-            .key("frame", of("hex"))
+            .key("wire_length", term("count"))
+            .key("frame", term("hex"))
             .end("A whole frame."),
         Object::default().key("copy", json!({ "const": true })).end("The frame before it once more."),
-        Object::default().key("wait", of("seconds")).end("A pause."),
+        Object::default().key("wait", term("seconds")).end("A pause."),
     ]
 }
 
@@ -78,12 +78,12 @@ pub fn protocol() -> Value {
 
 fn about_protocol() -> Object {
     Object::record("protocol")
-        .key("name", of("protocol"))
+        .key("name", term("protocol"))
         .key("title", text())
         .key("ports", list(whole(0, LONGEST)))
         .key("specification", text())
-        .key("rules", of("count"))
-        .key("rule_counts", of("finding_counts"))
+        .key("rules", term("count"))
+        .key("rule_counts", term("finding_counts"))
 }
 
 /// Of `protocol list`.
@@ -95,8 +95,8 @@ pub fn listed() -> Value {
 pub fn shown() -> Value {
     let step = Object::default()
         .key("name", text())
-        .key("key_digits", of("count"))
-        .keys(&["answer_window", "late_window"], &of("seconds"))
+        .key("key_digits", term("count"))
+        .keys(&["answer_window", "late_window"], &term("seconds"))
         .key("address_proven", json!({ "type": "boolean" }));
     let kinds = docs::KINDS.into_iter().map(|kind| docs::words(kind).0);
     let field = Object::default()

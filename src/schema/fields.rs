@@ -1,6 +1,6 @@
 //! The `fields` of packets, from what the protocols declare of their messages.
 
-use super::object::{Object, list, of, or_null, text};
+use super::object::{Object, list, or_null, term, text};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::docs::paragraph;
 use crate::protocols::{Id, Info};
@@ -52,16 +52,16 @@ fn value(all: &[&Field], field: &Field) -> Value {
     let mut schema = match field.kind {
         FieldKind::Group => return object(all, &format!("{}.", field.name), &about),
         FieldKind::List => list(element(all, field).map_or(json!(false), |element| value(all, element))),
-        FieldKind::Uint => of("uint"),
-        FieldKind::Uint64 => of("uint64"),
-        FieldKind::Int => of("int"),
+        FieldKind::Uint => term("uint"),
+        FieldKind::Uint64 => term("uint64"),
+        FieldKind::Int => term("int"),
         FieldKind::Bool => json!({ "type": "boolean" }),
-        FieldKind::Float32 => of("float32"),
+        FieldKind::Float32 => term("float32"),
         FieldKind::Text => text(),
-        FieldKind::Named => of("named"),
+        FieldKind::Named => term("named"),
         FieldKind::Names => list(text()),
-        FieldKind::Bytes => of("bytes"),
-        FieldKind::Dynamic => of("dynamic"),
+        FieldKind::Bytes => term("bytes"),
+        FieldKind::Dynamic => term("dynamic"),
     };
     schema["description"] = about.into();
     schema
@@ -75,7 +75,7 @@ fn element<'a>(all: &[&'a Field], list: &Field) -> Option<&'a Field> {
 /// What stands beside a value that is, or may hold, damaged text: its bytes, in the shape of the value.
 fn twin(all: &[&Field], field: &Field) -> Option<Value> {
     match field.kind {
-        FieldKind::Text | FieldKind::Dynamic => Some(of("hex")),
+        FieldKind::Text | FieldKind::Dynamic => Some(term("hex")),
         FieldKind::List => element(all, field).and_then(|element| beside(all, element)).map(list),
         _ => None,
     }

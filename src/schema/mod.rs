@@ -67,7 +67,8 @@ fn whole(title: &str, about: &str, keyword: &str, what: Value, defs: Map<String,
 fn all() -> Map<String, Value> {
     let mut defs = Map::new();
     let mut add = |name: &str, schema: Value| {
-        defs.insert(name.to_owned(), schema);
+        let before = defs.insert(name.to_owned(), schema);
+        debug_assert!(before.is_none(), "two definitions are called {name}");
     };
     add("capture", sums::capture());
     add("packet", packets::packet());
@@ -82,6 +83,7 @@ fn all() -> Map<String, Value> {
     add("packet.claimed", packets::claimed());
     add("packet.unclaimed", packets::unclaimed());
     add("packet.finding", packets::packet_finding());
+    add("exchange.any", packets::any_exchange());
     add("exchange.finding", packets::exchange_finding());
     add("rule.broken", declared::broken());
     add("rule.judged", declared::judged());
@@ -119,5 +121,28 @@ fn references(schema: &Value, found: &mut Vec<String>) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_definition_is_reached() {
+        let defs = all();
+        let (mut named, mut used) = (vec![], vec![]);
+        references(&schema(), &mut named);
+        named.iter().for_each(|name| assert!(defs.contains_key(name), "there is no {name}"));
+        names().for_each(|name| used.extend(reached(&defs, name)));
+        let unused: Vec<_> = defs.keys().filter(|name| !used.contains(name)).collect();
+        assert!(unused.is_empty(), "{unused:?}");
+    }
+
+    #[test]
+    fn one_record_brings_only_what_it_is_made_of() {
+        let schema = schema_of("hierarchy").expect("there is such a record");
+        let names: Vec<_> = schema["$defs"].as_object().expect("an object").keys().collect();
+        assert_eq!(names, ["hierarchy", "term.count"]);
     }
 }

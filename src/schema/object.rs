@@ -72,7 +72,12 @@ pub fn of(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// The same, or null.
+/// What records have in common: see `terms.rs`.
+pub fn term(name: &str) -> Value {
+    of(&format!("term.{name}"))
+}
+
+/// A value of that schema, or null.
 pub fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }

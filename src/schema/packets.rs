@@ -1,7 +1,7 @@
 //! Packets and exchanges.
 
 use super::fields::{self, messages};
-use super::object::{Object, form, list, list_of, of, or_null, text};
+use super::object::{Object, form, list, list_of, of, or_null, term, text};
 use super::terms::LONGEST;
 use crate::exchange::Outcome;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
@@ -10,19 +10,35 @@ use serde_json::{Value, json};
 
 /// `packet`: of a message, or of a datagram that nobody claims.
 pub fn packet() -> Value {
-    json!({ "description": "A datagram.", "oneOf": [of("packet.claimed"), of("packet.unclaimed")] })
+    json!({ "description": "A datagram.", "oneOf": datagrams(), "properties": { "file": term("file") } })
+}
+
+/// `exchange`
+pub fn exchange() -> Value {
+    let exchange = of("exchange.any");
+    json!({ "description": "An exchange.", "allOf": [exchange], "properties": { "file": term("file") } })
+}
+
+/// The same two in the examples of rules, which stand in no file.
+pub fn played() -> Value {
+    let all: Vec<_> = datagrams().into_iter().chain([of("exchange.any")]).collect();
+    json!({ "oneOf": all, "properties": { "file": { "type": "null" } } })
+}
+
+fn datagrams() -> [Value; 2] {
+    [of("packet.claimed"), of("packet.unclaimed")]
 }
 
 /// What every record of a datagram begins with.
 fn head() -> Object {
     Object::record("packet")
-        .key("file", of("file"))
-        .key("frame", of("number"))
-        .key("time", or_null(of("time")))
-        .key("src", of("endpoint"))
-        .key("dst", of("endpoint"))
-        .maybe("encapsulation", list_of(of("tunnel"), 1, MAX_DEPTH))
-        .maybe("fragments", list_of(of("number"), 1, MAX_FRAMES))
+        .key("file", or_null(term("file")))
+        .key("frame", term("number"))
+        .key("time", or_null(term("time")))
+        .key("src", term("endpoint"))
+        .key("dst", term("endpoint"))
+        .maybe("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
+        .maybe("fragments", list_of(term("number"), 1, MAX_FRAMES))
 }
 
 /// A datagram that no protocol claims.
@@ -30,7 +46,7 @@ pub fn unclaimed() -> Value {
     let null = json!({ "type": "null" });
     head()
         .keys(&["protocol", "message", "confidence"], &null)
-        .key("payload_length", of("length"))
+        .key("payload_length", term("length"))
         .end("With --all: a datagram that no protocol claims.")
 }
 
@@ -45,22 +61,22 @@ pub fn claimed() -> Value {
         })
         .collect();
     head()
-        .key("protocol", of("protocol"))
+        .key("protocol", term("protocol"))
         .key("message", text())
-        .key("direction", of("direction"))
-        .key("confidence", of("confidence"))
-        .key("payload_length", of("length"))
+        .key("direction", term("direction"))
+        .key("confidence", term("confidence"))
+        .key("payload_length", term("length"))
         .key("fields", json!({ "type": "object" }))
-        .maybe("exchange", of("number"))
-        .maybe("request_frame", of("number"))
-        .maybe("request_file", of("file"))
-        .maybe("response_time", or_null(of("seconds")))
+        .maybe("exchange", term("number"))
+        .maybe("request_frame", term("number"))
+        .maybe("request_file", term("file"))
+        .maybe("response_time", or_null(term("seconds")))
         .maybe("retransmission", json!({ "const": true }))
-        .maybe("duplicate_of", of("number"))
-        .maybe("duplicate_file", of("file"))
-        .maybe("captured_length", of("length"))
+        .maybe("duplicate_of", term("number"))
+        .maybe("duplicate_file", term("file"))
+        .maybe("captured_length", term("length"))
         .key("findings", list(of("packet.finding")))
-        .maybe("more_findings", of("number"))
+        .maybe("more_findings", term("number"))
         .needs("request_frame", "exchange")
         .needs("request_frame", "response_time")
         .needs("response_time", "request_frame")
@@ -74,7 +90,7 @@ pub fn claimed() -> Value {
 
 /// A broken rule in the record of a packet.
 pub fn packet_finding() -> Value {
-    finding(of("length"), "A rule that the packet breaks.")
+    finding(term("length"), "A rule that the packet breaks.")
 }
 
 /// The same in the record of an exchange, which has no bytes.
@@ -84,17 +100,17 @@ pub fn exchange_finding() -> Value {
 
 fn finding(bytes: Value, about: &str) -> Value {
     Object::default()
-        .key("rule", of("rule_id"))
-        .key("severity", of("severity"))
-        .key("field", or_null(of("field")))
+        .key("rule", term("rule_id"))
+        .key("severity", term("severity"))
+        .key("field", or_null(term("field")))
         .keys(&["start", "end"], &bytes)
         .key("message", text())
-        .maybe("caused_by", of("cause"))
+        .maybe("caused_by", term("cause"))
         .end(about)
 }
 
-/// `exchange`
-pub fn exchange() -> Value {
+/// A request and what became of it, in a file or not.
+pub fn any_exchange() -> Value {
     let steps = Id::ALL.iter().flat_map(|id| id.info().steps.iter().map(|step| (id.info().name, step)));
     let variants: Vec<_> = steps
         .map(|(protocol, step)| {
@@ -105,21 +121,21 @@ pub fn exchange() -> Value {
         .collect();
     let refused = json!({ "properties": { "outcome": { "const": Outcome::Refused.name() } } });
     Object::record("exchange")
-        .key("id", of("number"))
-        .key("file", of("file"))
-        .key("protocol", of("protocol"))
+        .key("id", term("number"))
+        .key("file", or_null(term("file")))
+        .key("protocol", term("protocol"))
         .key("step", text())
-        .keys(&["client", "server"], &of("endpoint"))
+        .keys(&["client", "server"], &term("endpoint"))
         .key("key", json!({ "type": ["string", "null"] }))
-        .key("request_frame", of("number"))
-        .maybe("request_file", of("file"))
-        .key("response_frames", list(of("number")))
-        .maybe("response_files", list(of("file")))
-        .key("outcome", of("outcome"))
-        .key("response_time", or_null(of("seconds")))
-        .keys(&["request_bytes", "response_bytes"], &of("count"))
+        .key("request_frame", term("number"))
+        .maybe("request_file", term("file"))
+        .key("response_frames", list(term("number")))
+        .maybe("response_files", list(term("file")))
+        .key("outcome", term("outcome"))
+        .key("response_time", or_null(term("seconds")))
+        .keys(&["request_bytes", "response_bytes"], &term("count"))
         .maybe("reason", text())
-        .maybe("retransmissions", of("number"))
+        .maybe("retransmissions", term("number"))
         .key("findings", list(of("exchange.finding")))
         .with("oneOf", variants.into())
         .with("if", refused)
@@ -139,21 +155,21 @@ fn key(step: &StepInfo) -> Value {
 /// `finding`, of `check`.
 pub fn judged_finding() -> Value {
     Object::record("finding")
-        .key("rule", of("rule_id"))
-        .key("severity", of("severity"))
-        .key("file", of("file"))
-        .key("frame", of("number"))
-        .key("protocol", of("protocol"))
-        .keys(&["server", "client"], &of("endpoint"))
-        .key("fault", of("fault"))
-        .key("confidence", of("confidence"))
-        .key("field", or_null(of("field")))
+        .key("rule", term("rule_id"))
+        .key("severity", term("severity"))
+        .key("file", term("file"))
+        .key("frame", term("number"))
+        .key("protocol", term("protocol"))
+        .keys(&["server", "client"], &term("endpoint"))
+        .key("fault", term("fault"))
+        .key("confidence", term("confidence"))
+        .key("field", or_null(term("field")))
         .keys(&["start", "end"], &json!({ "type": ["integer", "null"], "minimum": 0, "maximum": LONGEST }))
-        .key("file_offset", or_null(of("count")))
-        .key("exchange", or_null(of("number")))
+        .key("file_offset", or_null(term("count")))
+        .key("exchange", or_null(term("number")))
         .key("message", text())
-        .key("caused_by", or_null(of("cause")))
-        .maybe("count", of("number"))
+        .key("caused_by", or_null(term("cause")))
+        .maybe("count", term("number"))
         .maybe("baseline", json!({ "const": true }))
         .maybe("suppressed", text())
         .end("A rule that a packet or an exchange breaks, with all that is known of it: what check writes.")

@@ -1,25 +1,25 @@
 //! Captures, servers, and what a run adds up to.
 
-use super::object::{Object, list, list_of, of, or_null, text, words};
+use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};
 use crate::net::Turned;
 use serde_json::{Value, json};
 
 /// `capture`
 pub fn capture() -> Value {
-    let snaplen = or_null(of("count"));
+    let snaplen = or_null(term("count"));
     let interface = Object::default()
         .key("name", or_null(text()))
-        .key("link", of("link"))
+        .key("link", term("link"))
         .key("snaplen", snaplen.clone())
         .maybe("description", text())
         .maybe("comment", text())
         .end("An interface that it was made on.");
     Object::record("capture")
-        .key("file", of("file"))
+        .key("file", term("file"))
         .key("format", words(["pcap", "pcapng", "hex"]))
         .key("compression", or_null(words(compressions())))
-        .key("links", list(of("link")))
+        .key("links", list(term("link")))
         .key("snaplen", snaplen)
         .keys(&["application", "comment", "os", "hardware"], &or_null(text()))
         .key("interfaces", list_of(interface, 0, MAX_TOLD))
@@ -28,7 +28,7 @@ pub fn capture() -> Value {
 
 /// `server`
 pub fn server() -> Value {
-    let (seconds, counts) = (of("seconds"), of("finding_counts"));
+    let (seconds, counts) = (term("seconds"), term("finding_counts"));
     let times = Object::default()
         .key("min", seconds.clone())
         .keys(&["median", "p99"], &or_null(seconds.clone()))
@@ -36,25 +36,25 @@ pub fn server() -> Value {
         .end("");
     let texts = ["server_name", "game", "version"];
     let object = Object::record("server")
-        .key("server", of("endpoint"))
-        .key("protocol", of("protocol"))
+        .key("server", term("endpoint"))
+        .key("protocol", term("protocol"))
         .keys(&["server_name", "game"], &or_null(text()))
-        .key("version", json!({ "anyOf": [text(), of("count"), { "type": "null" }] }))
-        .keys(&["players", "max_players"], &or_null(of("uint")))
+        .key("version", json!({ "anyOf": [text(), term("count"), { "type": "null" }] }))
+        .keys(&["players", "max_players"], &or_null(term("uint")))
         .key("state", or_null(text()))
-        .keys(&["requests", "answered", "late", "unanswered", "undecided", "refused"], &of("count"))
+        .keys(&["requests", "answered", "late", "unanswered", "undecided", "refused"], &term("count"))
         .key("response_time", or_null(times))
         .key("finding_counts", counts);
     texts
         .iter()
-        .fold(object, |object, key| object.maybe(format!("{key}_hex"), of("hex")))
+        .fold(object, |object, key| object.maybe(format!("{key}_hex"), term("hex")))
         .end("A server, with what it said of itself last: what summary writes.")
 }
 
 /// `summary`
 pub fn summary() -> Value {
-    let count = of("count");
-    let turned = Turned::ALL.iter().fold(Object::default(), |o, why| o.maybe(why.name(), of("number")));
+    let count = term("count");
+    let turned = Turned::ALL.iter().fold(Object::default(), |o, why| o.maybe(why.name(), term("number")));
     let fragments =
         ["seen", "datagrams", "incomplete", "evicted", "copies", "disputed", "damaged", "crowded"];
     Object::record("summary")
@@ -63,13 +63,13 @@ pub fn summary() -> Value {
         .key("dropped", or_null(count.clone()))
         .keys(&["udp", "recognised", "unclaimed"], &count)
         .key("not_datagrams", turned.end("Frames without a UDP datagram, by reason."))
-        .key("links", list(of("link")))
-        .keys(&["first_time", "last_time"], &or_null(of("time")))
+        .key("links", list(term("link")))
+        .keys(&["first_time", "last_time"], &or_null(term("time")))
         .keys(
             &["exchanges", "answered", "late", "unanswered", "undecided", "refused", "retransmissions"],
             &count,
         )
-        .key("finding_counts", of("finding_counts"))
+        .key("finding_counts", term("finding_counts"))
         .keys(
             &[
                 "evicted",
@@ -82,7 +82,7 @@ pub fn summary() -> Value {
             &count,
         )
         .maybe("fragments", Object::default().keys(&fragments, &count).end("IP fragments."))
-        .maybe("tunnels_unnamed", of("number"))
-        .maybe("more_findings", of("number"))
+        .maybe("tunnels_unnamed", term("number"))
+        .maybe("more_findings", term("number"))
         .end("What a run adds up to; the last record.")
 }

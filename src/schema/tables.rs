@@ -1,6 +1,6 @@
 //! The records of `stats`, from the columns of its tables.
 
-use super::object::{Object, list, of, or_null, text, words};
+use super::object::{Object, list, or_null, term, text, words};
 use crate::protocols::Id;
 use crate::stats::{Column, Holds};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub fn row(kind: &str, columns: &[Column]) -> Value {
         let cell = cell(column.holds);
         let object = object.key(column.key, if column.null { or_null(cell) } else { cell });
         match column.holds {
-            Holds::Name => object.maybe(format!("{}_hex", column.key), of("hex")),
+            Holds::Name => object.maybe(format!("{}_hex", column.key), term("hex")),
             _ => object,
         }
     });
@@ -22,15 +22,15 @@ pub fn row(kind: &str, columns: &[Column]) -> Value {
 /// What a cell holds.
 fn cell(holds: Holds) -> Value {
     match holds {
-        Holds::Protocol => of("protocol"),
+        Holds::Protocol => term("protocol"),
         Holds::Step => words(steps()),
-        Holds::Server => of("endpoint"),
+        Holds::Server => term("endpoint"),
         Holds::Role => words(["server", "client"]),
-        Holds::Endpoint => json!({ "anyOf": [of("endpoint"), of("address")] }),
+        Holds::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
         Holds::Text | Holds::Name => text(),
-        Holds::Count => of("count"),
-        Holds::Seconds => of("seconds"),
-        Holds::Time => of("time"),
+        Holds::Count => term("count"),
+        Holds::Seconds => term("seconds"),
+        Holds::Time => term("time"),
         Holds::Number => json!({ "type": "number", "minimum": 0 }),
         Holds::Spread => list(bucket()),
         Holds::Shown => json!(false),
@@ -51,8 +51,8 @@ fn steps() -> Vec<&'static str> {
 /// A bucket of a histogram.
 fn bucket() -> Value {
     Object::default()
-        .key("from", of("seconds"))
-        .key("to", or_null(of("seconds")))
-        .key("count", of("count"))
+        .key("from", term("seconds"))
+        .key("to", or_null(term("seconds")))
+        .key("count", term("count"))
         .end("So many response times from one on and before another.")
 }

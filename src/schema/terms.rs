@@ -1,6 +1,6 @@
 //! What records of several types have in common.
 
-use super::object::{Object, form, of, text, whole, words};
+use super::object::{Object, form, term, text, whole, words};
 use crate::decode::SECRET;
 use crate::exchange::Outcome;
 use crate::protocols::{Direction, Id, Level};
@@ -15,7 +15,7 @@ pub fn terms() -> Vec<(String, Value)> {
     let mut all = vec![];
     let mut add = |name: &str, about: &str, mut schema: Value| {
         schema["description"] = about.into();
-        all.push((name.to_owned(), schema));
+        all.push((format!("term.{name}"), schema));
     };
     add("file", "Name of a capture as it was given; - is standard input.", text());
     add(
@@ -45,10 +45,10 @@ pub fn terms() -> Vec<(String, Value)> {
     add("outcome", "How an exchange ended.", words(Outcome::ALL.iter().map(|o| o.name())));
     let sides = Side::ALL.iter().filter(|side| **side != Side::Sender);
     add("fault", "Who is at fault.", words(sides.map(|side| side.name())));
-    let counts = Severity::ALL.iter().fold(Object::default(), |o, s| o.key(s.name(), of("count")));
+    let counts = Severity::ALL.iter().fold(Object::default(), |o, s| o.key(s.name(), term("count")));
     add("finding_counts", "Findings by severity.", counts.end(""));
-    let cause = Object::default().key("rule", of("rule_id")).key("frame", of("number"));
-    add("cause", "The finding that made another one happen.", cause.maybe("file", of("file")).end(""));
+    let cause = Object::default().key("rule", term("rule_id")).key("frame", term("number"));
+    add("cause", "The finding that made another one happen.", cause.maybe("file", term("file")).end(""));
     // Values of fields.
     add("uint", "Unsigned integer of at most 32 bits.", whole(0, u32::MAX.into()));
     add("int", "Signed integer of at most 32 bits.", whole(i32::MIN.into(), i32::MAX.into()));
@@ -58,7 +58,7 @@ pub fn terms() -> Vec<(String, Value)> {
         "A float, or the name of one that is not finite.",
         json!({ "anyOf": [{ "type": "number" }, { "enum": NOT_FINITE }] }),
     );
-    add("named", "A name; the number where it has none.", json!({ "anyOf": [text(), of("uint")] }));
+    add("named", "A name; the number where it has none.", json!({ "anyOf": [text(), term("uint")] }));
     add(
         "bytes",
         "Bytes as hex digits; passwords are masked.",

@@ -1,6 +1,8 @@
 //! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
 
 mod man;
+#[cfg(test)]
+mod tests;
 
 use super::command;
 use super::run::{self, FAILED, OK};
