@@ -1,4 +1,5 @@
 //! What is generated, held against the command line and given to those who read it.
+#![allow(clippy::panic)] // tests fail that way
 
 use super::*;
 use clap::{Arg, Command};
