@@ -109,7 +109,7 @@ fn table(out: &mut String, fields: &[&[&Field]]) {
 }
 
 /// Every kind of field, plain ones first.
-const KINDS: [FieldKind; 12] = [
+pub(crate) const KINDS: [FieldKind; 12] = [
     FieldKind::Uint,
     FieldKind::Uint64,
     FieldKind::Int,

@@ -28,6 +28,8 @@ pub mod pipeline;
 pub mod protocols;
 pub mod report;
 pub mod rule;
+#[cfg(feature = "cli")]
+pub mod schema;
 pub mod servers;
 pub mod similar;
 #[cfg(feature = "cli")]

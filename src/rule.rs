@@ -14,6 +14,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every severity, the worst first.
+    pub const ALL: &[Severity] = &[Severity::Error, Severity::Warning, Severity::Note];
+
     /// `note`, `warning` or `error`, as in records and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,6 +80,9 @@ pub enum Side {
 }
 
 impl Side {
+    /// Every side.
+    pub const ALL: &[Side] = &[Side::Sender, Side::Client, Side::Server, Side::Path, Side::Capture];
+
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {

@@ -146,6 +146,22 @@ fn field_names_are_unique_and_so_are_the_keys_of_an_object() {
     }
 }
 
+#[test]
+fn every_field_is_one_of_a_message_and_every_message_says_which_it_has() {
+    for id in Id::ALL {
+        let info = id.info();
+        assert_eq!(info.message_fields.len(), info.messages.len(), "{}", info.name);
+        let of_messages = || info.message_fields.iter().copied().flatten().copied().flatten();
+        for field in info.fields.iter().copied().flatten() {
+            assert!(of_messages().any(|f| f == field), "{}: {:?} is in no message", info.name, field.name);
+        }
+        for field in of_messages() {
+            let mut declared = info.fields.iter().copied().flatten();
+            assert!(declared.any(|f| f == field), "{}: {:?} is not declared", info.name, field.name);
+        }
+    }
+}
+
 /// Checks every tree against the declarations.
 struct Declared;
 
@@ -154,7 +170,7 @@ impl Report for Declared {
     const ORDERED: bool = false;
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
-        declared::check(p.id, p.datagram.payload, &p.sink.tree);
+        declared::check(p.id, p.message, p.datagram.payload, &p.sink.tree);
         Ok(())
     }
 }

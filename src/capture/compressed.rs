@@ -38,6 +38,13 @@ static PACKINGS: [Packing; 6] = [
     Packing { magic: bzip2::MAGIC, name: "bzip2", command: "bzip2 -dc FILE", decoder: bzip2::decoder },
 ];
 
+/// The ways of compressing that are read, by the names in records, each once.
+pub fn compressions() -> Vec<&'static str> {
+    let mut names: Vec<_> = PACKINGS.iter().map(|packing| packing.name).collect();
+    names.dedup();
+    names
+}
+
 /// How the input that begins with `head` is compressed. Four bytes are enough.
 pub(super) fn packing(head: &[u8]) -> Option<&'static Packing> {
     // xz has six bytes of magic, and a file of text may begin with those of bzip2.

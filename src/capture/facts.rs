@@ -3,7 +3,7 @@
 use super::source::{Facts, text};
 
 /// Interfaces listed in [`Facts`]; what is said of further ones is passed over.
-const MAX_INTERFACES: usize = 256;
+pub const MAX_TOLD: usize = 256;
 
 /// Distinct link types listed in [`Facts`].
 const MAX_LINKS: usize = 256;
@@ -110,7 +110,7 @@ impl Facts {
         if self.links.len() < MAX_LINKS && !self.links.contains(&interface.link) {
             self.links.push(interface.link);
         }
-        if self.interfaces.len() < MAX_INTERFACES {
+        if self.interfaces.len() < MAX_TOLD {
             self.interfaces.push(interface);
         }
     }

@@ -70,9 +70,10 @@ mod tests_writer;
 
 pub use buffer::Refill;
 pub use comments::{Comments, Said};
+pub use compressed::compressions;
 pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};
-pub use facts::Interface;
+pub use facts::{Interface, MAX_TOLD};
 pub use link::link_name;
 pub use source::{Facts, Source};
 pub use time::Time;

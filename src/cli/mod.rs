@@ -13,6 +13,7 @@ mod detail;
 mod feed;
 mod filter;
 mod follow;
+mod generate;
 mod help;
 mod hex;
 mod inputs;
@@ -21,6 +22,7 @@ mod known;
 mod live;
 #[cfg(unix)]
 mod live_args;
+mod offered;
 mod output;
 mod pattern;
 #[cfg(test)]
@@ -63,6 +65,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
             Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
+            Command::Generate(command) => generate::run(&command),
         },
         Err(e) => {
             // Help and version go to standard output and are no error; a closed pipe is none either.

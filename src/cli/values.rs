@@ -63,7 +63,7 @@ pub fn no_rule(name: &str) -> String {
 }
 
 /// `SQP`, `SQP-TXN`, `SQP-TXN-004`.
-fn beginnings(id: &'static str) -> impl Iterator<Item = &'static str> {
+pub fn beginnings(id: &'static str) -> impl Iterator<Item = &'static str> {
     id.match_indices('-').filter_map(|(at, _)| id.get(..at)).chain([id])
 }
 

@@ -157,6 +157,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: &[Outcome] =
+        &[Outcome::Answered, Outcome::Late, Outcome::Unanswered, Outcome::Undecided, Outcome::Refused];
+
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {

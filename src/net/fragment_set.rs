@@ -28,7 +28,7 @@ pub(super) const MAX_TOTAL: usize = 65_535;
 pub(super) const MAX_RUNS: usize = 256;
 
 /// The most frames listed, enough for 23 KB over Ethernet. A longer list would be most of what a set is.
-pub(super) const MAX_FRAMES: usize = 16;
+pub const MAX_FRAMES: usize = 16;
 
 /// The most memory of a set in bytes: a vector that grows may be twice as long as what it holds.
 pub(super) const MAX_WEIGHT: usize = 2 * (MAX_TOTAL + 1) + MAX_RUNS * size_of::<Run>();

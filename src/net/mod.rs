@@ -75,6 +75,7 @@ mod tunnel_tests;
 
 pub use datagram::{Datagram, Endpoint};
 pub use deep::{Deep, Inside, Opened};
+pub use fragment_set::MAX_FRAMES;
 pub use fragments::FragmentCounts;
 pub use link::tells_ways;
 pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};

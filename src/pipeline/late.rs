@@ -172,8 +172,11 @@ impl<R: Report> Pipeline<R> {
                 }
                 v.direction = direction;
                 v.server_index = c.server;
-                if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
-                    v.glance = read;
+                match v.id.read(d.payload, d.wire_len(), known) {
+                    Some(read) => v.glance = read,
+                    // Its message goes the other way, and it is none that goes this way.
+                    None if !same => v.glance.message = v.id.info().unknown(),
+                    None => {}
                 }
                 if same || claim.raised.has(&GEN_008) {
                     return;

@@ -21,6 +21,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// The levels that records name.
+    pub const ALL: &[Level] = &[Level::Low, Level::Medium, Level::High];
+
     /// `low`, `medium` or `high`, as in records and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,6 +44,9 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Both ways.
+    pub const ALL: &[Direction] = &[Direction::C2s, Direction::S2c];
+
     /// `c2s` or `s2c`, as in records.
     pub const fn name(self) -> &'static str {
         match self {
@@ -226,6 +232,9 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
+    /// The declared fields that a message may have, list by list, in the order of `messages`. Any of them is
+    /// missing where decoding stopped before it.
+    pub message_fields: &'static [&'static [&'static [&'static Field]]],
     /// The declared rules, file by file; the last file has those that take more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.

@@ -14,7 +14,9 @@ mod spread;
 mod tables;
 
 pub use crate::report::Safe;
+pub(crate) use columns::KINDS;
 pub use screen::write;
+pub(crate) use sheet::{Column, Holds};
 
 use crate::capture::{self, Frame};
 use crate::check::Finding;

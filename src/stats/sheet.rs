@@ -78,6 +78,37 @@ fn bucket(b: &Bucket) -> Value {
     json!({ "from": seconds(b.from), "to": b.to.map(seconds), "count": b.count })
 }
 
+/// What the cells of a column hold, unless they hold nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Name of a protocol.
+    Protocol,
+    /// Name of a step.
+    Step,
+    /// Address and port of a server.
+    Server,
+    /// `server` or `client`.
+    Role,
+    /// Address and port, or an address alone.
+    Endpoint,
+    /// A name of ours, or of a file.
+    Text,
+    /// Text from the network.
+    Name,
+    /// A number of things, or of bytes.
+    Count,
+    /// A duration.
+    Seconds,
+    /// A point in time.
+    Time,
+    /// A ratio, or a share in percent.
+    Number,
+    /// A histogram.
+    Spread,
+    /// What is for screens alone.
+    Shown,
+}
+
 /// A column.
 #[derive(Debug)]
 pub struct Column {
@@ -87,6 +118,10 @@ pub struct Column {
     pub head: &'static str,
     /// Narrow screens leave it out.
     pub spare: bool,
+    /// What its cells hold.
+    pub holds: Holds,
+    /// They may hold nothing.
+    pub null: bool,
 }
 
 /// A table.
@@ -167,11 +202,15 @@ mod tests {
     use super::*;
     use crate::report::Form;
 
+    const fn column(key: &'static str, holds: Holds) -> Column {
+        Column { key, head: "", spare: false, holds, null: true }
+    }
+
     const COLUMNS: &[Column] = &[
-        Column { key: "name", head: "", spare: false },
-        Column { key: "time", head: "", spare: false },
-        Column { key: HISTOGRAM, head: "", spare: false },
-        Column { key: "", head: "bar", spare: false },
+        column("name", Holds::Name),
+        column("time", Holds::Time),
+        column(HISTOGRAM, Holds::Spread),
+        column("", Holds::Shown),
     ];
 
     fn sheet(cells: Vec<Cell>) -> Sheet {

@@ -147,6 +147,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: &[Outcome] =
+        &[Outcome::Pass, Outcome::Fail, Outcome::NotApplicable, Outcome::NotExercised];
+
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,24 +3,32 @@
 use qdissect::decode::{Field, FieldKind, FieldSink, SHARED_FIELDS, Shape, Span, Tree, Value};
 use qdissect::protocols::Id;
 
-/// Panics unless every field of the tree is declared, with that type, at that place.
-pub fn check(id: Id, payload: &[u8], tree: &Tree) {
-    let mut places = Places { id, open: vec![], wrong: None };
+/// Panics unless every field of the tree is declared for that message, with that type, at that place.
+pub fn check(id: Id, message: u8, payload: &[u8], tree: &Tree) {
+    let mut places = Places { id, message, open: vec![], wrong: None };
     tree.replay(payload, &mut places);
     if let Some(wrong) = places.wrong {
-        panic!("{}: {wrong}\n{}", id.info().name, tree.render(payload));
+        panic!(
+            "{} {}: {wrong}\n{}",
+            id.info().name,
+            id.info().messages[usize::from(message)],
+            tree.render(payload)
+        );
     }
 }
 
 struct Places {
     id: Id,
+    message: u8,
     open: Vec<&'static Field>,
     wrong: Option<String>,
 }
 
 impl Places {
     fn see(&mut self, field: &'static Field, kind: FieldKind) {
-        let declared = || self.id.info().fields.iter().copied().flatten().any(|f| *f == field);
+        let has = |lists: &[&[&Field]]| lists.iter().copied().flatten().any(|f| **f == *field);
+        let declared = || has(self.id.info().fields);
+        let expected = || has(self.id.info().message_fields[usize::from(self.message)]);
         let name = match self.open.last() {
             None => field.key.to_owned(),
             Some(list) if list.kind == FieldKind::List => format!("{}[]", list.name),
@@ -30,6 +38,8 @@ impl Places {
         let scalar = !matches!(kind, FieldKind::Group | FieldKind::List);
         if !shared && !declared() {
             self.wrong = Some(format!("{:?} is not declared", field.name));
+        } else if !shared && !expected() {
+            self.wrong = Some(format!("{:?} is not declared for this message", field.name));
         } else if field.kind != kind && !(field.kind == FieldKind::Dynamic && scalar) {
             self.wrong = Some(format!("{:?} is declared {:?} and was {kind:?}", field.name, field.kind));
         } else if !shared && field.name != name {

@@ -1,6 +1,7 @@
 //! The command line of `hex`, as clap sees it.
 
-use crate::cli::args::{Colour, Common, Confidence, RuleArgs, decode_as, protocol, timeout};
+use crate::cli::args::{Colour, Common, Confidence, RuleArgs, decode_as, timeout};
+use crate::cli::offered;
 use crate::cli::save::SaveArgs;
 use clap::{Args, ValueEnum};
 use qdissect::pasted;
@@ -27,7 +28,7 @@ pub struct HexArgs {
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
     /// Only these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = offered::PROTOCOL)]
     protocol: Vec<Id>,
     /// Pins a protocol on a port: udp.port==7779,sqp
     #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]

@@ -1,6 +1,7 @@
 //! The command line of `rule` and `protocol`, as clap sees it.
 
-use crate::cli::args::{Colour, TableFormat, protocol};
+use crate::cli::args::{Colour, TableFormat};
+use crate::cli::offered;
 use clap::{Args, Subcommand};
 use qdissect::protocols::Id;
 
@@ -17,7 +18,7 @@ pub enum RuleCommand {
 #[derive(Debug, Args)]
 pub struct RuleListArgs {
     /// Only the rules of these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = offered::PROTOCOL)]
     pub protocol: Vec<Id>,
     #[command(flatten)]
     pub how: How,
@@ -27,7 +28,7 @@ pub struct RuleListArgs {
 #[derive(Debug, Args)]
 pub struct RuleShowArgs {
     /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
-    #[arg(value_name = "ID", required = true, value_delimiter = ',')]
+    #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = offered::EVERY_RULE, hide_possible_values = true)]
     pub ids: Vec<String>,
     #[command(flatten)]
     pub how: How,
@@ -53,7 +54,7 @@ pub struct ProtocolListArgs {
 #[derive(Debug, Args)]
 pub struct ProtocolShowArgs {
     /// Protocols, by name
-    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = protocol)]
+    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = offered::PROTOCOL)]
     pub names: Vec<Id>,
     #[command(flatten)]
     pub how: How,

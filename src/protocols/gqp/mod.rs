@@ -85,6 +85,12 @@ impl Protocol for Gqp {
         unanswered: &exchange::TXN_008,
         ends: &message::ENDS,
         fields: &[message::FIELDS, request::FIELDS, reply::FIELDS],
+        message_fields: &[
+            &[message::FIELDS, request::FIELDS],
+            &[message::FIELDS, &[&request::NAME], reply::FIELDS],
+            &[message::FIELDS, request::FIELDS, reply::FIELDS],
+            &[],
+        ],
         rules: &[message::RULES, strings::RULES, request::RULES, reply::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };

@@ -10,7 +10,7 @@ use super::samples::*;
 use super::state::{SERVER_NET_CL, SERVER_STATE, SERVER_STATE_NAME, STATES};
 use super::{LEGACY_POLL, Message};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldSink, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, fields};
 use crate::protocols::Context;
 use crate::rule::{Example, Step::*, rules};
 
@@ -18,6 +18,11 @@ fields! {
     /// UDP port of the beacon.
     BEACON_PORT = "beacon_port": Uint;
 }
+
+/// Fields of a poll; a state response begins with the same.
+pub static OF_POLL: &[&Field] = &[&MESSAGE_TYPE, &PROTOCOL_VERSION, &COOKIE, &SURPLUS];
+/// What follows in a state response.
+pub static OF_STATE: &[&Field] = &[&SERVER_STATE, &SERVER_STATE_NAME, &SERVER_NET_CL, &BEACON_PORT];
 
 rules! {
     /// Version 0 on UDP port 15777, without envelope. Servers of today do not answer it.

@@ -90,6 +90,13 @@ impl Protocol for Satisfactory {
         unanswered: &exchange::TXN_003,
         ends: &envelope::ENVELOPE,
         fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
+        message_fields: &[
+            &[envelope::FIELDS],
+            &[envelope::FIELDS, state::FIELDS],
+            &[legacy::OF_POLL],
+            &[legacy::OF_POLL, legacy::OF_STATE],
+            &[envelope::FIELDS],
+        ],
         rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };

@@ -149,6 +149,14 @@ impl Protocol for Skycoop {
         unanswered: &exchange::TXN_002,
         ends: &reply::FIXED,
         fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
+        message_fields: &[
+            &[&[&MESSAGE_TYPE, &SURPLUS]],
+            &[reply::FIELDS, config::FIELDS],
+            &[&[&MESSAGE_TYPE, &SURPLUS], rcon::OF_REQUEST],
+            &[&[&HEADER, &SURPLUS], rcon::OF_RESPONSE],
+            &[FIELDS, &[&HEADER]],
+            &[FIELDS, &[&HEADER]],
+        ],
         rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };

@@ -37,6 +37,11 @@ fields! {
     TEXT = "text": Text;
 }
 
+/// Fields of a request behind its number.
+pub static OF_REQUEST: &[&Field] = &[&PASSWORD_LENGTH, &PASSWORD, &COMMAND_LENGTH, &COMMAND];
+/// Fields of an answer behind its number.
+pub static OF_RESPONSE: &[&Field] = &[&TEXT_LENGTH, &TEXT];
+
 rules! {
     /// Everyone on the path reads the password, and who has it controls the server.
     SEC_002 = "SKY-SEC-002" Warning "RCON password is sent in clear text" {

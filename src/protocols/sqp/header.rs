@@ -5,7 +5,7 @@ use super::exchange::TXN_010;
 use super::samples::*;
 use super::{CHALLENGE_REQUEST, CHALLENGE_RESPONSE, Message, QUERY_REQUEST, QUERY_RESPONSE};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldSink, Labels, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, fields};
 use crate::protocols::Context;
 use crate::rule::{Cite, Example, Step::*, rules};
 
@@ -43,6 +43,26 @@ fields! {
     /// Body of a packet of unknown type.
     PAYLOAD = "payload": Bytes;
 }
+
+/// Fields of a challenge, in both directions.
+pub static OF_CHALLENGE: &[&Field] = &[&TYPE, &TOKEN, &SURPLUS];
+/// Fields of a query.
+pub static OF_REQUEST: &[&Field] =
+    &[&TYPE, &TOKEN, &VERSION, &REQUESTED_CHUNKS, &REQUESTED_CHUNK_NAMES, &SURPLUS];
+/// Fields of its answer around the chunks.
+pub static OF_RESPONSE: &[&Field] = &[
+    &TYPE,
+    &TOKEN,
+    &VERSION,
+    &CURRENT_PACKET,
+    &LAST_PACKET,
+    &PACKET_LENGTH,
+    &PACKET_PAYLOAD,
+    &PACKET_SURPLUS,
+    &SURPLUS,
+];
+/// Fields of a packet that is none of these.
+pub static OF_UNKNOWN: &[&Field] = &[&TYPE, &TOKEN, &PAYLOAD, &SURPLUS];
 
 rules! {
     /// Every packet starts with the type and the challenge token, five bytes. The Unreal SDK drops anything

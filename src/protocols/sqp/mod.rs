@@ -121,6 +121,13 @@ impl Protocol for Sqp {
         unanswered: &exchange::TXN_009,
         ends: &header::HEADER,
         fields: &[header::FIELDS, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
+        message_fields: &[
+            &[header::OF_CHALLENGE],
+            &[header::OF_CHALLENGE],
+            &[header::OF_REQUEST],
+            &[header::OF_RESPONSE, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
+            &[header::OF_UNKNOWN],
+        ],
         rules: &[header::RULES, chunks::RULES, server_rules::RULES, tables::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };

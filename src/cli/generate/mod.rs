@@ -1,0 +1,128 @@
+//! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
+
+mod man;
+#[cfg(test)]
+mod tests;
+
+use super::command;
+use super::run::{self, FAILED, OK};
+use super::say;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use qdissect::report::quoted;
+use qdissect::schema;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the program, as shells and the manual know it.
+const NAME: &str = "qdissect";
+
+/// `qdissect generate`
+#[derive(Debug, Subcommand)]
+pub enum GenerateCommand {
+    /// A script that completes options and values in a shell
+    Completions(CompletionsArgs),
+    /// The manual for `man`: one page for everything, or a page for each subcommand
+    Man(ManArgs),
+    /// A JSON Schema of what -T json and -T ndjson write
+    Schema(SchemaArgs),
+}
+
+/// `qdissect generate completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: ShellName,
+}
+
+/// The shells that there are completions for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    /// Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
+    /// PowerShell
+    #[value(name = "powershell")]
+    PowerShell,
+    /// Elvish
+    Elvish,
+}
+
+/// `qdissect generate man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write a page for each subcommand to this directory, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// `qdissect generate schema`
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Only one type of records; `array` is what -T json writes. Else one record of any type
+    #[arg(value_name = "RECORD", value_parser = PossibleValuesParser::new(schema::names()))]
+    pub record: Option<String>,
+}
+
+/// Runs `qdissect generate`; returns the exit code.
+pub fn run(command: &GenerateCommand) -> u8 {
+    match command {
+        GenerateCommand::Completions(args) => print(&completions(args.shell)),
+        GenerateCommand::Man(ManArgs { dir: Some(dir) }) => pages(dir),
+        GenerateCommand::Man(ManArgs { dir: None }) => print(&man::page(command_line())),
+        GenerateCommand::Schema(args) => {
+            let schema = args.record.as_deref().and_then(schema::schema_of);
+            print(format!("{:#}\n", schema.unwrap_or_else(schema::schema)).as_bytes())
+        }
+    }
+}
+
+/// The command line as users see it.
+fn command_line() -> clap::Command {
+    command().name(NAME)
+}
+
+fn completions(shell: ShellName) -> Vec<u8> {
+    let shell = match shell {
+        ShellName::Bash => Shell::Bash,
+        ShellName::Zsh => Shell::Zsh,
+        ShellName::Fish => Shell::Fish,
+        ShellName::PowerShell => Shell::PowerShell,
+        ShellName::Elvish => Shell::Elvish,
+    };
+    let mut script = vec![];
+    clap_complete::generate(shell, &mut command_line(), NAME, &mut script);
+    script
+}
+
+/// Writes to standard output; returns the exit code. A closed pipe is no error.
+fn print(text: &[u8]) -> u8 {
+    let mut out = io::stdout();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            say(&format_args!(
+                "qdissect: The result cannot be written to standard output: {}.\n",
+                run::why(&e)
+            ));
+            FAILED
+        }
+        _ => OK,
+    }
+}
+
+/// Writes a page for each subcommand; returns the exit code.
+fn pages(dir: &Path) -> u8 {
+    match man::write(command_line(), dir) {
+        Ok(()) => OK,
+        Err(e) => {
+            let dir = quoted(&dir.to_string_lossy());
+            say(&format_args!("qdissect: The manual cannot be written to {dir}: {}.\n", run::why(&e)));
+            FAILED
+        }
+    }
+}

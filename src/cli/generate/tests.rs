@@ -1,0 +1,190 @@
+//! What is generated, held against the command line and given to those who read it.
+#![allow(clippy::panic)] // tests fail that way
+
+use super::*;
+use clap::{Arg, Command};
+use std::fs;
+use std::process;
+
+const SHELLS: [ShellName; 5] =
+    [ShellName::Bash, ShellName::Zsh, ShellName::Fish, ShellName::PowerShell, ShellName::Elvish];
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("it is UTF-8")
+}
+
+/// Every subcommand with its whole name, the program first.
+fn tree() -> Vec<Command> {
+    fn below(command: &Command, found: &mut Vec<Command>) {
+        found.push(command.clone());
+        let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+        shown.for_each(|sub| below(sub, found));
+    }
+    let mut command = command_line();
+    command.build();
+    let mut found = vec![];
+    below(&command, &mut found);
+    assert!(found.len() > 15, "{}", found.len());
+    found
+}
+
+/// The options of a subcommand that are shown.
+fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional())
+}
+
+/// Gives a file to a program that says what is wrong with it. Nothing where it is not installed.
+fn complaints(program: &str, args: &[&str], file: &Path) -> Option<String> {
+    let Ok(output) = process::Command::new(program).args(args).arg(file).output() else {
+        eprintln!("skipped: {program} is not installed");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(if output.status.success() { said } else { format!("{}: {said}", output.status) })
+}
+
+/// Holds that programs have nothing to say against a text.
+#[track_caller]
+fn accepted(text: &str, readers: &[(&str, &[&str])]) {
+    let file = tempfile::NamedTempFile::new().expect("there is room");
+    fs::write(file.path(), text).expect("it can be written");
+    for (program, args) in readers {
+        if let Some(said) = complaints(program, args, file.path()) {
+            assert_eq!(said, "", "{program}");
+        }
+    }
+}
+
+#[test]
+fn every_subcommand_and_option_is_completed_in_every_shell() {
+    for shell in SHELLS {
+        let script = text(completions(shell));
+        for command in tree() {
+            assert!(script.contains(command.get_name()), "{shell:?}: {}", command.get_name());
+            for option in options(&command) {
+                let long = option.get_long().is_none_or(|long| match shell {
+                    ShellName::Fish => script.contains(&format!("-l {long}")),
+                    _ => script.contains(&format!("--{long}")),
+                });
+                let short = option.get_short().is_none_or(|short| match shell {
+                    ShellName::Fish => script.contains(&format!("-s {short}")),
+                    _ => script.contains(&format!("-{short}")),
+                });
+                assert!(long && short, "{shell:?}: {} {}", command.get_name(), option.get_id());
+            }
+        }
+    }
+}
+
+#[test]
+fn values_are_completed() {
+    let script = text(completions(ShellName::Bash));
+    for words in
+        ["sqp satisfactory skycoop gqp", "text tree json ndjson fields csv tsv", "strict default lenient"]
+    {
+        assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
+    }
+    assert!(script.contains(" SQP SQP-CHK "), "rules by their beginnings");
+    let groups = script.lines().filter(|line| line.contains(" SQP-STR ")).count();
+    let full = script.lines().filter(|line| line.contains(" SQP-TXN-004 ")).count();
+    assert!(full > 0 && groups > full, "every rule where one is meant, groups elsewhere");
+}
+
+#[test]
+fn bash_completes_what_is_begun() {
+    let script = text(completions(ShellName::Bash));
+    accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
+    let asked = [
+        ("qdissect", "stat", "stats"),
+        ("qdissect dump", "--proto", "--protocol"),
+        ("qdissect dump --protocol", "sat", "satisfactory"),
+        ("qdissect check -T", "sar", "sarif"),
+        ("qdissect check --select", "SQP-T", "SQP-TXN"),
+        ("qdissect rule show", "SQP-TXN-00", "SQP-TXN-001"),
+        ("qdissect generate schema", "pac", "packet"),
+        ("qdissect generate", "man", "man"),
+    ];
+    for (before, begun, expected) in asked {
+        let words: Vec<_> = before.split(' ').collect();
+        let last = words.last().expect("there is a word");
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({before} {begun}); COMP_CWORD={}; _qdissect qdissect {begun} {last}; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+            words.len()
+        );
+        let file = tempfile::NamedTempFile::new().expect("there is room");
+        fs::write(file.path(), ask).expect("it can be written");
+        let Ok(output) = process::Command::new("bash").arg(file.path()).output() else {
+            eprintln!("skipped: bash is not installed");
+            return;
+        };
+        let found = text(output.stdout);
+        assert!(found.lines().any(|word| word == expected), "{before} {begun}: {found}");
+    }
+}
+
+#[test]
+fn other_shells_take_their_scripts() {
+    accepted(&text(completions(ShellName::Zsh)), &[("zsh", &["-n"])]);
+    accepted(&text(completions(ShellName::Fish)), &[("fish", &["--no-execute"])]);
+}
+
+#[test]
+fn the_page_has_every_option_under_its_subcommand() {
+    let page = text(man::page(command_line()));
+    let plain = page.replace("\\-", "-");
+    let parts: Vec<_> = plain.split("\n.SH ").collect();
+    for command in tree().iter().filter(|command| !command.has_subcommands()) {
+        let name = command.get_bin_name().expect("it is built").to_uppercase();
+        let part = parts.iter().find(|part| part.starts_with(&format!("\"{name}\"\n")));
+        let part = part.unwrap_or_else(|| panic!("no section {name}"));
+        hold_options(command, part);
+    }
+    accepted(
+        &page,
+        &[("groff", &["-man", "-ww", "-z", "-Tutf8"]), ("mandoc", &["-T", "lint", "-W", "error"])],
+    );
+}
+
+/// Holds that a text in roff names every option.
+fn hold_options(command: &Command, plain: &str) {
+    for option in options(command) {
+        let long = option.get_long().is_none_or(|long| plain.contains(&format!("--{long}")));
+        let short = option.get_short().is_none_or(|short| plain.contains(&format!("\\fB-{short}\\fR")));
+        assert!(long && short, "{}: {}: {plain}", command.get_name(), option.get_id());
+    }
+}
+
+#[test]
+fn each_subcommand_gets_a_page_of_its_own() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let dir = folder.path().join("share/man1");
+    assert_eq!(pages(&dir), OK);
+    let tree = tree();
+    assert_eq!(fs::read_dir(&dir).expect("it is there").count(), tree.len());
+    for command in &tree {
+        let name = command.get_bin_name().unwrap_or(NAME).replace(' ', "-");
+        let path = dir.join(format!("{name}.1"));
+        let page = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        hold_options(command, &page.replace("\\-", "-"));
+        if let Some(said) = complaints("groff", &["-man", "-ww", "-z", "-Tutf8"], &path) {
+            assert_eq!(said, "", "{name}");
+        }
+    }
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("it can be written");
+    assert_eq!(pages(&file.join("man")), FAILED, "a file is no directory");
+}
+
+#[test]
+fn the_same_is_generated_every_time_and_names_no_place_of_this_machine() {
+    let here = env!("CARGO_MANIFEST_DIR");
+    for shell in SHELLS {
+        let script = text(completions(shell));
+        assert_eq!(script, text(completions(shell)));
+        assert!(!script.contains(here));
+    }
+    let page = text(man::page(command_line()));
+    assert_eq!(page, text(man::page(command_line())));
+    assert!(!page.contains(here));
+}

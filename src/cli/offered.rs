@@ -1,0 +1,68 @@
+//! Values that shells offer, for options whose words are read by functions of our own.
+
+use super::args::protocol;
+use super::values::beginnings;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Command};
+use qdissect::protocols::Id;
+use qdissect::rule;
+use std::ffi::OsStr;
+
+/// Reads a value as `read` does, which knows best what to say of a wrong one, and offers words for it.
+#[derive(Clone)]
+pub struct Offered<T: 'static> {
+    read: fn(&str) -> Result<T, String>,
+    words: fn() -> Vec<&'static str>,
+}
+
+/// Protocols.
+pub const PROTOCOL: Offered<Id> = Offered { read: protocol, words: protocols };
+/// Rules by what their ids begin with, such as `SQP` and `SQP-TXN`. Others are read all the same, and looked up later.
+pub const RULES: Offered<String> = Offered { read: any, words: groups };
+/// The same, and every rule by its id.
+pub const EVERY_RULE: Offered<String> = Offered { read: any, words: every };
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offered<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, Error> {
+        self.read.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+fn any(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn protocols() -> Vec<&'static str> {
+    Id::ALL.iter().map(|id| id.info().name).collect()
+}
+
+fn groups() -> Vec<&'static str> {
+    let whole = |name: &str| rule::all().any(|rule| rule.id == name);
+    every().into_iter().filter(|name| !whole(name)).collect()
+}
+
+fn every() -> Vec<&'static str> {
+    let mut names: Vec<_> = rule::all().flat_map(|rule| beginnings(rule.id)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_rules_are_offered_once_and_every_rule_where_one_is_meant() {
+        assert!(groups().contains(&"SQP") && groups().contains(&"SQP-TXN"));
+        assert!(!groups().contains(&"SQP-TXN-004") && every().contains(&"SQP-TXN-004"));
+        assert_eq!(every().len(), groups().len() + rule::all().count());
+    }
+}

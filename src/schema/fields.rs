@@ -1,0 +1,88 @@
+//! The `fields` of packets, from what the protocols declare of their messages.
+
+use super::object::{Object, list, or_null, term, text};
+use crate::decode::{Field, FieldKind, SHARED_FIELDS};
+use crate::docs::paragraph;
+use crate::protocols::{Id, Info};
+use serde_json::{Value, json};
+
+/// Every message by protocol and name, each once.
+pub fn messages() -> impl Iterator<Item = (&'static Info, &'static str)> {
+    Id::ALL.iter().map(|id| id.info()).flat_map(|info| {
+        let first = |at: &usize| !info.messages.iter().take(*at).any(|m| *m == info.messages[*at]);
+        (0..info.messages.len()).filter(first).map(move |at| (info, info.messages[at]))
+    })
+}
+
+/// Where the fields of a message stand in `$defs`.
+pub fn name(info: &Info, message: &str) -> String {
+    format!("fields.{}.{message}", info.name)
+}
+
+/// The `fields` object of a message. None of its keys need be there: decoding may stop anywhere.
+pub fn fields(info: &Info, message: &str) -> Value {
+    let mut all: Vec<&Field> = vec![];
+    let own = info.messages.iter().zip(info.message_fields).filter(|(name, _)| **name == message);
+    for field in own.flat_map(|(_, lists)| lists.iter().copied().flatten()).chain(SHARED_FIELDS) {
+        if !all.contains(field) {
+            all.push(field);
+        }
+    }
+    object(&all, "", &format!("The fields of {} {message}.", info.name))
+}
+
+/// The object of the fields whose path is `prefix` and one name more.
+fn object(all: &[&Field], prefix: &str, about: &str) -> Value {
+    let here =
+        |field: &&&Field| field.name.strip_prefix(prefix).is_some_and(|rest| !rest.contains(['.', '[']));
+    let mut object = Object::default();
+    for field in all.iter().filter(here) {
+        object = object.maybe(field.key, value(all, field));
+        if let Some(twin) = twin(all, field) {
+            let name = format!("{}_hex", field.key);
+            object = object.maybe(name.as_str(), twin).needs(&name, field.key);
+        }
+    }
+    object.end(about)
+}
+
+/// The schema of a field's value.
+fn value(all: &[&Field], field: &Field) -> Value {
+    let about = paragraph(field.about);
+    let mut schema = match field.kind {
+        FieldKind::Group => return object(all, &format!("{}.", field.name), &about),
+        FieldKind::List => list(element(all, field).map_or(json!(false), |element| value(all, element))),
+        FieldKind::Uint => term("uint"),
+        FieldKind::Uint64 => term("uint64"),
+        FieldKind::Int => term("int"),
+        FieldKind::Bool => json!({ "type": "boolean" }),
+        FieldKind::Float32 => term("float32"),
+        FieldKind::Text => text(),
+        FieldKind::Named => term("named"),
+        FieldKind::Names => list(text()),
+        FieldKind::Bytes => term("bytes"),
+        FieldKind::Dynamic => term("dynamic"),
+    };
+    schema["description"] = about.into();
+    schema
+}
+
+/// The field that stands for the elements of a list.
+fn element<'a>(all: &[&'a Field], list: &Field) -> Option<&'a Field> {
+    all.iter().copied().find(|field| field.name.strip_suffix("[]") == Some(list.name))
+}
+
+/// What stands beside a value that is, or may hold, damaged text: its bytes, in the shape of the value.
+fn twin(all: &[&Field], field: &Field) -> Option<Value> {
+    match field.kind {
+        FieldKind::Text | FieldKind::Dynamic => Some(term("hex")),
+        FieldKind::List => element(all, field).and_then(|element| beside(all, element)).map(list),
+        _ => None,
+    }
+}
+
+/// The same inside a list: null stands for what is sound.
+fn beside(all: &[&Field], field: &Field) -> Option<Value> {
+    let twin = twin(all, field)?;
+    Some(if field.kind == FieldKind::List { twin } else { or_null(twin) })
+}

@@ -1,0 +1,148 @@
+//! A JSON Schema of the records, made of what protocols, rules and tables declare.
+//!
+//! ```text
+//!  Info::message_fields ──> fields.rs ──┐
+//!  Info, exchange::Outcome, … ──────────┼─> packets.rs, sums.rs, declared.rs ──┐
+//!  rule::all, Severity, … ──> terms.rs ─┘                                      ├─> mod.rs: $defs
+//!  stats::columns ──────────────────────────────────────────────> tables.rs ───┘
+//! ```
+//!
+//! The schema is strict: of each record it names all keys, and demands those that are always there.
+
+mod declared;
+mod fields;
+mod object;
+mod packets;
+mod sums;
+mod tables;
+mod terms;
+
+use crate::stats;
+use object::{list, of};
+use serde_json::{Map, Value, json};
+
+/// The version of JSON Schema that is written.
+pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// What `-T json` writes, among the names that [`schema`] takes.
+pub const ARRAY: &str = "array";
+
+/// The types of records: what stands under `type`.
+pub fn records() -> impl Iterator<Item = &'static str> {
+    let own = ["capture", "packet", "exchange", "finding", "server", "rule", "protocol"];
+    own.into_iter().chain(stats::KINDS.iter().map(|(kind, _)| *kind)).chain(["summary"])
+}
+
+/// Everything there is a schema of: the types of records, and [`ARRAY`].
+pub fn names() -> impl Iterator<Item = &'static str> {
+    records().chain([ARRAY])
+}
+
+/// The schema of one record of any type.
+pub fn schema() -> Value {
+    let about = "One record: a line of what qdissect writes with -T ndjson. What it writes with -T json is an array of \
+                 such records: #/$defs/array describes it, and `qdissect generate schema array` makes that the whole.";
+    let one_of: Vec<_> = records().map(of).collect();
+    whole("Records of qdissect", about, "oneOf", one_of.into(), all())
+}
+
+/// The schema of one type of records, or of what `-T json` writes; `None` for a name that is not among [`names`].
+pub fn schema_of(name: &str) -> Option<Value> {
+    let name = names().find(|known| *known == name)?;
+    let (title, about) = match name {
+        ARRAY => ("Output of qdissect".to_owned(), "What qdissect writes with -T json: an array of records."),
+        _ => (format!("Record {name} of qdissect"), "One record of this type."),
+    };
+    let mut defs = all();
+    let used = reached(&defs, name);
+    defs.retain(|name, _| used.contains(name));
+    Some(whole(&title, about, "$ref", format!("#/$defs/{name}").into(), defs))
+}
+
+fn whole(title: &str, about: &str, keyword: &str, what: Value, defs: Map<String, Value>) -> Value {
+    let title = format!("{title} {}", env!("CARGO_PKG_VERSION"));
+    json!({ "$schema": DIALECT, "title": title, "description": about, keyword: what, "$defs": defs })
+}
+
+/// Every definition: records first, then what they are made of.
+fn all() -> Map<String, Value> {
+    let mut defs = Map::new();
+    let mut add = |name: &str, schema: Value| {
+        let before = defs.insert(name.to_owned(), schema);
+        debug_assert!(before.is_none(), "two definitions are called {name}");
+    };
+    add("capture", sums::capture());
+    add("packet", packets::packet());
+    add("exchange", packets::exchange());
+    add("finding", packets::judged_finding());
+    add("server", sums::server());
+    add("rule", declared::rule());
+    add("protocol", declared::protocol());
+    stats::KINDS.iter().for_each(|(kind, columns)| add(kind, tables::row(kind, columns)));
+    add("summary", sums::summary());
+    add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
+    add("packet.claimed", packets::claimed());
+    add("packet.unclaimed", packets::unclaimed());
+    add("packet.finding", packets::packet_finding());
+    add("exchange.any", packets::any_exchange());
+    add("exchange.finding", packets::exchange_finding());
+    add("rule.broken", declared::broken());
+    add("rule.judged", declared::judged());
+    add("rule.declared", declared::declared());
+    add("protocol.listed", declared::listed());
+    add("protocol.shown", declared::shown());
+    fields::messages().for_each(|(info, m)| add(&fields::name(info, m), fields::fields(info, m)));
+    terms::terms().into_iter().for_each(|(name, schema)| add(&name, schema));
+    defs
+}
+
+/// The definitions that one of them leads to, itself included.
+fn reached(defs: &Map<String, Value>, from: &str) -> Vec<String> {
+    let mut found = vec![from.to_owned()];
+    let mut at = 0;
+    while let Some(schema) = found.get(at).and_then(|name| defs.get(name)) {
+        let mut named = vec![];
+        references(schema, &mut named);
+        named.retain(|name| !found.contains(name));
+        found.append(&mut named);
+        at += 1;
+    }
+    found
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Array(all) => all.iter().for_each(|each| references(each, found)),
+        Value::Object(all) => {
+            for (key, each) in all {
+                match each.as_str().filter(|_| key == "$ref").and_then(|text| text.strip_prefix("#/$defs/")) {
+                    Some(name) if !found.iter().any(|known| known == name) => found.push(name.to_owned()),
+                    _ => references(each, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_definition_is_reached() {
+        let defs = all();
+        let (mut named, mut used) = (vec![], vec![]);
+        references(&schema(), &mut named);
+        named.iter().for_each(|name| assert!(defs.contains_key(name), "there is no {name}"));
+        names().for_each(|name| used.extend(reached(&defs, name)));
+        let unused: Vec<_> = defs.keys().filter(|name| !used.contains(name)).collect();
+        assert!(unused.is_empty(), "{unused:?}");
+    }
+
+    #[test]
+    fn one_record_brings_only_what_it_is_made_of() {
+        let schema = schema_of("hierarchy").expect("there is such a record");
+        let names: Vec<_> = schema["$defs"].as_object().expect("an object").keys().collect();
+        assert_eq!(names, ["hierarchy", "term.count"]);
+    }
+}

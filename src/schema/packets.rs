@@ -1,0 +1,176 @@
+//! Packets and exchanges.
+
+use super::fields::{self, messages};
+use super::object::{Object, form, list, list_of, of, or_null, term, text};
+use super::terms::LONGEST;
+use crate::exchange::Outcome;
+use crate::net::{MAX_DEPTH, MAX_FRAMES};
+use crate::protocols::{Id, StepInfo};
+use serde_json::{Value, json};
+
+/// `packet`: of a message, or of a datagram that nobody claims.
+pub fn packet() -> Value {
+    json!({ "description": "A datagram.", "oneOf": datagrams(), "properties": { "file": term("file") } })
+}
+
+/// `exchange`
+pub fn exchange() -> Value {
+    let exchange = of("exchange.any");
+    json!({ "description": "An exchange.", "allOf": [exchange], "properties": { "file": term("file") } })
+}
+
+/// The same two in the examples of rules, which stand in no file.
+pub fn played() -> Value {
+    let all: Vec<_> = datagrams().into_iter().chain([of("exchange.any")]).collect();
+    json!({ "oneOf": all, "properties": { "file": { "type": "null" } } })
+}
+
+fn datagrams() -> [Value; 2] {
+    [of("packet.claimed"), of("packet.unclaimed")]
+}
+
+/// What every record of a datagram begins with.
+fn head() -> Object {
+    Object::record("packet")
+        .key("file", or_null(term("file")))
+        .key("frame", term("number"))
+        .key("time", or_null(term("time")))
+        .key("src", term("endpoint"))
+        .key("dst", term("endpoint"))
+        .maybe("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
+        .maybe("fragments", list_of(term("number"), 1, MAX_FRAMES))
+}
+
+/// A datagram that no protocol claims.
+pub fn unclaimed() -> Value {
+    let null = json!({ "type": "null" });
+    head()
+        .keys(&["protocol", "message", "confidence"], &null)
+        .key("payload_length", term("length"))
+        .end("With --all: a datagram that no protocol claims.")
+}
+
+/// A datagram of a protocol.
+pub fn claimed() -> Value {
+    let variants: Vec<_> = messages()
+        .map(|(info, message)| {
+            let fields = of(&fields::name(info, message));
+            json!({ "properties": {
+                "protocol": { "const": info.name }, "message": { "const": message }, "fields": fields,
+            } })
+        })
+        .collect();
+    head()
+        .key("protocol", term("protocol"))
+        .key("message", text())
+        .key("direction", term("direction"))
+        .key("confidence", term("confidence"))
+        .key("payload_length", term("length"))
+        .key("fields", json!({ "type": "object" }))
+        .maybe("exchange", term("number"))
+        .maybe("request_frame", term("number"))
+        .maybe("request_file", term("file"))
+        .maybe("response_time", or_null(term("seconds")))
+        .maybe("retransmission", json!({ "const": true }))
+        .maybe("duplicate_of", term("number"))
+        .maybe("duplicate_file", term("file"))
+        .maybe("captured_length", term("length"))
+        .key("findings", list(of("packet.finding")))
+        .maybe("more_findings", term("number"))
+        .needs("request_frame", "exchange")
+        .needs("request_frame", "response_time")
+        .needs("response_time", "request_frame")
+        .needs("request_file", "request_frame")
+        .needs("retransmission", "exchange")
+        .needs("duplicate_file", "duplicate_of")
+        .with("not", json!({ "required": ["request_frame", "duplicate_of"] }))
+        .with("oneOf", variants.into())
+        .end("A message of a protocol.")
+}
+
+/// A broken rule in the record of a packet.
+pub fn packet_finding() -> Value {
+    finding(term("length"), "A rule that the packet breaks.")
+}
+
+/// The same in the record of an exchange, which has no bytes.
+pub fn exchange_finding() -> Value {
+    finding(json!({ "type": "null" }), "A rule that the exchange breaks.")
+}
+
+fn finding(bytes: Value, about: &str) -> Value {
+    Object::default()
+        .key("rule", term("rule_id"))
+        .key("severity", term("severity"))
+        .key("field", or_null(term("field")))
+        .keys(&["start", "end"], &bytes)
+        .key("message", text())
+        .maybe("caused_by", term("cause"))
+        .end(about)
+}
+
+/// A request and what became of it, in a file or not.
+pub fn any_exchange() -> Value {
+    let steps = Id::ALL.iter().flat_map(|id| id.info().steps.iter().map(|step| (id.info().name, step)));
+    let variants: Vec<_> = steps
+        .map(|(protocol, step)| {
+            json!({ "properties": {
+                "protocol": { "const": protocol }, "step": { "const": step.name }, "key": key(step),
+            } })
+        })
+        .collect();
+    let refused = json!({ "properties": { "outcome": { "const": Outcome::Refused.name() } } });
+    Object::record("exchange")
+        .key("id", term("number"))
+        .key("file", or_null(term("file")))
+        .key("protocol", term("protocol"))
+        .key("step", text())
+        .keys(&["client", "server"], &term("endpoint"))
+        .key("key", json!({ "type": ["string", "null"] }))
+        .key("request_frame", term("number"))
+        .maybe("request_file", term("file"))
+        .key("response_frames", list(term("number")))
+        .maybe("response_files", list(term("file")))
+        .key("outcome", term("outcome"))
+        .key("response_time", or_null(term("seconds")))
+        .keys(&["request_bytes", "response_bytes"], &term("count"))
+        .maybe("reason", text())
+        .maybe("retransmissions", term("number"))
+        .key("findings", list(of("exchange.finding")))
+        .with("oneOf", variants.into())
+        .with("if", refused)
+        .with("then", json!({ "required": ["reason"] }))
+        .with("else", json!({ "properties": { "reason": false } }))
+        .end("A request and what became of it.")
+}
+
+/// What ties answer to request; null where order does.
+fn key(step: &StepInfo) -> Value {
+    match step.key_digits {
+        0 => json!({ "type": "null" }),
+        digits => form(&format!("0x[0-9a-f]{{{digits}}}")),
+    }
+}
+
+/// `finding`, of `check`.
+pub fn judged_finding() -> Value {
+    Object::record("finding")
+        .key("rule", term("rule_id"))
+        .key("severity", term("severity"))
+        .key("file", term("file"))
+        .key("frame", term("number"))
+        .key("protocol", term("protocol"))
+        .keys(&["server", "client"], &term("endpoint"))
+        .key("fault", term("fault"))
+        .key("confidence", term("confidence"))
+        .key("field", or_null(term("field")))
+        .keys(&["start", "end"], &json!({ "type": ["integer", "null"], "minimum": 0, "maximum": LONGEST }))
+        .key("file_offset", or_null(term("count")))
+        .key("exchange", or_null(term("number")))
+        .key("message", text())
+        .key("caused_by", or_null(term("cause")))
+        .maybe("count", term("number"))
+        .maybe("baseline", json!({ "const": true }))
+        .maybe("suppressed", text())
+        .end("A rule that a packet or an exchange breaks, with all that is known of it: what check writes.")
+}
