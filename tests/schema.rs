@@ -173,6 +173,22 @@ fn floats_that_are_not_finite_are_words_and_no_others() {
 }
 
 #[test]
+fn a_request_that_turns_out_to_come_from_the_server_is_no_request() {
+    let (server, client) = ((play::SERVER, play::PORT), play::CLIENTS[0]);
+    let begins = [b"auth\x1e".as_slice(), &[0xf1; 60]].concat();
+    let shots = [
+        play::shot(play::START, server, client, &begins),
+        play::shot(play::START + 8_000_000, client, server, b"echo\x1ecafe\x04"),
+    ];
+    let mut held = Held::default();
+    let records = Input::Split(&shots, 0).records();
+    held.see("played", &records);
+    held.assert();
+    let first = records.iter().find(|r| r["type"] == "packet" && r["frame"] == 1).expect("it is told");
+    assert_eq!((&first["direction"], &first["message"]), (&json!("s2c"), &json!("unknown")), "{first}");
+}
+
+#[test]
 fn further_captures_are_as_the_schema_says() {
     let further = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
     let mut held = Held::default();

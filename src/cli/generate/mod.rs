@@ -84,7 +84,26 @@ pub fn run(command: &GenerateCommand) -> u8 {
 
 /// The command line as users see it.
 fn command_line() -> clap::Command {
-    command().name(NAME)
+    shown(&command()).name(NAME)
+}
+
+/// A subcommand without the arguments that help does not show: shells would offer what is refused.
+fn shown(command: &clap::Command) -> clap::Command {
+    let hidden = command.get_arguments().any(clap::Arg::is_hide_set);
+    let bare = match hidden {
+        // Arguments cannot be taken away, so it is made anew of the others.
+        true => {
+            let about = command.get_about().cloned().unwrap_or_default();
+            let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
+            clap::Command::new(command.get_name().to_owned())
+                .about(about)
+                .disable_version_flag(true)
+                .args(args)
+        }
+        false => command.clone(),
+    };
+    let names: Vec<_> = bare.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| shown(&sub)))
 }
 
 fn completions(shell: ShellName) -> Vec<u8> {

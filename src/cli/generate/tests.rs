@@ -77,6 +77,24 @@ fn every_subcommand_and_option_is_completed_in_every_shell() {
 }
 
 #[test]
+fn what_is_refused_is_not_offered() {
+    let (mut all, mut offered) = (command(), command_line());
+    all.build();
+    offered.build();
+    let hidden = |command: &Command| {
+        let live = command.find_subcommand("live")?;
+        Some(live.get_arguments().filter(|arg| arg.is_hide_set()).count())
+    };
+    if cfg!(unix) {
+        assert!(hidden(&all).is_some_and(|hidden| hidden > 3));
+        assert_eq!(hidden(&offered), Some(0));
+        let script = text(completions(ShellName::Bash));
+        let opts = script.lines().find(|line| line.contains("opts=") && line.contains("--autostop"));
+        assert!(opts.is_some_and(|opts| !opts.contains("--follow") && opts.contains("--write")), "{opts:?}");
+    }
+}
+
+#[test]
 fn values_are_completed() {
     let script = text(completions(ShellName::Bash));
     for words in
