@@ -9,6 +9,8 @@ mod choices;
 mod columns;
 mod config;
 mod detail;
+#[cfg(all(test, unix))]
+mod documented;
 #[cfg(unix)]
 mod feed;
 mod filter;

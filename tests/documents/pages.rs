@@ -1,0 +1,88 @@
+//! The Markdown files that people read, and the blocks of code in them.
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A fenced block of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Line of its fence, from 1.
+    pub line: usize,
+    /// The word behind the fence; empty without one.
+    pub language: String,
+    pub text: String,
+    /// What an HTML comment directly above it says.
+    pub mark: Option<String>,
+    /// Nothing but blank lines is between it and the block before it.
+    pub follows: bool,
+}
+
+impl Block {
+    /// Why it is not run: the rest of a mark `not run:`.
+    pub fn not_run(&self) -> Option<&str> {
+        self.mark.as_deref()?.strip_prefix("not run:").map(str::trim)
+    }
+}
+
+/// The blocks of a page, in order.
+pub fn blocks(page: &str) -> Vec<Block> {
+    let (mut blocks, mut open, mut mark, mut follows) = (vec![], None, None, false);
+    for (event, at) in Parser::new_ext(page, dialect()).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let language = info.split_whitespace().next().unwrap_or_default().to_owned();
+                let line = line_of(page, at.start);
+                open = Some(Block { line, language, text: String::new(), mark: mark.take(), follows });
+            }
+            Event::Text(text) => {
+                if let Some(block) = &mut open {
+                    block.text.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                blocks.extend(open.take());
+                follows = true;
+            }
+            Event::Html(text) => mark = comment(&text),
+            Event::End(TagEnd::HtmlBlock) | Event::Start(Tag::HtmlBlock) => {}
+            // Whatever else begins here stands between two blocks.
+            Event::Start(_) | Event::Rule => (mark, follows) = (None, false),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// The dialect of GitHub, as far as our pages use it.
+pub fn dialect() -> Options {
+    Options::ENABLE_TABLES
+}
+
+/// Line of a byte, from 1.
+pub fn line_of(page: &str, at: usize) -> usize {
+    page.bytes().take(at).filter(|&b| b == b'\n').count() + 1
+}
+
+fn comment(html: &str) -> Option<String> {
+    let inner = html.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
+    Some(inner.trim().to_owned())
+}
+
+/// The pages: of the root, of `docs` and its folders, of `captures`; paths from the root of the repository.
+pub fn pages() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = vec![];
+    for (folder, depth) in [("", 1), ("docs", 4), ("captures", 1)] {
+        let entries = walkdir::WalkDir::new(root.join(folder)).max_depth(depth).sort_by_file_name();
+        let files = entries.into_iter().map(|entry| entry.unwrap().into_path());
+        paths.extend(files.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    }
+    let relative = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(root).unwrap().to_owned(), text)
+    };
+    let pages: Vec<_> = paths.into_iter().map(relative).collect();
+    assert!(pages.len() > 10, "there are pages: {pages:?}");
+    pages
+}
