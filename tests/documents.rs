@@ -23,35 +23,60 @@ const OPTIONAL: [&str; 5] = ["jq", "python3", "tshark", "dumpcap", "tcpdump"];
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Every block of shell is run but those that say why not; what a page prints below one must be its output.
-/// The blocks of a page run in one checkout, in their order.
+/// `UPDATE_DOCS=1 cargo test --test documents` writes it anew.
 #[test]
 fn what_pages_tell_to_type_does_what_they_say() {
-    let (mut wrong, mut ran, mut marked) = (vec![], 0, 0);
+    let update = std::env::var_os("UPDATE_DOCS").is_some();
+    let mut tried = Tried::default();
     for (path, text) in pages() {
-        let blocks = blocks(&text);
-        let mut checkout = None;
-        for (i, block) in blocks.iter().enumerate() {
-            let place = format!("{}:{}", path.display(), block.line);
-            if let Some(name) = saved_as(block) {
-                let root = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).root();
-                std::fs::write(root.join(name), &block.text).unwrap();
-            }
-            if let Some(why) = block.not_run() {
-                marked += 1;
-                wrong.extend(why.is_empty().then(|| format!("{place}: the mark has no reason")));
-            } else if block.language == "sh" && missing(block).is_none() {
-                let ended = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).run(&block.text);
-                let expected = blocks.get(i + 1).filter(|next| next.follows && next.language == "text");
-                wrong.extend(complaint(&ended, expected).map(|what| format!("{place}: {what}")));
-                ran += 1;
-            } else if let Some(program) = missing(block).filter(|_| block.language == "sh") {
-                println!("{place}: left out, there is no {program}");
-            }
+        let page = try_page(&path, &text, &mut tried);
+        if update && page != text {
+            std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(path), page).unwrap();
         }
     }
-    println!("{ran} blocks ran; {marked} are marked as not to be run");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(ran > 5 && marked > 5, "the blocks are found: {ran} and {marked}");
+    println!("{} blocks ran; {} are marked as not to be run", tried.ran, tried.marked);
+    assert!(tried.wrong.is_empty(), "{}", tried.wrong.join("\n\n"));
+    assert!(tried.ran > 5 && tried.marked > 5, "the blocks are found: {} and {}", tried.ran, tried.marked);
+}
+
+/// What became of the blocks.
+#[derive(Default)]
+struct Tried {
+    ran: usize,
+    marked: usize,
+    wrong: Vec<String>,
+}
+
+/// Runs the blocks of a page in one checkout, in their order, and returns the page with what they print.
+fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
+    let (blocks, mut checkout, mut page) = (blocks(text), None, text.to_owned());
+    let mut printed = vec![];
+    for (i, block) in blocks.iter().enumerate() {
+        let place = format!("{}:{}", path.display(), block.line);
+        if let Some(name) = saved_as(block) {
+            let root = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).root();
+            std::fs::write(root.join(name), &block.text).unwrap();
+        }
+        if let Some(why) = block.not_run() {
+            tried.marked += 1;
+            tried.wrong.extend(why.is_empty().then(|| format!("{place}: the mark has no reason")));
+        } else if block.language != "sh" {
+            continue;
+        } else if let Some(program) = missing(block) {
+            println!("{place}: left out, there is no {program}");
+        } else {
+            let ended = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).run(&block.text);
+            let expected = blocks.get(i + 1).filter(|next| next.follows && next.language == "text");
+            tried.wrong.extend(complaint(&ended, expected).map(|what| format!("{place}: {what}")));
+            tried.ran += 1;
+            printed.extend(expected.map(|expected| (expected.inside.clone(), ended.out)));
+        }
+    }
+    // From the end, so that places before stay where they are.
+    for (inside, out) in printed.into_iter().rev() {
+        page.replace_range(inside, &out);
+    }
+    page
 }
 
 /// The file that a reader saves a block as: the rest of a mark `saved as:`.

@@ -2,6 +2,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A fenced block of code.
@@ -12,6 +13,8 @@ pub struct Block {
     /// The word behind the fence; empty without one.
     pub language: String,
     pub text: String,
+    /// The bytes of the page between its fences.
+    pub inside: Range<usize>,
     /// What an HTML comment directly above it says.
     pub mark: Option<String>,
     /// Nothing but blank lines is between it and the block before it.
@@ -32,8 +35,9 @@ pub fn blocks(page: &str) -> Vec<Block> {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                 let language = info.split_whitespace().next().unwrap_or_default().to_owned();
-                let line = line_of(page, at.start);
-                open = Some(Block { line, language, text: String::new(), mark: mark.take(), follows });
+                let (line, inside) = (line_of(page, at.start), inside(page, at));
+                open =
+                    Some(Block { line, language, text: String::new(), inside, mark: mark.take(), follows });
             }
             Event::Text(text) => {
                 if let Some(block) = &mut open {
@@ -52,6 +56,14 @@ pub fn blocks(page: &str) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// What is between the first and the last line of a block.
+fn inside(page: &str, at: Range<usize>) -> Range<usize> {
+    let block = &page[at.clone()];
+    let first = block.find('\n').map_or(block.len(), |end| end + 1);
+    let last = block.trim_end().rfind('\n').map_or(first, |end| end + 1);
+    at.start + first..at.start + last.max(first)
 }
 
 /// The dialect of GitHub, as far as our pages use it.

@@ -30,6 +30,24 @@ fn blocks_are_found_with_their_lines_marks_and_neighbours() {
 }
 
 #[test]
+fn the_inside_of_a_block_is_known_so_that_it_can_be_written_anew() {
+    let page = "a\n```sh\none\n```\n```text\n```\n\n````\n```\ntwo\n````\n";
+    let insides: Vec<&str> = blocks(page).into_iter().map(|block| &page[block.inside]).collect();
+    assert_eq!(insides, ["one\n", "", "```\ntwo\n"]);
+    let mut tried = Tried::default();
+    let page = "```sh\necho one | cat\n```\n```text\ntwo\n```\n```text\nthree\n```\n";
+    let anew = try_page(Path::new("a.md"), page, &mut tried);
+    assert_eq!(anew, page.replace("two", "one"));
+    assert_eq!((tried.ran, tried.wrong.len()), (1, 1));
+    assert!(tried.wrong[0].starts_with("a.md:1: it prints"));
+    let kept = "<!-- saved as: a.txt -->\n```text\none\n```\n```sh\ncat a.txt\n```\n```text\none\n```\n";
+    assert_eq!(try_page(Path::new("a.md"), kept, &mut tried), kept);
+    try_page(Path::new("a.md"), "<!-- not run: -->\n```sh\nfalse\n```\n", &mut tried);
+    assert_eq!((tried.ran, tried.marked), (2, 1));
+    assert_eq!(tried.wrong[1..], ["a.md:2: the mark has no reason"]);
+}
+
+#[test]
 fn a_mark_that_is_none_leaves_a_block_to_be_run() {
     for mark in ["<!-- not run, needs two -->", "<!-- needs two -->", "not run: needs two", "<!-- not run: a"]
     {
