@@ -1,5 +1,7 @@
 //! The pages: what they tell readers to type is run, and where they link to is there.
-#![cfg(all(feature = "cli", unix))]
+//!
+//! On Linux alone, for what `sort`, `uniq` and `diff` print is not the same everywhere.
+#![cfg(all(feature = "cli", target_os = "linux"))]
 #![allow(clippy::panic)] // tests fail that way
 
 #[path = "documents/links.rs"]
@@ -36,7 +38,7 @@ fn what_pages_tell_to_type_does_what_they_say() {
     }
     println!("{} blocks ran; {} are marked as not to be run", tried.ran, tried.marked);
     assert!(tried.wrong.is_empty(), "{}", tried.wrong.join("\n\n"));
-    assert!(tried.ran > 5 && tried.marked > 5, "the blocks are found: {} and {}", tried.ran, tried.marked);
+    assert!(tried.ran > 20 && tried.marked > 5, "the blocks are found: {} and {}", tried.ran, tried.marked);
 }
 
 /// What became of the blocks.

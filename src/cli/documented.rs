@@ -7,7 +7,9 @@ mod shell;
 
 use super::{parse, with_subcommand};
 use clap::error::ErrorKind;
+use pulldown_cmark::{Event, Parser};
 use std::ffi::OsString;
+use std::ops::Range;
 
 /// The arguments after each `qdissect` of a shell text; none where another command has the word as an argument.
 fn typed(text: &str) -> Vec<Vec<String>> {
@@ -15,9 +17,11 @@ fn typed(text: &str) -> Vec<Vec<String>> {
     shell::commands(text).into_iter().filter(named).collect()
 }
 
-/// What the argument parser says against a command line; being asked for help is no mistake.
+/// What the argument parser says against a command line; being asked for help is no mistake. `FILE` stands
+/// for a file that is there.
 fn refused(command: &[String]) -> Option<String> {
-    let args: Vec<OsString> = command.iter().map(OsString::from).collect();
+    let args = command.iter().map(|arg| if arg == "FILE" { "README.md" } else { arg });
+    let args: Vec<OsString> = args.map(OsString::from).collect();
     let error = parse(with_subcommand(args)).err()?;
     let told = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&error.kind());
     (!told).then(|| error.to_string())
@@ -39,6 +43,36 @@ fn every_command_line_in_a_block_of_shell_is_understood() {
     assert!(marked > 8, "those that are not run are found: {marked}");
 }
 
+/// Code within a sentence or a table that begins with `qdissect` and more, each with its line.
+fn within_text(page: &str) -> Vec<(usize, String)> {
+    let events = Parser::new_ext(page, pages::dialect()).into_offset_iter();
+    let code = |(event, at): (Event, Range<usize>)| match event {
+        Event::Code(code) if code.starts_with("qdissect ") => {
+            Some((pages::line_of(page, at.start), code.into_string()))
+        }
+        _ => None,
+    };
+    events.filter_map(code).collect()
+}
+
+#[test]
+fn every_command_line_within_text_is_understood() {
+    let (mut wrong, mut seen) = (vec![], 0);
+    for (path, text) in pages::pages() {
+        for (line, code) in within_text(&text) {
+            // Neither a synopsis nor the name of a command is a command line.
+            let named =
+                |command: &[String]| command.len() == 2 && command[1].chars().all(|c| c.is_ascii_lowercase());
+            for command in typed(&code).into_iter().filter(|c| !named(c) && !code.contains('[')) {
+                seen += 1;
+                wrong.extend(refused(&command).map(|e| format!("{}:{line}: {code}\n{e}", path.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 30, "command lines are found: {seen}");
+}
+
 #[test]
 fn a_command_line_that_is_wrong_is_noticed() {
     let script = "sudo tcpdump -w - | qdissect dump -l -\nqdissect live -i eth0 -f 'udp port 1' --sumary # x\nls qdissect\n";
@@ -56,4 +90,7 @@ fn a_command_line_that_is_wrong_is_noticed() {
     assert!(refused(&command("qdissect live -b files:x -i eth0")).is_some());
     assert_eq!(refused(&command("qdissect dump --help")), None);
     assert_eq!(refused(&command("qdissect a.pcap")), None, "the summary needs no name");
+    let found = within_text("A `qdissect dump -Z FILE` and `qdissect`.\n\n| a |\n|---|\n| `qdissect -v` |\n");
+    assert_eq!(found, [(1, "qdissect dump -Z FILE".to_owned()), (5, "qdissect -v".to_owned())]);
+    assert!(refused(&typed(&found[0].1)[0]).is_some());
 }
