@@ -63,6 +63,8 @@ fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
             let root = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).root();
             std::fs::write(root.join(name), &block.text).unwrap();
         }
+        let unknown = block.mark.as_deref().filter(|_| saved_as(block).or(block.not_run()).is_none());
+        tried.wrong.extend(unknown.map(|mark| format!("{place}: nobody knows the mark {mark:?}")));
         if let Some(why) = block.not_run() {
             tried.marked += 1;
             tried.wrong.extend(why.is_empty().then(|| format!("{place}: the mark has no reason")));
@@ -154,6 +156,10 @@ fn no_transcript_holds_what_only_a_shell_understands() {
             // Output that shows its command is a transcript, too, and would not be run.
             let hidden = block.language != "console" && block.text.lines().any(|line| line.starts_with("$ "));
             wrong.extend(hidden.then(|| format!("{place}: a transcript in a block that is not `console`")));
+            let other = ["bash", "shell", "zsh", "shell-session"].contains(&block.language.as_str());
+            wrong.extend(
+                other.then(|| format!("{place}: blocks of shell are called `sh`, or nothing runs them")),
+            );
             for line in typed(&block) {
                 seen += 1;
                 let found = operator(&line);
@@ -197,14 +203,17 @@ fn typed(block: &Block) -> Vec<String> {
 fn every_link_leads_somewhere() {
     let all: HashMap<PathBuf, HashSet<String>> =
         pages().into_iter().map(|(path, text)| (path, links::anchors(&text))).collect();
-    let (mut wrong, mut seen) = (vec![], 0);
+    let (mut wrong, mut seen, mut reached) = (vec![], 0, HashSet::new());
     for (path, text) in pages() {
         for (line, link) in links::links(&text) {
             seen += 1;
+            reached.insert(target(&path, &link));
             let what = astray(&all, &path, &link);
             wrong.extend(what.map(|what| format!("{}:{line}: {link}: {what}", path.display())));
         }
     }
+    let lost = all.keys().filter(|path| path.starts_with("docs") && !reached.contains(*path));
+    wrong.extend(lost.map(|path| format!("{}: no page leads there", path.display())));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 100, "the links are found: {seen}");
 }
@@ -214,8 +223,7 @@ fn astray(all: &HashMap<PathBuf, HashSet<String>>, page: &Path, link: &str) -> O
     if link.starts_with("https://") {
         return None;
     }
-    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-    let target = if path.is_empty() { page.to_owned() } else { beside(page, path) };
+    let (anchor, target) = (link.split_once('#').map_or("", |(_, anchor)| anchor), target(page, link));
     if !Path::new(env!("CARGO_MANIFEST_DIR")).join(&target).exists() {
         return Some("there is no such file");
     }
@@ -223,8 +231,12 @@ fn astray(all: &HashMap<PathBuf, HashSet<String>>, page: &Path, link: &str) -> O
     (!found).then_some("there is no such heading")
 }
 
-/// A path from the folder of a page, without `..`.
-fn beside(page: &Path, path: &str) -> PathBuf {
+/// The file that a link on a page leads to: from the folder of the page, without `..`.
+fn target(page: &Path, link: &str) -> PathBuf {
+    let path = link.split('#').next().unwrap_or_default();
+    if path.is_empty() {
+        return page.to_owned();
+    }
     let mut target = PathBuf::new();
     for part in page.parent().unwrap_or(page).join(path).components() {
         match part {

@@ -44,7 +44,10 @@ fn the_inside_of_a_block_is_known_so_that_it_can_be_written_anew() {
     assert_eq!(try_page(Path::new("a.md"), kept, &mut tried), kept);
     try_page(Path::new("a.md"), "<!-- not run: -->\n```sh\nfalse\n```\n", &mut tried);
     assert_eq!((tried.ran, tried.marked), (2, 1));
-    assert_eq!(tried.wrong[1..], ["a.md:2: the mark has no reason"]);
+    try_page(Path::new("a.md"), "<!-- dont run: it is slow -->\n```sh\ntrue\n```\n", &mut tried);
+    assert_eq!((tried.ran, tried.marked), (3, 1));
+    let wrong = ["a.md:2: the mark has no reason", "a.md:2: nobody knows the mark \"dont run: it is slow\""];
+    assert_eq!(tried.wrong[1..], wrong);
 }
 
 #[test]
