@@ -41,6 +41,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "when",
             "color",
             "output",
+            "dir",
             "write",
             "annotate",
             "quiet",
@@ -55,7 +56,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
-const EXAMPLES: [(&[&str], &[Example]); 12] = [
+const EXAMPLES: [(&[&str], &[Example]); 15] = [
     (
         &[],
         &[
@@ -183,6 +184,33 @@ const EXAMPLES: [(&[&str], &[Example]); 12] = [
             ("qdissect protocol show -T json satisfactory", "for other programs"),
         ],
     ),
+    (
+        &["generate", "completions"],
+        &[
+            (
+                "qdissect generate completions bash > ~/.local/share/bash-completion/completions/qdissect",
+                "Bash",
+            ),
+            ("qdissect generate completions zsh > ~/.zfunc/_qdissect", "Zsh, with ~/.zfunc in fpath"),
+            ("qdissect generate completions fish > ~/.config/fish/completions/qdissect.fish", "Fish"),
+        ],
+    ),
+    (
+        &["generate", "man"],
+        &[
+            ("qdissect generate man | man -l -", "everything in one page"),
+            ("qdissect generate man > qdissect.1", "the same to install"),
+            ("qdissect generate man --dir man1", "a page for each subcommand"),
+        ],
+    ),
+    (
+        &["generate", "schema"],
+        &[
+            ("qdissect generate schema > qdissect.schema.json", "any record"),
+            ("qdissect generate schema packet", "one kind of record, and what it needs"),
+            ("qdissect generate schema array", "what -T json writes"),
+        ],
+    ),
 ];
 
 /// Puts options into groups, and examples under the long help.
@@ -246,9 +274,11 @@ mod tests {
             }
         }
         assert!(seen > 100, "{seen}");
-        let known: Vec<_> = command.get_subcommands().flat_map(options).map(|(id, _)| id).collect();
+        let subs = command.get_subcommands();
+        let known: Vec<_> =
+            subs.flat_map(|sub| [sub].into_iter().chain(sub.get_subcommands()).flat_map(options)).collect();
         for id in HEADINGS.iter().flat_map(|(_, ids)| *ids) {
-            let there = known.iter().any(|known| known == id);
+            let there = known.iter().any(|(known, _)| known == id);
             assert!(there, "{id} is no option of any subcommand");
         }
     }
@@ -279,17 +309,19 @@ mod tests {
         }
     }
 
-    /// The words of a line as a shell sees them; single quotes only.
+    /// The words of a line as a shell sees them, up to a pipe or a redirection; single quotes only.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut inside = false;
         for c in line.chars() {
             match c {
                 '\'' => inside = !inside,
+                '|' | '>' if !inside => break,
                 ' ' if !inside => words.push(String::new()),
                 c => words.last_mut().unwrap().push(c),
             }
         }
+        words.retain(|word| !word.is_empty());
         words
     }
 }

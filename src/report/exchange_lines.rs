@@ -1,12 +1,12 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
+use super::push::push_number;
 use super::text::Lines;
 use super::{Report, Totals, duration};
 use crate::capture;
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::Exchange;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Exchanges, one line each.
@@ -51,15 +51,16 @@ impl<W: Write> Report for Exchanges<W> {
         }
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
-        let (client, server) = (e.client.to_string(), e.server.to_string());
-        let width = self.lines.width.of([&client, &server]);
         let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
         let time = e.response_time.map_or("-".to_owned(), duration);
         let frames = asked + &answers;
+        push_number(text, e.id, 6);
+        text.push(b' ');
+        self.lines.ends([e.client, e.server]);
+        let text = &mut self.lines.text;
         let _ = write!(
             text,
-            "{:>6} {client:>width$} → {server:<width$} {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
-            e.id,
+            " {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
             info.name,
             step.name,
             e.outcome.name(),

@@ -17,6 +17,7 @@ mod layers;
 #[cfg(feature = "cli")]
 mod leaves;
 mod output;
+mod push;
 mod recent;
 mod recorder;
 mod records;

@@ -2,13 +2,14 @@
 
 use super::joined::Joined;
 use super::output::Output;
+use super::push::push_endpoint;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, capture_record};
 use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint, Tunnel};
+use crate::net::{Datagram, Tunnel};
 use hashbrown::HashMap;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -371,27 +372,4 @@ fn push_finding(line: &mut Vec<u8>, f: &Finding) {
     }
     line.extend_from_slice(b",\"message\":");
     push_text(line, f.to_string().as_bytes());
-}
-
-/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
-fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
-    let Some(octets) = e.octets() else { return push(line, format_args!("{e}")) };
-    let mut text = [0u8; 16]; // 255.255.255.255:
-    let mut len = 0;
-    let mut put = |byte: u8| {
-        text[len] = byte;
-        len += 1;
-    };
-    for (octet, end) in octets.into_iter().zip(*b"...:") {
-        if octet >= 100 {
-            put(b'0' + octet / 100);
-        }
-        if octet >= 10 {
-            put(b'0' + octet / 10 % 10);
-        }
-        put(b'0' + octet % 10);
-        put(end);
-    }
-    line.extend_from_slice(&text[..len]);
-    push_u64(line, u64::from(e.port()));
 }

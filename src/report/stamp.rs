@@ -1,7 +1,7 @@
 //! Times and durations in records.
 
+use super::push::{push_decimals, push_duration, push_fraction};
 use crate::capture::Time;
-use crate::decode::push_u64;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -36,7 +36,7 @@ impl Stamps {
             self.text.pop(); // the Z
         }
         out.extend_from_slice(self.text.as_bytes());
-        push_fraction(out, fraction as u64);
+        push_fraction(out, fraction as u64, 9);
         out.push(b'Z');
     }
 }
@@ -48,26 +48,10 @@ pub fn stamp(time: Time) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Appends a point and nine digits.
-fn push_fraction(out: &mut Vec<u8>, nanos: u64) {
-    let mut text = *b".000000000";
-    let mut rest = nanos;
-    for digit in text[1..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.extend_from_slice(&text);
-}
-
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.
 pub fn push_seconds(out: &mut Vec<u8>, nanos: Option<i64>) {
     let Some(nanos) = nanos else { return out.extend_from_slice(b"null") };
-    if nanos < 0 {
-        out.push(b'-');
-    }
-    let nanos = nanos.unsigned_abs();
-    push_u64(out, nanos / SECOND as u64);
-    push_fraction(out, nanos % SECOND as u64);
+    push_decimals(out, nanos, 9);
     while out.ends_with(b"0") && !out.ends_with(b".0") {
         out.pop();
     }
@@ -75,12 +59,9 @@ pub fn push_seconds(out: &mut Vec<u8>, nanos: Option<i64>) {
 
 /// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
 pub fn duration(nanos: i64) -> String {
-    let (sign, n) = if nanos < 0 { ("-", nanos.unsigned_abs()) } else { ("", nanos as u64) };
-    match n {
-        0..1_000_000 => format!("{sign}{:.1} µs", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{sign}{:.3} ms", n as f64 / 1e6),
-        _ => format!("{sign}{:.3} s", n as f64 / 1e9),
-    }
+    let mut out = vec![];
+    push_duration(&mut out, nanos);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! One line a packet: streaming, in fixed columns, for people.
 
+use super::push::{left, push_duration, push_endpoint, push_number, right};
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, duration, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Totals, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
-use crate::decode::Notes;
+use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
-use crate::net::{Datagram, Tunnel, Turned};
+use crate::net::{Datagram, Endpoint, Tunnel, Turned};
 use crate::protocols::{Facts, Level, Version};
 use hashbrown::HashMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 40;
 /// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
 pub(super) struct Lines<W: Write> {
     out: W,
-    pub(super) text: String,
+    pub(super) text: Vec<u8>,
     flush: bool,
     pub(super) quiet: bool,
     /// Say which file the lines that follow belong to.
@@ -29,7 +29,8 @@ pub(super) struct Lines<W: Write> {
     next: usize,
     pub(super) files: Files,
     named: Vec<Named>,
-    pub(super) width: Width,
+    /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
+    width: usize,
 }
 
 /// What lines say about a file.
@@ -44,13 +45,29 @@ struct Named {
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let (files, named, width) = (Files::default(), vec![], Width(ENDPOINT));
-        Lines { out, text: String::new(), flush, quiet, heads, head: None, next: 0, files, named, width }
+        let (files, named, width) = (Files::default(), vec![], ENDPOINT);
+        Lines { out, text: vec![], flush, quiet, heads, head: None, next: 0, files, named, width }
+    }
+
+    /// Appends both ends of a conversation, and an arrow between them.
+    pub(super) fn ends(&mut self, ends: [Endpoint; 2]) {
+        let text = &mut self.text;
+        let from = text.len();
+        push_endpoint(text, ends[0]);
+        let first = text.len() - from;
+        push_endpoint(text, ends[1]);
+        self.width = self.width.max(first).max(text.len() - from - first);
+        text.truncate(from + first);
+        right(text, from, self.width);
+        text.extend_from_slice(" → ".as_bytes());
+        let from = text.len();
+        push_endpoint(text, ends[1]);
+        left(text, from, self.width);
     }
 
     /// Ends a line.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        self.text.push('\n');
+        self.text.push(b'\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
 
@@ -95,6 +112,18 @@ impl<W: Write> Lines<W> {
         }
     }
 
+    /// The same behind what stands before it.
+    fn push_other(&mut self, before: &str, frame: u64, here: usize) {
+        self.text.extend_from_slice(before.as_bytes());
+        let place = self.files.place(frame);
+        if place.file == here {
+            push_u64(&mut self.text, place.frame);
+        } else {
+            let other = self.other(frame, here);
+            self.text.extend_from_slice(other.as_bytes());
+        }
+    }
+
     /// The end: where no lines were wanted, the counts.
     pub(super) fn finish(&mut self, t: &Totals) -> io::Result<()> {
         if self.next < self.files.len() {
@@ -114,7 +143,7 @@ impl<W: Write> Lines<W> {
         self.write()
     }
     fn write(&mut self) -> io::Result<()> {
-        self.out.write_all(self.text.as_bytes())?;
+        self.out.write_all(&self.text)?;
         self.text.clear();
         self.out.flush()
     }
@@ -126,16 +155,6 @@ pub struct Lister<W: Write> {
     /// Ways through tunnels by their number.
     tunnels: HashMap<u16, String>,
     times: Times,
-}
-
-/// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
-pub(super) struct Width(usize);
-
-impl Width {
-    pub(super) fn of(&mut self, ends: [&str; 2]) -> usize {
-        self.0 = ends.iter().map(|e| e.len()).fold(self.0, usize::max);
-        self.0
-    }
 }
 
 /// `203.0.113.255:65535` and two more.
@@ -166,7 +185,7 @@ impl<W: Write> Lister<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        self.lines.text.push_str(text);
+        self.lines.text.extend_from_slice(text.as_bytes());
         self.lines.end()
     }
 
@@ -199,13 +218,24 @@ impl<W: Write> Lister<W> {
         let file = self.lines.named.get(place.file);
         let (first, interfaces) = file.map_or((Time::UNKNOWN, &[][..]), |f| (f.first, &f.decimals));
         let origin = Origin { file: place.file, first, interfaces };
-        let time = self.times.text(d.frame, d.time, d.interface(), origin);
-        let (time, width) = (time.as_deref().unwrap_or("-"), self.times.width());
         let text = &mut self.lines.text;
-        let _ = write!(text, "{:>5} {time:>width$} ", place.frame);
-        let (src, dst) = (d.src.to_string(), d.dst.to_string());
-        let width = self.lines.width.of([&src, &dst]);
-        let _ = write!(text, "{src:>width$} → {dst:<width$} {protocol:<12} {:>4} ", d.wire_len());
+        push_number(text, place.frame, 5);
+        text.push(b' ');
+        let from = text.len();
+        if self.times.push(text, d.frame, d.time, d.interface(), origin).is_none() {
+            text.push(b'-');
+        }
+        right(text, from, self.times.width());
+        text.push(b' ');
+        self.lines.ends([d.src, d.dst]);
+        let text = &mut self.lines.text;
+        text.push(b' ');
+        let from = text.len();
+        text.extend_from_slice(protocol.as_bytes());
+        left(text, from, 12);
+        text.push(b' ');
+        push_number(text, d.wire_len() as u64, 4);
+        text.push(b' ');
         Ok(place)
     }
 
@@ -226,31 +256,35 @@ impl<W: Write> Lister<W> {
         }
         let here = self.head(p.datagram, p.id.info().name)?;
         let text = &mut self.lines.text;
-        text.push_str(p.message_name());
+        text.extend_from_slice(p.message_name().as_bytes());
         if let Ok(facts) = p.decoded {
             push_facts(text, facts);
         }
         match p.pairing {
             Pairing::Answered(a) => {
-                let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
-                let asked = self.lines.other(a.request_frame, here.file);
-                let _ = write!(self.lines.text, " [answer to {asked}{time}]");
+                self.lines.push_other(" [answer to ", a.request_frame, here.file);
+                let text = &mut self.lines.text;
+                if let Some(time) = a.response_time {
+                    text.extend_from_slice(b" in ");
+                    push_duration(text, time);
+                }
+                text.push(b']');
             }
             Pairing::Copy { of, .. } | Pairing::Twice { of } => {
-                let first = self.lines.other(*of, here.file);
-                let _ = write!(self.lines.text, " [copy of {first}]");
+                self.lines.push_other(" [copy of ", *of, here.file);
+                self.lines.text.push(b']');
             }
-            Pairing::Again { part: false, .. } => text.push_str(" [retransmission]"),
-            Pairing::Unasked { .. } => text.push_str(" [not asked for]"),
+            Pairing::Again { part: false, .. } => text.extend_from_slice(b" [retransmission]"),
+            Pairing::Unasked { .. } => text.extend_from_slice(b" [not asked for]"),
             _ => {}
         }
         let text = &mut self.lines.text;
         if p.level < Level::High {
-            let _ = write!(text, " ({} confidence)", p.level.name());
+            push(text, format_args!(" ({} confidence)", p.level.name()));
         }
         self.way(p.datagram);
         for f in p.findings {
-            let _ = write!(self.lines.text, " {}:{}", f.rule.id, f.severity.name());
+            push(&mut self.lines.text, format_args!(" {}:{}", f.rule.id, f.severity.name()));
         }
         self.lines.end()
     }
@@ -269,7 +303,7 @@ impl<W: Write> Report for Lister<W> {
             return Ok(());
         }
         self.head(d, "udp")?;
-        self.lines.text.push('-');
+        self.lines.text.push(b'-');
         self.way(d);
         self.lines.end()
     }
@@ -296,23 +330,43 @@ impl<W: Write> Report for Lister<W> {
 }
 
 /// Appends what a message says about its server, in quotes and harmless.
-fn push_facts(text: &mut String, facts: &Facts<'_>) {
+fn push_facts(line: &mut Vec<u8>, facts: &Facts<'_>) {
     for said in [facts.server_name, facts.game].into_iter().flatten() {
-        let _ = write!(text, " {}", quoted(&short(&said.text().unwrap_or_default(), MAX_TEXT)));
+        push_said(line, said);
     }
     match facts.version {
-        Some(Version::Text(version)) => {
-            let _ = write!(text, " {}", quoted(&short(&version.text().unwrap_or_default(), MAX_TEXT)));
-        }
+        Some(Version::Text(version)) => push_said(line, version),
         Some(Version::Number(n)) => {
-            let _ = write!(text, " {n}");
+            line.push(b' ');
+            push_u64(line, n);
         }
         None => {}
     }
     if let Some(state) = facts.state {
-        let _ = write!(text, " {state}");
+        line.push(b' ');
+        line.extend_from_slice(state.as_bytes());
     }
     if let Some((now, most)) = facts.players {
-        let _ = write!(text, " {now}/{most}");
+        line.push(b' ');
+        push_u64(line, now.into());
+        line.push(b'/');
+        push_u64(line, most.into());
+    }
+}
+
+/// Appends a text of the server.
+fn push_said(line: &mut Vec<u8>, said: Value<'_>) {
+    let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
+    line.push(b' ');
+    match said {
+        Value::Text(bytes) if bytes.len() <= MAX_TEXT && bytes.iter().all(plain) => {
+            line.push(b'"');
+            line.extend_from_slice(bytes);
+            line.push(b'"');
+        }
+        _ => {
+            let text = quoted(&short(&said.text().unwrap_or_default(), MAX_TEXT));
+            line.extend_from_slice(text.as_bytes());
+        }
     }
 }

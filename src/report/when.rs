@@ -1,5 +1,6 @@
 //! The time column of lines, in the forms that tshark's `-t` has.
 
+use super::push::{push_decimals, push_fraction};
 use crate::capture::{Interface, Time};
 use crate::net::Turned;
 use jiff::Timestamp;
@@ -144,15 +145,25 @@ impl Times {
         }
     }
 
-    /// The time of a packet; `None` where it cannot be known.
-    pub fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
+    /// Appends the time of a packet; `None`, and nothing, where it cannot be known.
+    pub fn push(
+        &mut self,
+        line: &mut Vec<u8>,
+        frame: u64,
+        time: Time,
+        interface: u32,
+        origin: Origin<'_>,
+    ) -> Option<()> {
         let own = || origin.interfaces.get(interface as usize).copied().unwrap_or(USUAL);
         let decimals = usize::from(self.when.decimals.unwrap_or_else(own));
         let shown = self.shown.replace((origin.file, time)).filter(|(file, _)| *file == origin.file);
         let nanos = time.nanos()?;
         let from = match self.when.form {
-            Form::Absolute(format) => return Some(self.absolute(nanos, format, decimals)),
-            Form::Epoch => return Some(seconds(nanos, decimals)),
+            Form::Absolute(format) => {
+                self.absolute(line, nanos, format, decimals);
+                return Some(());
+            }
+            Form::Epoch => Time::from_nanos(0),
             Form::Relative => origin.first,
             Form::Shown => shown.map_or(time, |(_, before)| before),
             Form::Captured => {
@@ -160,10 +171,11 @@ impl Times {
                 self.before.get(at)?.1
             }
         };
-        Some(seconds(time.since(from)?, decimals))
+        push_decimals(line, time.since(from)?, decimals);
+        Some(())
     }
 
-    fn absolute(&mut self, nanos: i64, format: &str, decimals: usize) -> String {
+    fn absolute(&mut self, line: &mut Vec<u8>, nanos: i64, format: &str, decimals: usize) {
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
             // Any i64 of nanoseconds is within what the calendar covers.
@@ -172,22 +184,9 @@ impl Times {
             self.second = Some((second, text));
         }
         let text = self.second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
-        cut(format!("{text}.{fraction:09}"), decimals)
+        line.extend_from_slice(text.as_bytes());
+        push_fraction(line, fraction as u64, decimals);
     }
-}
-
-/// Seconds with so many decimals; what is finer is dropped.
-fn seconds(nanos: i64, decimals: usize) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    let nanos = nanos.unsigned_abs();
-    cut(format!("{sign}{}.{:09}", nanos / SECOND as u64, nanos % SECOND as u64), decimals)
-}
-
-/// Leaves so many of nine decimals; the point goes with the last one.
-fn cut(mut text: String, decimals: usize) -> String {
-    let left_out = if decimals == 0 { 10 } else { 9usize.saturating_sub(decimals) };
-    text.truncate(text.len().saturating_sub(left_out));
-    text
 }
 
 #[cfg(test)]
@@ -204,6 +203,14 @@ mod tests {
 
     /// 2026-11-20T10:38:42.380967123Z.
     const STAMP: i64 = 1_795_171_122_380_967_123;
+
+    impl Times {
+        fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
+            let mut line = vec![];
+            self.push(&mut line, frame, time, interface, origin)?;
+            String::from_utf8(line).ok()
+        }
+    }
 
     fn told(word: &str) -> String {
         let first = Time::from_nanos(STAMP - 1_500_000_000);

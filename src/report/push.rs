@@ -1,0 +1,146 @@
+//! What lines are made of, written by hand: these go to a line for every packet.
+
+use crate::decode::{push, push_u64};
+use crate::net::Endpoint;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
+pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
+    let Some(octets) = e.octets() else { return push(line, format_args!("{e}")) };
+    let mut text = [0u8; 16]; // 255.255.255.255:
+    let mut len = 0;
+    let mut put = |byte: u8| {
+        text[len] = byte;
+        len += 1;
+    };
+    for (octet, end) in octets.into_iter().zip(*b"...:") {
+        if octet >= 100 {
+            put(b'0' + octet / 100);
+        }
+        if octet >= 10 {
+            put(b'0' + octet / 10 % 10);
+        }
+        put(b'0' + octet % 10);
+        put(end);
+    }
+    line.extend_from_slice(&text[..len]);
+    push_u64(line, u64::from(e.port()));
+}
+
+/// Appends seconds with so many decimals, at most nine; what is finer is dropped, and with none the point, too.
+pub(super) fn push_decimals(line: &mut Vec<u8>, nanos: i64, decimals: usize) {
+    if nanos < 0 {
+        line.push(b'-');
+    }
+    let nanos = nanos.unsigned_abs();
+    push_u64(line, nanos / SECOND);
+    push_fraction(line, nanos % SECOND, decimals);
+}
+
+/// Appends a point and the first of nine digits; nothing where none are wanted.
+pub(super) fn push_fraction(line: &mut Vec<u8>, nanos: u64, decimals: usize) {
+    let mut text = *b".000000000";
+    let mut rest = nanos;
+    for digit in text[1..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let wanted = if decimals == 0 { 0 } else { decimals + 1 };
+    line.extend_from_slice(&text[..wanted.min(text.len())]);
+}
+
+/// Appends a duration in nanoseconds for people, rounded: `3.576 ms`, `12.3 µs`, `1.200 s`.
+pub(super) fn push_duration(line: &mut Vec<u8>, nanos: i64) {
+    if nanos < 0 {
+        line.push(b'-');
+    }
+    let n = nanos.unsigned_abs();
+    let (step, decimals, unit) = match n {
+        0..1_000_000 => (100, 1, " µs"),
+        1_000_000..SECOND => (1_000, 3, " ms"),
+        _ => (1_000_000, 3, " s"),
+    };
+    // In steps of the last decimal.
+    let steps = (n + step / 2) / step;
+    let scale = 10u64.pow(decimals as u32);
+    push_u64(line, steps / scale);
+    push_fraction(line, steps % scale * (SECOND / scale), decimals);
+    line.extend_from_slice(unit.as_bytes());
+}
+
+/// Moves what stands behind `from` to the right, so that it fills `width` columns: plain ASCII.
+pub(super) fn right(line: &mut Vec<u8>, from: usize, width: usize) {
+    let (end, wanted) = (line.len(), from + width);
+    if end < wanted {
+        line.resize(wanted, b' ');
+        line.copy_within(from..end, from + wanted - end);
+        line[from..from + wanted - end].fill(b' ');
+    }
+}
+
+/// Fills up what stands behind `from` to `width` columns: plain ASCII.
+pub(super) fn left(line: &mut Vec<u8>, from: usize, width: usize) {
+    if line.len() < from + width {
+        line.resize(from + width, b' ');
+    }
+}
+
+/// Appends a number in at least `width` columns.
+pub(super) fn push_number(line: &mut Vec<u8>, n: u64, width: usize) {
+    let from = line.len();
+    push_u64(line, n);
+    right(line, from, width);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut line = b"> ".to_vec();
+        write(&mut line);
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn durations_are_rounded_and_signed() {
+        for (nanos, expected) in [
+            (0, "> 0.0 µs"),
+            (12_345, "> 12.3 µs"),
+            (-999, "> -1.0 µs"),
+            (999_960, "> 1000.0 µs"),
+            (3_576_400, "> 3.576 ms"),
+            (3_576_500, "> 3.577 ms"),
+            (999_999_700, "> 1000.000 ms"),
+            (1_200_000_000, "> 1.200 s"),
+            (i64::MIN, "> -9223372036.855 s"),
+        ] {
+            assert_eq!(text(|line| push_duration(line, nanos)), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn columns_are_those_of_the_standard_library(n: u64, width in 0usize..30) {
+            prop_assert_eq!(text(|line| push_number(line, n, width)), format!("> {n:>width$}"));
+            prop_assert_eq!(text(|line| { push_u64(line, n); left(line, 2, width) }), format!("> {n:<width$}"));
+        }
+
+        #[test]
+        fn ends_are_those_of_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
+            for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
+                prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
+            }
+        }
+
+        #[test]
+        fn decimals_are_cut(nanos: i64, decimals in 0usize..=9) {
+            let (sign, n) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+            let all = format!("> {sign}{}.{:09}", n / SECOND, n % SECOND);
+            let cut = all.len() - if decimals == 0 { 10 } else { 9 - decimals };
+            prop_assert_eq!(text(|line| push_decimals(line, nanos, decimals)), &all[..cut]);
+        }
+    }
+}
