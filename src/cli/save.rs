@@ -14,7 +14,7 @@ use super::read;
 use super::run::{FAILED, name, why};
 use super::{say, stop};
 use clap::Args;
-use qdissect::capture::{self, Source, Writer};
+use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::pipeline::Options;
 use qdissect::report::{Kept, Recorder, Report, Totals, count};
 use std::fs::{self, File, Metadata};
@@ -245,10 +245,16 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wro
             Wrong::Input(format!("\"{}\" {said}", name(&path)))
         };
         let mut source = reopen(&path, again).ok_or_else(changed)?;
+        let said = Comments::default();
+        source.comment_into(&said);
         loop {
             let Ok(Some(frame)) = source.next() else { return Err(changed()) };
             if capture.frames.has(frame.number) {
-                let comments = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
+                // What the capture says itself comes first.
+                let own = said.of(frame.number);
+                let own = own.iter().flat_map(|texts| texts.iter()).map(|text| text.to_string());
+                let found = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
+                let comments: Vec<String> = own.chain(found).collect();
                 writer.frame(input, &capture.facts, &frame, &comments)?;
             }
             if frame.number >= last {
