@@ -260,3 +260,23 @@ fn a_quiet_run_writes_only_the_counts() {
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.starts_with("108 packets, "), "{text}");
 }
+
+/// A filter hides packets from the reader, not from what explains.
+#[test]
+fn what_a_filter_hides_is_known_to_the_explanation() {
+    let run = |filter: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_qdissect"));
+        command.args(["dump", "--no-config", "--color", "never", "--explain", "captures/demo.pcapng"]);
+        let out = command.args(filter).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let text = String::from_utf8(out.stdout).unwrap();
+        text.lines().filter(|line| line.contains("Exchange ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = run(&[]);
+    let some = run(&["-Y", "response_time > 0.01"]);
+    assert!(!some.is_empty() && some.len() < all.len(), "{} of {}", some.len(), all.len());
+    assert!(some.iter().any(|line| line.contains("challenged in frame")), "{some:#?}");
+    for line in &some {
+        assert!(all.contains(line), "{line} is not said without a filter");
+    }
+}

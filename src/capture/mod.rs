@@ -69,6 +69,7 @@ mod tests_pcapng;
 mod tests_writer;
 
 pub use buffer::Refill;
+pub(crate) use comments::MAX_OF_PACKET;
 pub use comments::{Comments, Said};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter, Piece};

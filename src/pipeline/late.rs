@@ -167,6 +167,9 @@ impl<R: Report> Pipeline<R> {
                 let direction = c.direction(d.src);
                 let known = Known { direction, level: c.level, conversation: true, open: true };
                 let same = direction == v.direction;
+                if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
+                    return; // it was answered before its conversation turned: that exchange stands
+                }
                 if same && role == Role::RequestPart {
                     return; // what it is a part of is known already
                 }

@@ -220,6 +220,13 @@ impl<W: Write> Report for Details<W> {
         }
     }
 
+    /// What is explained later may follow from it.
+    fn hidden(&mut self, p: &Packet<'_, Self::Sink>) {
+        if let Some(teller) = &mut self.teller {
+            teller.see(p);
+        }
+    }
+
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         if self.detail.quiet {
             return Ok(());

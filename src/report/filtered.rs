@@ -111,7 +111,7 @@ impl<R: Report> Report for Filtered<R> {
         if self.gate.packet(p) {
             return self.report.packet(p);
         }
-        self.report.left_out(p.datagram.frame);
+        self.report.hidden(p);
         Ok(())
     }
 

@@ -145,6 +145,10 @@ pub trait Report {
     }
     /// A filter has left out the datagram of a frame that this report was told of.
     fn left_out(&mut self, _frame: u64) {}
+    /// A filter has left out this datagram of one of the protocols.
+    fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
+        self.left_out(packet.datagram.frame);
+    }
     /// An exchange has closed.
     fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
         Ok(())

@@ -219,6 +219,10 @@ impl<R: Report> Report for Recorder<R> {
         self.tell(|report| report.file(name, facts, before))
     }
 
+    fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
+        self.report.hidden(packet);
+    }
+
     fn left_out(&mut self, frame: u64) {
         self.report.left_out(frame);
     }

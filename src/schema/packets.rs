@@ -3,6 +3,7 @@
 use super::fields::{self, messages};
 use super::object::{Object, form, list, list_of, of, or_null, term, text};
 use super::terms::LONGEST;
+use crate::capture::MAX_OF_PACKET;
 use crate::exchange::Outcome;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, StepInfo};
@@ -39,6 +40,7 @@ fn head() -> Object {
         .key("dst", term("endpoint"))
         .maybe("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
         .maybe("fragments", list_of(term("number"), 1, MAX_FRAMES))
+        .maybe("comment", list_of(text(), 1, MAX_OF_PACKET))
 }
 
 /// A datagram that no protocol claims.
