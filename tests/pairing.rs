@@ -330,3 +330,15 @@ fn a_pinned_port_says_what_is_spoken_there() {
         (Level::Medium, vec!["SQP-REQ-003", "SQP-TXN-002", "GEN-005"])
     );
 }
+
+#[test]
+fn an_answered_request_stays_one_when_its_conversation_turns() {
+    // The first byte seems to ask for a challenge and is answered; then who answered asks.
+    let shots = [s(0, "00"), c(0, H1), s(0, H2), c(0, "01 80902348"), s(0, OK)];
+    let told = records(everything(), &shots);
+    let exchange = told.iter().find(|r| r["type"] == "exchange").unwrap();
+    for frame in [&exchange["request_frame"], &exchange["response_frames"][0]] {
+        let packet = told.iter().find(|r| r["type"] == "packet" && &r["frame"] == frame).unwrap();
+        assert_eq!(packet["exchange"], exchange["id"], "{packet}");
+    }
+}
