@@ -192,6 +192,17 @@ pub fn why(e: &io::Error) -> String {
     if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() }
 }
 
+/// The exit code of what was written to standard output. A closed pipe is no error.
+pub fn printed(written: io::Result<()>) -> u8 {
+    match written {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            say(&format_args!("qdissect: The result cannot be written to standard output: {}.\n", why(&e)));
+            FAILED
+        }
+        _ => OK,
+    }
+}
+
 /// A file's name as text that a terminal can bear.
 pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()

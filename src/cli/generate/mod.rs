@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use qdissect::report::quoted;
 use qdissect::schema;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Name of the program, as shells and the manual know it.
@@ -119,19 +119,10 @@ fn completions(shell: ShellName) -> Vec<u8> {
     script
 }
 
-/// Writes to standard output; returns the exit code. A closed pipe is no error.
+/// Writes to standard output; returns the exit code.
 fn print(text: &[u8]) -> u8 {
     let mut out = io::stdout();
-    match out.write_all(text).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            say(&format_args!(
-                "qdissect: The result cannot be written to standard output: {}.\n",
-                run::why(&e)
-            ));
-            FAILED
-        }
-        _ => OK,
-    }
+    run::printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
 /// Writes a page for each subcommand; returns the exit code.

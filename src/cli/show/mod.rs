@@ -9,7 +9,7 @@ mod rule;
 
 pub use args::{ProtocolCommand, RuleCommand};
 
-use super::run::{self, FAILED, OK};
+use super::run::{self, FAILED};
 use super::say;
 use super::values::no_rule;
 use args::How;
@@ -19,7 +19,7 @@ use qdissect::protocols::Id;
 use qdissect::report::{Form, Output};
 use qdissect::rule::{self as rules, Rule};
 use serde_json::Value;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Runs `qdissect rule`; returns the exit code.
 pub fn rule(command: &RuleCommand) -> u8 {
@@ -83,16 +83,7 @@ fn write(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<
         }
         Some(form) => write_records(form, &records()),
     };
-    match written {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            say(&format_args!(
-                "qdissect: The result cannot be written to standard output: {}.\n",
-                run::why(&e)
-            ));
-            FAILED
-        }
-        _ => OK,
-    }
+    run::printed(written)
 }
 
 fn write_records(form: Form, records: &[Value]) -> io::Result<()> {
