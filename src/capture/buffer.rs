@@ -35,6 +35,29 @@ pub enum Refill {
     Over,
 }
 
+/// Bytes of a part of the input, apart from the reader: what frames lie in.
+pub struct Bytes {
+    data: Box<[u8]>,
+    /// Offset in the input of the first of them.
+    base: u64,
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Bytes { data: vec![0; CAPACITY].into(), base: 0 }
+    }
+}
+
+impl Bytes {
+    /// So many bytes from an offset in the input on, as in [`Frame::at`](super::Frame::at); none where they are not
+    /// among these.
+    #[inline]
+    pub fn get(&self, at: u64, len: usize) -> &[u8] {
+        let from = usize::try_from(at.wrapping_sub(self.base)).unwrap_or(usize::MAX);
+        self.data.get(from..from.saturating_add(len)).unwrap_or_default()
+    }
+}
+
 /// Bytes of the input that have been read and not yet been handed out.
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
@@ -131,6 +154,18 @@ impl Buffer {
         self.base = self.offset();
         self.end = self.end.saturating_sub(self.pos);
         self.pos = 0;
+    }
+
+    /// Hands over the bytes it holds, for others to read into; what is still to be looked at goes on there.
+    pub(super) fn detach(&mut self, bytes: &mut Bytes) {
+        let rest = self.end.saturating_sub(self.pos);
+        if let (Some(to), Some(from)) = (bytes.data.get_mut(..rest), self.data.get(self.pos..self.end)) {
+            to.copy_from_slice(from);
+        }
+        let next = self.offset();
+        let base = mem::replace(&mut self.base, next);
+        mem::swap(&mut self.data, &mut bytes.data);
+        (self.pos, self.end, bytes.base) = (0, rest, base);
     }
 
     /// Reads once, without insisting.

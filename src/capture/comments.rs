@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Comments kept of one packet; further ones are passed over.
 pub(crate) const MAX_OF_PACKET: usize = 64;
-/// Frames whose comments are remembered, and bytes of those; the oldest go first.
-const MAX_FRAMES: usize = 16_384;
+/// Frames whose comments are remembered, and bytes of those; the oldest go first. More than are read ahead.
+const MAX_FRAMES: usize = 65_536;
 const MAX_BYTES: usize = 8 << 20;
 
 /// What a packet says, as text: comments in their order, at most 64 of 4,096 bytes each.

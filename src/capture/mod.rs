@@ -68,7 +68,7 @@ mod tests_pcapng;
 #[cfg(test)]
 mod tests_writer;
 
-pub use buffer::Refill;
+pub use buffer::{Bytes, Refill};
 pub(crate) use comments::MAX_OF_PACKET;
 pub use comments::{Comments, Said};
 pub use compressed::compressions;

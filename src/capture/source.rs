@@ -1,6 +1,6 @@
 //! An open capture.
 
-use super::buffer::{Buffer, Refill};
+use super::buffer::{Buffer, Bytes, Refill};
 use super::cutter::{Cut, Cutter, Piece};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
@@ -222,33 +222,46 @@ impl Source {
         &mut self,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let mut go_on = Ok(true);
-        while matches!(go_on, Ok(true)) {
-            let first = match self.look() {
-                Some(found) => found,
-                None => match self.read_on()? {
-                    Some(found) => found,
-                    None => break,
-                },
-            };
-            let (walk, window, base) = (self.walk, self.buffer.rest(), self.buffer.offset());
-            let (mut rest, mut number, mut next) = (window, self.frames, Some(first));
-            while let Some(found) = next {
-                number = number.wrapping_add(1);
-                let before = window.len().wrapping_sub(rest.len()) as u64;
-                let frame = found.frame(number, base.wrapping_add(before), rest);
-                rest = rest.get(found.total as usize..).unwrap_or_default();
-                go_on = take(&frame);
-                if !matches!(go_on, Ok(true)) {
-                    break;
-                }
-                next = look(walk, &self.layout, &self.section, rest);
-            }
-            let done = window.len().wrapping_sub(rest.len());
-            self.frames = number;
-            self.buffer.advance(done);
+        while self.buffered(&mut take)? {}
+        Ok(())
+    }
+
+    /// The same for the frames of one buffer, which is filled before where it holds none. Whether there may be
+    /// more, and `take` wants them.
+    ///
+    /// # Errors
+    /// As [`each`](Self::each).
+    #[inline(always)]
+    pub fn buffered<E: From<Error>>(
+        &mut self,
+        mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let mut next = self.look();
+        if next.is_none() {
+            next = self.read_on()?;
         }
-        go_on.map(|_| ())
+        let (walk, window, base) = (self.walk, self.buffer.rest(), self.buffer.offset());
+        let (mut rest, mut number, mut go_on) = (window, self.frames, Ok(next.is_some()));
+        while let Some(found) = next {
+            number = number.wrapping_add(1);
+            let before = window.len().wrapping_sub(rest.len()) as u64;
+            let frame = found.frame(number, base.wrapping_add(before), rest);
+            rest = rest.get(found.total as usize..).unwrap_or_default();
+            go_on = take(&frame);
+            if !matches!(go_on, Ok(true)) {
+                break;
+            }
+            next = look(walk, &self.layout, &self.section, rest);
+        }
+        let done = window.len().wrapping_sub(rest.len());
+        self.frames = number;
+        self.buffer.advance(done);
+        go_on
+    }
+
+    /// Hands over the bytes of the frames that [`buffered`](Self::buffered) has shown last, for those of others.
+    pub fn detach(&mut self, bytes: &mut Bytes) {
+        self.buffer.detach(bytes);
     }
 
     #[inline(always)]

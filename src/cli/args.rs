@@ -20,6 +20,7 @@ use qdissect::protocols::Id;
 use qdissect::report::quoted;
 use qdissect::rule::Severity;
 use qdissect::similar::similar;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Dissects and judges the traffic of game-server query protocols.
@@ -224,6 +225,9 @@ pub struct Common {
     /// Hand on each record or line at once
     #[arg(short = 'l')]
     pub line_buffered: bool,
+    /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
     /// Nothing goes on from one file to the next: neither conversations nor open requests
     #[arg(long)]
     pub per_file: bool,

@@ -13,11 +13,18 @@ use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Filtered, Report, Totals};
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 /// A packet that waits for others waits no longer when nothing has come for so long.
 pub const QUIET: Duration = Duration::from_millis(200);
+
+/// Files from that size in bytes on are read ahead by a thread of their own, compressed ones from a smaller one on:
+/// below, starting it takes longer than it saves.
+const LARGE: u64 = 32 << 20;
+const LARGE_COMPRESSED: u64 = 2 << 20;
 
 /// How inputs are opened.
 pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
@@ -106,7 +113,8 @@ fn read_into<R: Report>(
         }
         let Some(input) = list.pop_front() else { break };
         let last = list.is_empty();
-        if let Err(end) = read_one(&mut pipeline, input, open, follow.as_mut().map(|f| (f, last)))? {
+        let growing = follow.as_mut().map(|f| (f, last));
+        if let Err(end) = read_one(&mut pipeline, input, open, growing, threads(common))? {
             complete = false;
             if let Some(signal) = stop::caught() {
                 code = signal;
@@ -135,6 +143,7 @@ fn read_one<R: Report>(
     mut input: Input,
     open: Open<'_>,
     follow: Option<(&mut Follow, bool)>,
+    threads: usize,
 ) -> io::Result<Result<(), End>> {
     let mut grows = false;
     let opened = match follow {
@@ -165,6 +174,7 @@ fn read_one<R: Report>(
     let file = path.to_string_lossy();
     let read = match grows {
         true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
+        false if threads > 1 && is_large(path, &source) => pipeline.read_ahead(&mut source, &file),
         false => pipeline.read(&mut source, &file),
     };
     match read {
@@ -185,6 +195,18 @@ fn read_one<R: Report>(
         return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
     }
     Ok(Ok(()))
+}
+
+/// How many threads to use.
+fn threads(common: &Common) -> usize {
+    let threads = common.threads.or_else(|| thread::available_parallelism().ok());
+    threads.map_or(1, NonZeroUsize::get)
+}
+
+/// Whether a file is worth a thread.
+fn is_large(path: &Path, source: &Source) -> bool {
+    let large = if source.facts().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
+    path.metadata().is_ok_and(|data| data.is_file() && data.len() >= large)
 }
 
 /// Says that a signal has ended the reading.

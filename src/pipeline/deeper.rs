@@ -1,6 +1,6 @@
 //! Frames whose packet holds another one, or a part of one: tunnels, fragments, ICMP errors.
 
-use super::Pipeline;
+use super::{APART, Pipeline};
 use crate::capture::{Frame, Time};
 use crate::net::{Inside, Opened, Quote, Turned};
 use crate::protocols::Id;
@@ -53,7 +53,7 @@ impl<R: Report> Pipeline<R> {
                 if !opened.pieces.is_empty() {
                     self.report.pieces(d.frame, opened.pieces);
                 }
-                return self.datagram::<true>(d);
+                return self.datagram::<APART>(d);
             }
             Inside::Icmp(quote) => {
                 self.totals.turned.add(Turned::Icmp);

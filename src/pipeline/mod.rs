@@ -1,8 +1,9 @@
 //! The loop: the one place where the stages meet.
 //!
 //! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
-//! peel, glance) holds no state and could run elsewhere.
+//! peel, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
 
+mod ahead;
 mod blame;
 mod copies;
 mod deeper;
@@ -28,6 +29,10 @@ use room::{Claim, Room, is_part};
 use std::io;
 use sums::Sums;
 
+/// Who hands in datagrams: the loop, what opens tunnels and fragments, and what takes over from a reader ahead.
+const LOOP: u8 = 0;
+const APART: u8 = 1;
+const AHEAD: u8 = 2;
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
 /// What the user asked for.
@@ -155,32 +160,45 @@ impl<R: Report> Pipeline<R> {
     /// When the report cannot be written.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
-        self.frame = frame.number;
-        self.totals.frame(frame);
-        if std::mem::take(&mut self.fresh) {
-            if self.first == Time::UNKNOWN {
-                self.first = frame.time;
-            }
-            self.began = frame.time;
-            self.report.first_frame(frame.time);
-        }
-        if !self.room.is_empty() {
-            // Whose time is up before this frame is not to profit from what it says.
-            self.settle_room(self.table.clock().max(frame.time))?;
-        }
-        if self.deep.waits() {
-            self.give_up(self.table.clock().max(frame.time), false)?;
-        }
-        self.table.advance(frame.time);
+        self.before(frame.number, frame.time)?;
         let peeled = net::peel(frame);
         if R::FRAMES {
             self.report.frame(frame, &peeled);
         }
         match peeled {
-            Ok(d) => self.datagram::<false>(&d)?,
+            Ok(d) => self.datagram::<LOOP>(&d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
             Err(reason) => self.totals.turned.add(reason),
         }
+        self.after()
+    }
+
+    /// What a frame changes by coming, whatever is in it.
+    #[inline(always)]
+    fn before(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
+        self.frame = number;
+        self.totals.frame(time);
+        if std::mem::take(&mut self.fresh) {
+            if self.first == Time::UNKNOWN {
+                self.first = time;
+            }
+            self.began = time;
+            self.report.first_frame(time);
+        }
+        if !self.room.is_empty() {
+            // Whose time is up before this frame is not to profit from what it says.
+            self.settle_room(self.table.clock().max(time))?;
+        }
+        if self.deep.waits() {
+            self.give_up(self.table.clock().max(time), false)?;
+        }
+        self.table.advance(time);
+        Ok(())
+    }
+
+    /// Tells what is certain by now.
+    #[inline(always)]
+    fn after(&mut self) -> Result<(), Stopped> {
         if !self.room.is_empty() {
             return Ok(self.settle_room(self.table.clock())?);
         }
@@ -214,25 +232,34 @@ impl<R: Report> Pipeline<R> {
         self.deliver_closed()
     }
 
-    /// Compiled twice, in the loop and `APART` from it for what lies deeper: a function with one caller is inlined
-    /// there, and that is worth a hundred instructions a packet.
     #[inline(always)]
-    fn datagram<const APART: bool>(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+    fn datagram<const CALLER: u8>(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.looked_at::<CALLER>(d, classify::glance(d, self.memory.protocols()))
+    }
+
+    /// Compiled once for each `CALLER`: a function with one caller is inlined there, and that is worth a hundred
+    /// instructions a packet.
+    #[inline(always)]
+    fn looked_at<const CALLER: u8>(
+        &mut self,
+        d: &Datagram<'_>,
+        glance: Option<(Id, Glance)>,
+    ) -> io::Result<()> {
         self.totals.udp += 1;
-        let verdict = match classify::glance(d, self.memory.protocols()) {
+        let verdict = match glance {
             Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
-            Some((id, g)) => self.settle::<APART>(d, id, g),
+            Some((id, g)) => self.settle::<CALLER>(d, id, g),
             None if self.memory.may_know(d) => self.settle_unrecognised(d),
             None => None,
         };
         match verdict {
-            Some(v) => self.claimed::<APART>(d, &v),
+            Some(v) => self.claimed::<CALLER>(d, &v),
             None => self.unclaimed(d),
         }
     }
 
     #[inline]
-    fn settle<const APART: bool>(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
+    fn settle<const CALLER: u8>(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
         let slot = self.table.conversations.find(d.src, d.dst, id);
         let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
         let open = || slot.is_some_and(|slot| self.table.has_open(slot));
@@ -270,7 +297,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     #[inline]
-    fn claimed<const APART: bool>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+    fn claimed<const CALLER: u8>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
         if let Some(of) = self.copies.copy_of(d)
             && let Some(slot) = v.slot
         {

@@ -29,6 +29,22 @@ impl<R: Report> Pipeline<R> {
         read
     }
 
+    /// The same, with the frames read and looked at by another thread ahead of this one, where the report and the
+    /// options allow that. What comes of it is the same to the byte.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_ahead(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
+        // Who stops after some frames must not have read on; who wants to see frames must have them here.
+        if R::FRAMES || self.options.count.is_some() {
+            return self.read(source, file);
+        }
+        self.begin(source, file)?;
+        let read = self.frames_ahead(source);
+        self.end(source);
+        read
+    }
+
     pub(super) fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
         if self.totals.files > 0 {
             self.goes_on(source.next_time())?;
@@ -91,7 +107,7 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
+    pub(super) fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
         if !self.wants_more() {
             return Ok(());
         }

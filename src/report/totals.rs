@@ -1,7 +1,7 @@
 //! What a run adds up to.
 
 use super::stamp::stamp;
-use crate::capture::{Facts, Frame, Time, link_name};
+use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{Endpoint, FragmentCounts, TurnedCounts};
@@ -67,11 +67,11 @@ pub struct Totals {
 
 impl Totals {
     #[inline]
-    pub(crate) fn frame(&mut self, frame: &Frame<'_>) {
+    pub(crate) fn frame(&mut self, time: Time) {
         self.packets += 1;
-        if frame.time != Time::UNKNOWN {
-            let (low, high) = self.span.unwrap_or((frame.time, frame.time));
-            self.span = Some((low.min(frame.time), high.max(frame.time)));
+        if time != Time::UNKNOWN {
+            let (low, high) = self.span.unwrap_or((time, time));
+            self.span = Some((low.min(time), high.max(time)));
         }
     }
 

@@ -114,6 +114,7 @@ impl HexArgs {
     pub fn common(&mut self) -> Common {
         use std::mem::take;
         Common {
+            threads: None,
             per_file: false,
             follow: false,
             save: SaveArgs { write: None, annotate: false },

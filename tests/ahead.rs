@@ -1,0 +1,137 @@
+//! Reading ahead on a thread of its own changes nothing: not a byte of any output, nor where an error is met.
+#![cfg(feature = "cli")]
+#![allow(clippy::panic)] // tests fail that way
+
+use qdissect::capture::Source;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::summary::{self, Summary};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+/// Captures below a directory.
+fn captures(directory: &Path) -> Vec<PathBuf> {
+    let mut all = vec![];
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(captures(&path));
+        } else if path.extension().is_some_and(|e| e == "pcap" || e == "pcapng") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Gives so many bytes at a time: every buffer is another one.
+struct Slow<R>(R, usize);
+
+impl<R: Read> Read for Slow<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.1);
+        self.0.read(&mut into[..most])
+    }
+}
+
+/// How inputs are read.
+#[derive(Clone, Copy)]
+struct How {
+    ahead: bool,
+    /// Bytes at a time.
+    step: usize,
+}
+
+/// Reads captures one after the other; what went wrong, and the totals.
+fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
+    let options = Options { all: true, ..Options::default() };
+    let (mut pipeline, mut errors) = (Pipeline::new(options, report), String::new());
+    for input in inputs {
+        let reader = Slow(Cursor::new(input.clone()), how.step);
+        let mut source = match Source::from_reader("input", Box::new(reader)) {
+            Ok(source) => source,
+            Err(e) => {
+                let _ = writeln!(errors, "{e}");
+                continue;
+            }
+        };
+        let read = match how.ahead {
+            true => pipeline.read_ahead(&mut source, "input"),
+            false => pipeline.read(&mut source, "input"),
+        };
+        match read {
+            Ok(()) => {}
+            Err(Stopped::Capture(e)) => writeln!(errors, "{e}").unwrap(),
+            Err(Stopped::Report(e)) => panic!("{e}"),
+        }
+        let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
+    }
+    let (report, totals) = pipeline.finish(errors.is_empty()).unwrap();
+    (report, totals, errors)
+}
+
+/// Everything that is said of captures.
+fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
+    let text = |out: Vec<u8>| String::from_utf8(out).unwrap();
+    let mut all = vec![];
+    let mut out = vec![];
+    let (_, totals, errors) =
+        run(inputs, how, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
+    all.extend([text(out), format!("{totals:?}"), errors]);
+    let mut out = vec![];
+    run(inputs, how, Lister::new(&mut out, false, false, true));
+    all.push(text(out));
+    let mut out = vec![];
+    run(inputs, how, Exchanges::new(&mut out, false, false, true));
+    all.push(text(out));
+    let (found, totals, _) = run(inputs, how, Summary::default());
+    let mut out = vec![];
+    summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &found, &totals).unwrap();
+    all.push(text(out));
+    all
+}
+
+fn same(inputs: &[Vec<u8>], name: &str, steps: &[usize]) {
+    let expected = said(inputs, How { ahead: false, step: usize::MAX });
+    for &step in steps {
+        let ahead = said(inputs, How { ahead: true, step });
+        for (ahead, expected) in ahead.iter().zip(&expected) {
+            let first = ahead.lines().zip(expected.lines()).find(|(a, b)| a != b);
+            assert!(ahead == expected, "{name}, {step} bytes at a time: {first:#?}");
+        }
+    }
+}
+
+#[test]
+fn every_capture_says_the_same() {
+    let all = captures(Path::new("captures"));
+    assert!(all.len() > 50, "{}", all.len());
+    for path in &all {
+        same(&[fs::read(path).unwrap()], &path.display().to_string(), &[usize::MAX, 1_000]);
+    }
+}
+
+#[test]
+fn many_buffers_and_files_that_go_on_say_the_same() {
+    let demo = fs::read("captures/demo.pcapng").unwrap();
+    for step in [1, 7, 64, 333] {
+        same(std::slice::from_ref(&demo), "demo", &[step]);
+    }
+    let all: Vec<_> = captures(Path::new("captures")).iter().map(|path| fs::read(path).unwrap()).collect();
+    same(&all, "all captures in one run", &[300, 4_096, usize::MAX]);
+}
+
+#[test]
+fn a_capture_that_is_cut_or_damaged_ends_in_the_same_place() {
+    for name in ["captures/demo.pcapng", "captures/sqp/fake_badutf8.pcap"] {
+        let whole = fs::read(name).unwrap();
+        for cut in (30..whole.len()).step_by(97) {
+            same(&[whole[..cut].to_vec()], &format!("{name} cut at {cut}"), &[500]);
+            let mut damaged = whole.clone();
+            damaged[cut] ^= 0xff;
+            same(&[damaged], &format!("{name} damaged at {cut}"), &[500]);
+        }
+    }
+}
