@@ -1,5 +1,5 @@
 //! Every stage beside its floor, measured by divan. A program of its own: were the stages called in the other one as
-//! well, the compiler would inline less of what that one measures.
+//! well, the compiler might inline less of what that one measures.
 
 mod capture;
 mod datagrams;
