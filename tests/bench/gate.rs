@@ -1,12 +1,12 @@
 //! The gate: instructions a packet and peak memory, which do not depend on who else uses the machine, held
 //! against `limits.json`.
 //!
-//! Instructions are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000 packets: the second begins like the first, so
-//! the difference is what the further packets took, without start-up. Two things make the count of the same program
-//! differ between machines. The C library picks its `memcpy` and the like by processor: `GLIBC_TUNABLES` takes that
-//! choice away, and the plainest ones are used everywhere. What a crate picks itself by processor, as memchr does,
-//! cannot be held this way; it is off the measured paths. Hash seeds differ from run to run, by a fraction of a
-//! percent.
+//! Instructions are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000
+//! packets: the second begins like the first, so the difference is what the further packets took, without start-up.
+//! By the processor the C library chooses its `memcpy` and the like, so that the same program counts otherwise on
+//! another machine: `GLIBC_TUNABLES` takes that choice away, and the plainest ones are used everywhere. What a crate
+//! chooses itself, as memchr does, cannot be held this way; none of it is on the measured paths. Hash seeds differ
+//! from run to run, by less than a tenth of a percent.
 
 use crate::generate::{Kind, Plan};
 use crate::judge::{Compiler, Figure, Limits, UPDATE, Unit};

@@ -27,8 +27,10 @@ pub fn scale(rounds: usize, dir: &Path) -> io::Result<()> {
         ("a client for each packet", clients),
         ("a server for each exchange", Plan::new(Kind::Servers, SERVER_PACKETS)),
     ];
-    println!("| capture | packets | file MiB | ns/packet | × the first row | peak MiB | counted |");
-    println!("|---|--:|--:|--:|--:|--:|---|");
+    println!(
+        "| capture | packets | file MiB | wall ns/packet | cpu ns/packet | × first, cpu | peak MiB | counted |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|---|");
     let first: Vec<_> = (0..rounds).map(|_| own("summary", &base)).collect::<io::Result<_>>()?;
     print(&base, &first, &first);
     for (name, plan) in query.into_iter().chain(hostile) {
@@ -49,16 +51,18 @@ pub fn scale(rounds: usize, dir: &Path) -> io::Result<()> {
 
 /// A row; `beside` holds the runs of the first capture, in the same rounds.
 fn print(set: &Set, runs: &[(Figures, String)], beside: &[(Figures, String)]) {
-    let each = |(run, _): &(Figures, String)| run.wall_ns as f64 / run.packets as f64;
+    // Processor time: neighbours change it less.
+    let cpu = |(run, _): &(Figures, String)| run.cpu_ns as f64 / run.packets as f64;
     let [_, wall, _] = spread(runs.iter().map(|(run, _)| run.wall_ns as f64).collect());
-    let ratios = runs.iter().zip(beside).map(|(run, base)| each(run) / each(base)).collect();
+    let [_, each, _] = spread(runs.iter().map(cpu).collect());
+    let ratios = runs.iter().zip(beside).map(|(run, base)| cpu(run) / cpu(base)).collect();
     let [least, ratio, greatest] = spread(ratios);
     let [.., peak] = spread(runs.iter().map(|(run, _)| mib(run)).collect());
     let counted = runs.last().map_or("", |(_, line)| line);
     let counted: Vec<&str> =
         counted.split_whitespace().skip_while(|word| !word.starts_with("evicted")).collect();
     println!(
-        "| {} | {} | {:.0} | {:.0} | {ratio:.2} ({least:.2} to {greatest:.2}) | {peak:.1} | {} |",
+        "| {} | {} | {:.0} | {:.0} | {each:.0} | {ratio:.2} ({least:.2} to {greatest:.2}) | {peak:.1} | {} |",
         set.name,
         set.packets,
         set.bytes as f64 / (1024.0 * 1024.0),

@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(10);
 pub enum Work {
     /// A subcommand of this program.
     Own(&'static str),
-    /// Another program and its arguments, in which `FILE` and `SCRIPT` are filled in.
-    Tool(&'static str, &'static [&'static str]),
+    /// Another program and its arguments, in which the words `FILE` and `SCRIPT` are filled in.
+    Tool(&'static str, &'static str),
 }
 
 impl Work {
@@ -29,54 +29,18 @@ impl Work {
     pub const OTHERS: [Self; 4] =
         [Self::Own("verdict"), Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
     /// Programs that do not dissect: select and copy, and count.
-    pub const READERS: [Self; 2] = [
-        Self::Tool("tcpdump", &["-nr", "FILE", "udp", "-w", "/dev/null"]),
-        Self::Tool("capinfos", &["-c", "FILE"]),
-    ];
-    /// Programs that dissect. Without a tap or a filter tshark would not; a hierarchy of protocols is one. With
-    /// the script it knows SQP.
+    pub const READERS: [Self; 2] =
+        [Self::Tool("tcpdump", "-nr FILE udp -w /dev/null"), Self::Tool("capinfos", "-c FILE")];
+    /// Programs that dissect. Without a tap or a filter tshark would not; a hierarchy of protocols is one. With the
+    /// script it knows SQP, and asks that first, since some servers have ports of other protocols.
     pub const DISSECTORS: [Self; 3] = [
-        Self::Tool("tshark", &["-q", "-z", "io,phs", "-r", "FILE"]),
+        Self::Tool("tshark", "-q -z io,phs -r FILE"),
         Self::Tool(
             "tshark",
-            &[
-                "-n",
-                "-o",
-                "udp.try_heuristic_first:TRUE",
-                "-X",
-                "SCRIPT",
-                "-Y",
-                "sqp",
-                "-T",
-                "fields",
-                "-e",
-                "frame.number",
-                "-e",
-                "sqp.token",
-                "-e",
-                "sqp.server_name",
-                "-e",
-                "sqp.players",
-                "-r",
-                "FILE",
-            ],
+            "-n -o udp.try_heuristic_first:TRUE -X SCRIPT -Y sqp -T fields -e frame.number -e sqp.token \
+             -e sqp.server_name -e sqp.players -r FILE",
         ),
-        Self::Tool(
-            "tshark",
-            &[
-                "-n",
-                "-o",
-                "udp.try_heuristic_first:TRUE",
-                "-X",
-                "SCRIPT",
-                "-Y",
-                "sqp",
-                "-T",
-                "json",
-                "-r",
-                "FILE",
-            ],
-        ),
+        Self::Tool("tshark", "-n -o udp.try_heuristic_first:TRUE -X SCRIPT -Y sqp -T json -r FILE"),
     ];
 
     /// The program.
@@ -90,7 +54,7 @@ impl Work {
     pub fn title(self) -> String {
         match self {
             Self::Own(name) => name.to_owned(),
-            Self::Tool(tool, arguments) => format!("`{tool} {}`", arguments.join(" ")),
+            Self::Tool(tool, arguments) => format!("`{tool} {arguments}`"),
         }
     }
 
@@ -99,7 +63,7 @@ impl Work {
         let Self::Tool(tool, arguments) = self else { return true };
         let Ok(output) = Command::new(tool).arg("--version").output() else { return false };
         let lua = String::from_utf8_lossy(&output.stdout).contains("with Lua");
-        output.status.success() && (lua || !arguments.contains(&"SCRIPT"))
+        output.status.success() && (lua || !arguments.contains("SCRIPT"))
     }
 
     /// Runs it once.
@@ -126,9 +90,9 @@ pub fn own(subcommand: &str, set: &Set) -> io::Result<(Figures, String)> {
 }
 
 /// Another program, measured from outside, start-up included.
-fn other(tool: &str, arguments: &[&str], set: &Set) -> io::Result<Figures> {
+fn other(tool: &str, arguments: &str, set: &Set) -> io::Result<Figures> {
     let mut command = Command::new(tool);
-    for &argument in arguments {
+    for argument in arguments.split_whitespace() {
         match argument {
             "FILE" => command.arg(&set.path),
             "SCRIPT" => command.arg(format!("lua_script:{}", script().display())),
