@@ -93,7 +93,8 @@ fn seeds(kind: Kind) -> io::Result<()> {
 /// Requests without an answer come again, the same to the byte.
 fn repeated() -> io::Result<()> {
     let requests = |retries| {
-        let plan = Plan { loss: 300_000, retries, ..Plan::new(Kind::Query, PACKETS) };
+        // Two seconds, so that clients lose patience.
+        let plan = Plan { loss: 300_000, retries, rate: 1_000, ..Plan::new(Kind::Query, PACKETS) };
         let (mut seen, mut again) = (HashSet::new(), 0);
         // A poll of Satisfactory has 13 bytes, and a cookie that is never the same twice.
         walk(&make(&plan)?.0[..], |frame| {
