@@ -1,8 +1,9 @@
 //! Tests the generator against the walk, and every frame against the rules of its headers.
 
-use crate::frames::checksum;
+use crate::frames::{INSIDE, checksum};
 use crate::generate::{Kind, Plan, generate};
 use crate::walk::walk;
+use std::collections::HashSet;
 use std::io;
 
 const PACKETS: u64 = 2_000;
@@ -12,6 +13,10 @@ const TAG: usize = 4;
 /// Bytes per packet with the record header of a pcap file.
 const QUERY_SIZE: std::ops::Range<usize> = 85..101;
 const MIXED_SIZE: std::ops::Range<usize> = 340..421;
+
+/// Of the addresses of a request over Ethernet and IPv4: offset of the client's and of the server's.
+const CLIENT: usize = 26;
+const SERVER: usize = 30;
 
 /// What the frames of one capture add up to.
 #[derive(Default)]
@@ -36,8 +41,11 @@ pub fn check() -> io::Result<()> {
         seeds(kind)?;
         size(kind)?;
     }
+    repeated()?;
+    distinct(Kind::Clients, CLIENT, PACKETS)?;
+    distinct(Kind::Servers, SERVER, PACKETS / 3)?;
     assert!(walk(&[0xd4, 0xc3, 0xb2, 0xa1, 0, 0][..], |_| ()).is_err(), "a file header cut off");
-    println!("ok: 2 kinds in 16 formats, {PACKETS} packets each");
+    println!("ok: 2 kinds in 16 formats and 2 hostile ones, {PACKETS} packets each");
     Ok(())
 }
 
@@ -79,6 +87,38 @@ fn seeds(kind: Kind) -> io::Result<()> {
     assert!(first == make(&plan)?.0, "the same seed gave another file");
     assert!(first != make(&Plan { seed: 2, ..plan })?.0, "another seed gave the same file");
     assert!(first != make(&Plan { loss: 500_000, ..plan })?.0, "loss changed nothing");
+    Ok(())
+}
+
+/// Requests without an answer come again, the same to the byte.
+fn repeated() -> io::Result<()> {
+    let requests = |retries| {
+        // Two seconds, so that clients lose patience.
+        let plan = Plan { loss: 300_000, retries, rate: 1_000, ..Plan::new(Kind::Query, PACKETS) };
+        let (mut seen, mut again) = (HashSet::new(), 0);
+        // A poll of Satisfactory has 13 bytes, and a cookie that is never the same twice.
+        walk(&make(&plan)?.0[..], |frame| {
+            let poll = frame.get(42..46) == Some(&[0xd5, 0xf6, 0, 1]);
+            again += usize::from(poll && !seen.insert(frame.to_vec()));
+        })?;
+        io::Result::Ok(again)
+    };
+    let (none, half) = (requests(0)?, requests(500_000)?);
+    assert!(none == 0 && half > PACKETS as usize / 100, "{none} and {half} polls repeated");
+    Ok(())
+}
+
+/// In a flood the addresses at `offset` of the requests differ, so that there are `expected` of them.
+fn distinct(kind: Kind, offset: usize, expected: u64) -> io::Result<()> {
+    let mut addresses = HashSet::new();
+    walk(&make(&Plan::new(kind, PACKETS))?.0[..], |frame| {
+        headers(frame, false, &mut Seen::default());
+        if frame[..6] == INSIDE {
+            addresses.insert(frame[offset..offset + 4].to_vec());
+        }
+    })?;
+    let found = addresses.len() as u64;
+    assert!((expected..expected + 2).contains(&found), "{found} addresses instead of {expected}");
     Ok(())
 }
 

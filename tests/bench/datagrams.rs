@@ -62,12 +62,14 @@ pub struct Talk {
     key: u64,
     /// What the client asks for.
     ask: u8,
+    /// The request is one that got no answer, repeated.
+    pub again: bool,
 }
 
 impl Talk {
     /// A conversation before its first datagram.
     pub fn new(client: u32, port: u16, server: u32) -> Self {
-        Self { client, port, server, step: 0, key: 0, ask: 0 }
+        Self { client, port, server, step: 0, key: 0, ask: 0, again: false }
     }
 }
 
@@ -104,7 +106,9 @@ fn sqp(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut Vec<u8>)
             out.extend_from_slice(&(talk.key as u32).to_be_bytes());
         }
         2 => {
-            talk.ask = if random.below(6) > 0 { 1 } else { random.pick(&[3, 5, 7, 9, 15, 17, 31]) };
+            if !talk.again {
+                talk.ask = if random.below(6) > 0 { 1 } else { random.pick(&[3, 5, 7, 9, 15, 17, 31]) };
+            }
             sqp_query(talk, out);
             out.push(talk.ask);
         }
@@ -208,7 +212,7 @@ fn sqp_string(text: &str, out: &mut Vec<u8>) {
 /// ```
 fn satisfactory(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut Vec<u8>) -> Next {
     let answer = talk.step % 2 == 1;
-    if !answer {
+    if !answer && !talk.again {
         talk.key = random.bits();
     }
     out.extend_from_slice(&[0xd5, 0xf6, u8::from(answer), 1]);

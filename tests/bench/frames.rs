@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Ethernet pads shorter frames; the padding shows in captures of received frames.
 const MIN_FRAME: usize = 60;
-const INSIDE: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// The capture point, to which requests are addressed.
+pub const INSIDE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const OUTSIDE: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const VLAN: [u8; 4] = [0x81, 0x00, 0x00, 0x2a];
 

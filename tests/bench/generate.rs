@@ -7,6 +7,7 @@ use crate::capture::{Capture, Format};
 use crate::datagrams::{Next, PROTOCOLS, Server, Talk};
 use crate::foreign::{Foreign, documentation};
 use crate::frames::{self, Envelope, Transport};
+use crate::hostile;
 use crate::random::Random;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,6 +19,8 @@ const START: u64 = 1_767_225_600_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 /// Between two polls of a client.
 const POLL: u64 = SECOND / 4;
+/// After this time without an answer a client asks again.
+const RETRY: u64 = SECOND / 4;
 /// Client addresses and ports: nearly each conversation is a flow of its own.
 const CLIENTS: u32 = 1 << 20;
 const CLIENT_PORTS: u32 = 40_000;
@@ -38,6 +41,10 @@ pub enum Kind {
     Query,
     /// 30 % query traffic, the rest foreign.
     Mixed,
+    /// Every packet is a request of a client of its own, as spoofed ones are; nobody answers.
+    Clients,
+    /// Every conversation has a server of its own.
+    Servers,
 }
 
 /// What to make.
@@ -53,6 +60,8 @@ pub struct Plan {
     pub vlan: bool,
     /// Datagrams lost, in parts of a million.
     pub loss: u32,
+    /// Of the requests whose answer gets lost, those that are sent again, in parts of a million.
+    pub retries: u32,
     /// Packets per second of capture time, at least 1.
     pub rate: u64,
     /// Number of query servers, at least 1.
@@ -65,7 +74,17 @@ impl Plan {
     /// The capture that the benchmark measures.
     pub fn new(kind: Kind, packets: u64) -> Self {
         let format = Format { pcapng: false, big_endian: false, nanoseconds: false, snap_len: 262_144 };
-        Self { kind, packets, format, vlan: false, loss: 10_000, rate: 20_000, servers: 200, seed: 1 }
+        Self {
+            kind,
+            packets,
+            format,
+            vlan: false,
+            loss: 10_000,
+            retries: 0,
+            rate: 20_000,
+            servers: 200,
+            seed: 1,
+        }
     }
 }
 
@@ -85,16 +104,18 @@ pub fn generate(out: impl Write, plan: &Plan) -> io::Result<u64> {
     let mut traffic = Traffic::new(plan, &mut random);
     let mut foreign = Foreign::new(plan.vlan, &mut random);
     let mut capture = Capture::new(out, plan.format)?;
+    let mut hostile = hostile::Flood::new();
     let mut frame = Vec::new();
     let mut captured = 0;
     for packet in 0..plan.packets {
         let within = random.below(SECOND as u32);
         let passed = (u128::from(packet) * u128::from(SECOND) + u128::from(within)) / u128::from(plan.rate);
         let time = START + passed as u64;
-        if plan.kind == Kind::Mixed && random.below(100) < FOREIGN_PERCENT {
-            foreign.frame(&mut random, &mut frame);
-        } else {
-            traffic.frame(time, &mut random, &mut frame);
+        match plan.kind {
+            Kind::Mixed if random.below(100) < FOREIGN_PERCENT => foreign.frame(&mut random, &mut frame),
+            Kind::Query | Kind::Mixed => traffic.frame(time, &mut random, &mut frame),
+            Kind::Clients => hostile.client(&traffic.servers, plan.vlan, &mut random, &mut frame),
+            Kind::Servers => hostile.server(plan.vlan, &mut random, &mut frame),
         }
         captured += capture.packet(time, &frame)? as u64;
     }
@@ -119,6 +140,7 @@ impl Traffic {
         let asks = talk.step.is_multiple_of(2);
         self.payload.clear();
         let next = PROTOCOLS[server.protocol](&mut talk, server, random, &mut self.payload);
+        talk.again = false;
         let (source, target) = if asks { (client, server.at) } else { (server.at, client) };
         let vlan = self.plan.vlan;
         let envelope = Envelope { source, target, transport: Transport::Udp, received: asks, vlan };
@@ -135,17 +157,25 @@ impl Traffic {
         self.due.pop().map(|Reverse((_, _, talk))| talk)
     }
 
-    /// A datagram that gets lost ends its conversation: nobody here asks twice.
-    fn schedule(&mut self, time: u64, next: Next, talk: Talk, random: &mut Random) {
+    /// A datagram that gets lost ends its conversation, unless it is an answer and the client asks again.
+    fn schedule(&mut self, time: u64, next: Next, mut talk: Talk, random: &mut Random) {
         let wait = match next {
             Next::Reply => random.response_time(),
             Next::Poll => POLL,
             Next::End => return,
         };
         if !random.chance(self.plan.loss) {
-            self.scheduled += 1;
-            self.due.push(Reverse((time + wait, self.scheduled, talk)));
+            self.push(time + wait, talk);
+        } else if self.plan.retries > 0 && !talk.step.is_multiple_of(2) && random.chance(self.plan.retries) {
+            talk.step -= 1;
+            talk.again = true;
+            self.push(time + RETRY, talk);
         }
+    }
+
+    fn push(&mut self, due: u64, talk: Talk) {
+        self.scheduled += 1;
+        self.due.push(Reverse((due, self.scheduled, talk)));
     }
 }
 

@@ -5,30 +5,42 @@ use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Form, Output, Records, Report, Totals};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
 use qdissect::verdict::{self, Check};
 use std::io;
 use std::path::Path;
 
-/// Runs the whole summary on the file, tables included; returns the number of packets read.
-pub fn summary(path: &Path) -> io::Result<u64> {
+/// Runs the whole summary on the file, tables included; returns what it adds up to.
+pub fn summary(path: &Path) -> io::Result<Totals> {
     let (summary, totals) = read(path, Summary::default())?;
     screen::write(&mut io::sink(), Screen { width: 100, colour: false }, &summary, &totals)?;
-    Ok(totals.packets)
+    Ok(totals)
 }
 
-/// Judges the file and prints the verdict to nowhere; returns the number of packets read.
-pub fn verdict(path: &Path) -> io::Result<u64> {
+/// Judges the file and prints the verdict to nowhere.
+pub fn verdict(path: &Path) -> io::Result<Totals> {
     let (check, totals) = read(path, Check::new(Policy::default(), |_, _| Ok(())))?;
     let verdict = check.verdict(totals)?;
     verdict::table(&mut io::sink(), &verdict, (false, 100), false)?;
-    Ok(verdict.totals.packets)
+    Ok(verdict.totals)
 }
 
-/// Writes every record of the file as NDJSON to nowhere; returns the number of packets read.
-pub fn ndjson(path: &Path) -> io::Result<u64> {
+/// Writes every record of the file as NDJSON to nowhere.
+pub fn ndjson(path: &Path) -> io::Result<Totals> {
     let (_, totals) = read(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
-    Ok(totals.packets)
+    Ok(totals)
+}
+
+/// Writes a line for every datagram to nowhere.
+pub fn text(path: &Path) -> io::Result<Totals> {
+    let (_, totals) = read(path, Lister::new(io::sink(), false, false, false))?;
+    Ok(totals)
+}
+
+/// Writes a line for every exchange to nowhere.
+pub fn exchanges(path: &Path) -> io::Result<Totals> {
+    let (_, totals) = read(path, Exchanges::new(io::sink(), false, false, false))?;
+    Ok(totals)
 }
 
 fn read<R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {

@@ -1,4 +1,5 @@
-//! Whole-process benchmark: makes captures, measures the product beside the floor and beside other tools.
+//! Whole-process benchmark: makes captures, measures the product beside the floor and beside other tools, and holds it
+//! against limits.
 
 mod args;
 mod capture;
@@ -6,15 +7,23 @@ mod check;
 mod datagrams;
 mod foreign;
 mod frames;
+mod gate;
 mod generate;
+mod hostile;
+mod judge;
 mod measure;
 mod product;
 mod random;
 mod run;
+mod scale;
+mod sets;
+mod table;
 mod walk;
+mod work;
 
 use args::{Arguments, wrong};
 use generate::{Kind, Plan};
+use qdissect::report::Totals;
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
@@ -23,16 +32,22 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo bench --bench qdissect_bench -- SUBCOMMAND
-  gen KIND PACKETS FILE   make a capture; KIND is query or mixed
-      [--pcapng] [--be] [--ns] [--vlan] [--snaplen BYTES] [--loss PERCENT] [--rate PACKETS_PER_SECOND]
-      [--servers N] [--seed N]
+  gen KIND PACKETS FILE   make a capture; KIND is query, mixed, clients (all spoofed) or servers (each seen once)
+      [--pcapng] [--be] [--ns] [--vlan] [--snaplen BYTES] [--loss PERCENT] [--retries PERCENT]
+      [--rate PACKETS_PER_SECOND] [--servers N] [--seed N]
   walk FILE               walk the records of a capture and nothing else, the floor
   summary FILE            summarise a capture
   verdict FILE            judge a capture, as `qdissect check` does
   ndjson FILE             write a capture as NDJSON to nowhere
+  text FILE               write a line for each datagram to nowhere, as `qdissect dump` does
+  exchanges FILE          write a line for each exchange to nowhere
   run [--packets N] [--rounds N] [--dir DIR]
                           measure all of these and other tools in turn; prints a Markdown table
   memory [--dir DIR]      peak memory at 1 M and 10 M packets; prints a Markdown table
+  scale [--rounds N] [--dir DIR]
+                          time and memory at 1 M, 10 M and 40 M packets, and of hostile captures; needs 5 GB
+  gate [--update] [--limits FILE] [--dir DIR]
+                          instructions and peak memory held against tests/bench/limits.json
   check                   test the generator and the walk";
 
 fn main() -> ExitCode {
@@ -44,11 +59,15 @@ fn main() -> ExitCode {
     let result = match subcommand.as_str() {
         "gen" => make(arguments),
         "walk" => measured(arguments, walk_file),
-        "summary" => measured(arguments, product::summary),
-        "verdict" => measured(arguments, product::verdict),
-        "ndjson" => measured(arguments, product::ndjson),
+        "summary" => product(arguments, product::summary),
+        "verdict" => product(arguments, product::verdict),
+        "ndjson" => product(arguments, product::ndjson),
+        "text" => product(arguments, product::text),
+        "exchanges" => product(arguments, product::exchanges),
         "run" => run(arguments),
         "memory" => memory(arguments),
+        "scale" => scale(arguments),
+        "gate" => gate(arguments),
         "check" => arguments.finish().and_then(|()| check::check()),
         // `cargo test` hands its name filters to every target; `cargo bench` marks its runs.
         _ if !bench => return ExitCode::SUCCESS,
@@ -70,13 +89,19 @@ fn make(mut arguments: Arguments) -> io::Result<()> {
     let vlan = arguments.flag("--vlan");
     let snap_len = arguments.option("--snaplen")?;
     let loss: Option<f64> = arguments.option("--loss")?;
+    let retries: Option<f64> = arguments.option("--retries")?;
     let rate = arguments.option("--rate")?;
     let servers = arguments.option("--servers")?;
     let seed = arguments.option("--seed")?;
     let kind = match arguments.word::<String>("KIND")?.as_str() {
         "query" => Kind::Query,
         "mixed" => Kind::Mixed,
-        other => return Err(wrong(format!("{other:?} is no kind of capture: it is query or mixed."))),
+        "clients" => Kind::Clients,
+        "servers" => Kind::Servers,
+        other => {
+            let kinds = "query, mixed, clients or servers";
+            return Err(wrong(format!("{other:?} is no kind of capture: it is {kinds}.")));
+        }
     };
     let mut plan = Plan::new(kind, arguments.word("PACKETS")?);
     let file: PathBuf = arguments.word("FILE")?;
@@ -87,7 +112,9 @@ fn make(mut arguments: Arguments) -> io::Result<()> {
     plan.format.snap_len = snap_len.unwrap_or(plan.format.snap_len);
     plan.vlan = vlan;
     // Percent to parts of a million.
-    plan.loss = loss.map_or(plan.loss, |percent| (percent * 10_000.0).round() as u32);
+    let millionths = |percent: f64| (percent * 10_000.0).round() as u32;
+    plan.loss = loss.map_or(plan.loss, millionths);
+    plan.retries = retries.map_or(plan.retries, millionths);
     plan.rate = rate.unwrap_or(plan.rate);
     plan.servers = servers.unwrap_or(plan.servers);
     plan.seed = seed.unwrap_or(plan.seed);
@@ -105,6 +132,26 @@ fn measured(mut arguments: Arguments, work: fn(&Path) -> io::Result<u64>) -> io:
     let file: PathBuf = arguments.word("FILE")?;
     arguments.finish()?;
     println!("{}", measure::measure(&file, work)?);
+    Ok(())
+}
+
+/// What a run adds up to is told beside its figures.
+fn product(mut arguments: Arguments, work: fn(&Path) -> io::Result<Totals>) -> io::Result<()> {
+    let file: PathBuf = arguments.word("FILE")?;
+    arguments.finish()?;
+    let mut told = None;
+    let figures = measure::measure(&file, |path| {
+        let totals = work(path)?;
+        let packets = totals.packets;
+        told = Some(totals);
+        Ok(packets)
+    })?;
+    let Totals { evicted, servers_refused, waiting_overflow, memory_forgotten, .. } =
+        told.unwrap_or_default();
+    println!(
+        "{figures} evicted={evicted} servers_refused={servers_refused} waiting_overflow={waiting_overflow} \
+         memory_forgotten={memory_forgotten}"
+    );
     Ok(())
 }
 
@@ -130,6 +177,24 @@ fn memory(mut arguments: Arguments) -> io::Result<()> {
     let dir = directory(&mut arguments)?;
     arguments.finish()?;
     run::memory(&dir)
+}
+
+fn scale(mut arguments: Arguments) -> io::Result<()> {
+    let rounds = arguments.option("--rounds")?.unwrap_or(3);
+    let dir = directory(&mut arguments)?;
+    arguments.finish()?;
+    if rounds == 0 {
+        return Err(wrong("--rounds is at least 1.".to_owned()));
+    }
+    scale::scale(rounds, &dir)
+}
+
+fn gate(mut arguments: Arguments) -> io::Result<()> {
+    let update = arguments.flag("--update");
+    let limits = arguments.option("--limits")?.unwrap_or_else(|| PathBuf::from("tests/bench/limits.json"));
+    let dir = directory(&mut arguments)?.join("gate");
+    arguments.finish()?;
+    gate::gate(update, &limits, &dir)
 }
 
 fn directory(arguments: &mut Arguments) -> io::Result<PathBuf> {

@@ -1,0 +1,161 @@
+//! The gate: instructions a packet and peak memory, which do not depend on who else uses the machine, held
+//! against `limits.json`.
+//!
+//! Instructions are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000
+//! packets: the second begins like the first, so the difference is what the further packets took, without start-up.
+//! By the processor the C library chooses its `memcpy` and the like, so that the same program counts otherwise on
+//! another machine: `GLIBC_TUNABLES` takes that choice away, and the plainest ones are used everywhere. What a crate
+//! chooses itself, as memchr does, cannot be held this way; none of it is on the measured paths. Hash seeds differ
+//! from run to run, by less than a tenth of a percent.
+
+use crate::generate::{Kind, Plan};
+use crate::judge::{Compiler, Figure, Limits, UPDATE, Unit};
+use crate::sets::Set;
+use crate::work;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Packets under callgrind.
+const COUNTED: [u64; 2] = [20_000, 40_000];
+/// Packets for peak memory.
+const HELD: [u64; 2] = [1_000_000, 4_000_000];
+/// Everything by which a C library for x86-64 chooses among functions. Names that another one does not know it
+/// passes over.
+const PLAIN: &str = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX_Fast_Unaligned_Load,-ERMS,\
+                     -FSRM,-BMI1,-BMI2,-LZCNT,-MOVBE,-RTM,-SSSE3,-SSE4_1,-SSE4_2";
+
+/// The program as users get it: built with the same profile, beside this one.
+const PRODUCT: &str = env!("CARGO_BIN_EXE_qdissect");
+const SUMMARY: &[&str] = &["summary"];
+const CHECK: &[&str] = &["check"];
+const NDJSON: &[&str] = &["dump", "-T", "ndjson"];
+
+/// What may have changed the profile for this build.
+const PROFILE: [Option<&str>; 6] = [
+    option_env!("CARGO_PROFILE_BENCH_LTO"),
+    option_env!("CARGO_PROFILE_BENCH_CODEGEN_UNITS"),
+    option_env!("CARGO_PROFILE_BENCH_OPT_LEVEL"),
+    option_env!("CARGO_PROFILE_RELEASE_LTO"),
+    option_env!("CARGO_PROFILE_RELEASE_CODEGEN_UNITS"),
+    option_env!("CARGO_PROFILE_RELEASE_OPT_LEVEL"),
+];
+
+/// A capture and what is counted on it.
+struct Counted {
+    capture: &'static str,
+    plan: Plan,
+    works: &'static [&'static [&'static str]],
+}
+
+fn counted() -> [Counted; 3] {
+    let query = Plan::new(Kind::Query, 0);
+    let mut blocks = query;
+    blocks.format.pcapng = true;
+    [
+        Counted { capture: "query", plan: query, works: &[SUMMARY, CHECK, NDJSON] },
+        Counted { capture: "mixed", plan: Plan::new(Kind::Mixed, 0), works: &[SUMMARY] },
+        Counted { capture: "query, pcapng", plan: blocks, works: &[SUMMARY] },
+    ]
+}
+
+/// Measures and compares, or makes what was measured the limits; captures go to `dir` for that time.
+pub fn gate(update: bool, limits: &Path, dir: &Path) -> io::Result<()> {
+    if cfg!(debug_assertions) || PROFILE.iter().any(Option::is_some) {
+        let text = "Limits are those of the bench profile as Cargo.toml has it, and this is another build. Use cargo \
+                    bench, without CARGO_PROFILE_… in the environment.";
+        if update {
+            return Err(io::Error::other(text));
+        }
+        println!("{text} What follows is compared all the same.");
+    }
+    let compiler = compiler()?;
+    let unread =
+        || io::Error::other(format!("{} holds no limits. See tests/bench/judge.rs.", limits.display()));
+    let mut file = Limits::parse(&fs::read_to_string(limits)?).ok_or_else(unread)?;
+    let mut figures = instructions(dir)?;
+    if figures.is_empty() {
+        let why = "valgrind cannot be run: instructions are not counted.";
+        if update {
+            return Err(io::Error::other(format!("{why} Install it, and try again.")));
+        }
+        println!("{why}");
+    }
+    let peaks = peaks(dir)?;
+    let [_, long] = peaks;
+    let name = format!("peak KiB: query, summary, {} packets", HELD[1]);
+    figures.push(Figure { name, unit: Unit::Memory, value: long });
+    if update {
+        file.set(&compiler, &figures);
+        fs::write(limits, file.text())?;
+        println!("{} has new limits for {}.", limits.display(), compiler.name());
+        return Ok(());
+    }
+    let mut verdict = file.judge(&compiler, &figures);
+    verdict.compare_growth("peak memory", peaks);
+    print!("{}", verdict.text);
+    match verdict.failures {
+        0 => Ok(()),
+        n => {
+            Err(io::Error::other(format!("{n} of the figures above are too much. To accept them: {UPDATE}.")))
+        }
+    }
+}
+
+/// The compiler that cargo uses here.
+fn compiler() -> io::Result<Compiler> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let answer = Command::new(&rustc).arg("-vV").output()?.stdout;
+    let unknown = || io::Error::other(format!("{} -vV does not say what it is.", rustc.to_string_lossy()));
+    Compiler::parse(&String::from_utf8_lossy(&answer)).ok_or_else(unknown)
+}
+
+/// Instructions a packet; none without valgrind.
+fn instructions(dir: &Path) -> io::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    let version = Command::new("valgrind").arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        return Ok(figures);
+    }
+    for Counted { capture, plan, works } in counted() {
+        let [small, large] = COUNTED.map(|packets| Set::new(capture, &Plan { packets, ..plan }, dir));
+        let (small, large) = (small?, large?);
+        for work in works {
+            let added = count(work, &large)?.saturating_sub(count(work, &small)?);
+            let value = added as f64 / (COUNTED[1] - COUNTED[0]) as f64;
+            let name = format!("instructions a packet: {capture}, {}", work.join(" "));
+            figures.push(Figure { name, unit: Unit::Instructions, value });
+        }
+        small.remove()?;
+        large.remove()?;
+    }
+    Ok(figures)
+}
+
+/// Instructions of the whole process.
+fn count(work: &[&str], set: &Set) -> io::Result<u64> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg(PRODUCT).args(work).arg("--no-config").arg(&set.path);
+    command.env("GLIBC_TUNABLES", PLAIN).stdin(Stdio::null()).stdout(Stdio::null());
+    let output = command.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().find_map(|line| line.split_once("Collected :"));
+    let sum = line.and_then(|(_, sum)| sum.trim().parse().ok());
+    // A check ends with 1: the captures hold damaged answers.
+    sum.filter(|_| matches!(output.status.code(), Some(0 | 1))).ok_or_else(|| {
+        io::Error::other(format!("callgrind counted nothing for {}: {}", work.join(" "), said.trim()))
+    })
+}
+
+/// Peak memory of a summary in KiB, as the kernel tells the process at its end.
+fn peaks(dir: &Path) -> io::Result<[f64; 2]> {
+    let mut peaks = [0.0; 2];
+    for (peak, packets) in peaks.iter_mut().zip(HELD) {
+        let set = Set::new("query", &Plan::new(Kind::Query, packets), dir)?;
+        *peak = work::own("summary", &set)?.0.peak_kib as f64;
+        set.remove()?;
+    }
+    Ok(peaks)
+}

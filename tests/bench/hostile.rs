@@ -1,0 +1,77 @@
+//! Captures made to fill tables: ends that are never seen again.
+
+use crate::datagrams::{Next, PROTOCOLS, Server, Talk};
+use crate::frames::{self, Envelope, Transport};
+use crate::random::Random;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// 10.0.0.0/8: the addresses of the clients, each used once before any is used again.
+const CLIENT_NET: u32 = 0x0a00_0000;
+const MAX_CLIENTS: u32 = 1 << 24;
+/// 100.64.0.0/10, the shared address space of RFC 6598: the addresses of the servers.
+const SERVER_NET: u32 = 0x6440_0000;
+const MAX_HOSTS: u32 = 1 << 22;
+const SERVER_PORT: u16 = 7_777;
+const CLIENT_PORT: u16 = 40_000;
+
+/// Where the flood is: a number never comes twice.
+pub struct Flood {
+    clients: u32,
+    servers: u32,
+    /// The conversation under way with the latest server.
+    talk: Option<(Talk, Server)>,
+    payload: Vec<u8>,
+}
+
+impl Flood {
+    /// Before its first packet.
+    pub fn new() -> Self {
+        Self { clients: 0, servers: 0, talk: None, payload: Vec::new() }
+    }
+
+    /// Replaces `out` by the first request of a further client to one of `servers`.
+    pub fn client(&mut self, servers: &[Server], vlan: bool, random: &mut Random, out: &mut Vec<u8>) {
+        // Only those of IPv4: there the clients have addresses.
+        let server = loop {
+            let server = &servers[random.below(servers.len() as u32) as usize];
+            if server.at.is_ipv4() {
+                break server;
+            }
+        };
+        // An odd factor visits every address once, in no order.
+        let address = CLIENT_NET + self.clients.wrapping_mul(0x9e37_79b1) % MAX_CLIENTS;
+        self.clients = self.clients.wrapping_add(1);
+        let client = SocketAddr::from((Ipv4Addr::from_bits(address), CLIENT_PORT));
+        let mut talk = Talk::new(0, CLIENT_PORT, 0);
+        self.payload.clear();
+        PROTOCOLS[server.protocol](&mut talk, server, random, &mut self.payload);
+        write(out, [client, server.at], true, vlan, &self.payload);
+    }
+
+    /// Replaces `out` by the next datagram of the conversation, or begins one with a further server.
+    pub fn server(&mut self, vlan: bool, random: &mut Random, out: &mut Vec<u8>) {
+        let (mut talk, server) = self.talk.take().unwrap_or_else(|| {
+            let number = self.servers;
+            self.servers = self.servers.wrapping_add(1);
+            let address = Ipv4Addr::from_bits(SERVER_NET + number % MAX_HOSTS);
+            let port = SERVER_PORT + (number / MAX_HOSTS) as u16;
+            let at = SocketAddr::from((address, port));
+            let server = Server::new(at, number as usize % PROTOCOLS.len(), random);
+            (Talk::new(0, CLIENT_PORT, number), server)
+        });
+        let client = SocketAddr::from((Ipv4Addr::from_bits(CLIENT_NET + 1), CLIENT_PORT));
+        let asks = talk.step.is_multiple_of(2);
+        self.payload.clear();
+        let next = PROTOCOLS[server.protocol](&mut talk, &server, random, &mut self.payload);
+        write(out, [client, server.at], asks, vlan, &self.payload);
+        talk.step += 1;
+        self.talk = (next == Next::Reply).then_some((talk, server));
+    }
+}
+
+/// Writes a datagram from the first end to the second where it asks, else the other way.
+fn write(out: &mut Vec<u8>, ends: [SocketAddr; 2], asks: bool, vlan: bool, payload: &[u8]) {
+    let [source, target] = if asks { ends } else { [ends[1], ends[0]] };
+    let envelope = Envelope { source, target, transport: Transport::Udp, received: asks, vlan };
+    frames::write(out, &envelope, payload);
+}

@@ -1,0 +1,207 @@
+//! Compares figures with limits: what `gate` decides, without measuring anything.
+//!
+//! The file holds one entry for each compiler, since another one makes other machine code of the same source:
+//!
+//! ```text
+//! [{ "release": "1.95.0", "llvm": "22.1.2", "target": "x86_64-unknown-linux-gnu",
+//!    "figures": { "NAME": VALUE, … } }, …]
+//! ```
+
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// What a figure may differ from its limit for the same compiler.
+pub const MARGIN: f64 = 0.03;
+/// What it may differ for another compiler; memory always, for which pages of program and libraries are resident is
+/// the kernel's choice.
+pub const WIDE_MARGIN: f64 = 0.10;
+/// What the peak memory of four times the packets may be above that of the smaller capture: some tables are not yet
+/// full there. A byte kept of each packet is more.
+pub const GROWTH: f64 = 0.10;
+
+/// What made the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// Version of rustc.
+    pub release: String,
+    /// Version of LLVM.
+    pub llvm: String,
+    /// Triple of the machine.
+    pub target: String,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Instructions a packet, as callgrind counts them.
+    Instructions,
+    /// Largest resident set in KiB.
+    Memory,
+}
+
+/// Something measured; less is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name in the file.
+    pub name: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// How much.
+    pub value: f64,
+}
+
+/// Limits for one compiler.
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    compiler: Compiler,
+    figures: Vec<(String, f64)>,
+}
+
+/// The file of limits.
+#[derive(Debug, PartialEq)]
+pub struct Limits(Vec<Entry>);
+
+/// What came of comparing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Lines for people.
+    pub text: String,
+    /// Number of figures that are too much.
+    pub failures: usize,
+}
+
+impl Compiler {
+    /// Reads the answer of `rustc -vV`.
+    pub fn parse(answer: &str) -> Option<Self> {
+        let of = |key: &str| {
+            answer.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().to_owned())
+        };
+        Some(Self { release: of("release:")?, llvm: of("LLVM version:")?, target: of("host:")? })
+    }
+
+    /// Versions as numbers, to find the newest.
+    fn age(&self) -> [Vec<u64>; 2] {
+        [&self.release, &self.llvm].map(|version| {
+            let numbers = version.split('-').next().unwrap_or_default().split('.');
+            numbers.map(|number| number.parse().unwrap_or(0)).collect()
+        })
+    }
+
+    /// For messages.
+    pub fn name(&self) -> String {
+        format!("rustc {} with LLVM {} on {}", self.release, self.llvm, self.target)
+    }
+}
+
+impl Limits {
+    /// Reads the file; `None` if it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let entries: Vec<Value> = serde_json::from_str(text).ok()?;
+        entries.iter().map(entry).collect::<Option<Vec<_>>>().map(Self)
+    }
+
+    /// The file.
+    pub fn text(&self) -> String {
+        let entries = self.0.iter().map(|Entry { compiler, figures }| {
+            let figures: Map<_, _> =
+                figures.iter().map(|(name, value)| (name.clone(), json!(*value as u64))).collect();
+            let Compiler { release, llvm, target } = compiler;
+            json!({ "release": release, "llvm": llvm, "target": target, "figures": figures })
+        });
+        format!("{:#}\n", Value::Array(entries.collect()))
+    }
+
+    /// Replaces the limits of this compiler, or adds them.
+    pub fn set(&mut self, compiler: &Compiler, figures: &[Figure]) {
+        let rounded = figures.iter().map(|f| (f.name.clone(), f.value.round())).collect();
+        match self.0.iter_mut().find(|entry| entry.compiler == *compiler) {
+            Some(entry) => entry.figures = rounded,
+            None => self.0.push(Entry { compiler: compiler.clone(), figures: rounded }),
+        }
+    }
+
+    /// Compares what was measured with the limits of this compiler; where it has none, with those of the newest
+    /// one for the same target, and a wider margin.
+    pub fn judge(&self, compiler: &Compiler, figures: &[Figure]) -> Verdict {
+        let mut verdict = Verdict::default();
+        let same = self.0.iter().find(|entry| entry.compiler == *compiler);
+        let of_target = self.0.iter().filter(|entry| entry.compiler.target == compiler.target);
+        let Some(entry) = same.or_else(|| of_target.max_by_key(|entry| entry.compiler.age())) else {
+            verdict.say(&format!("There are no limits for {}: nothing is compared.", compiler.target));
+            return verdict;
+        };
+        if same.is_none() {
+            let (this, other) = (compiler.name(), entry.compiler.name());
+            verdict.say(&format!(
+                "There are no limits for {this}: compared with those for {other}, at {:.0} %. To set them: {UPDATE}.",
+                WIDE_MARGIN * 100.0
+            ));
+        }
+        for figure in figures {
+            let limit = entry.figures.iter().find(|(name, _)| *name == figure.name);
+            verdict.compare(figure, limit.map(|(_, limit)| *limit), same.is_some());
+        }
+        for (name, _) in &entry.figures {
+            if !figures.iter().any(|figure| figure.name == *name) {
+                verdict.say(&format!("{name}: not measured here."));
+            }
+        }
+        verdict
+    }
+}
+
+/// The command that makes today's figures the limits.
+pub const UPDATE: &str = "cargo bench --bench qdissect_bench -- gate --update";
+
+impl Verdict {
+    fn say(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn fail(&mut self, line: &str) {
+        self.failures += 1;
+        self.say(&format!("FAILED: {line}"));
+    }
+
+    /// Compares one figure with its limit; `same` compiler or another one.
+    fn compare(&mut self, figure: &Figure, limit: Option<f64>, same: bool) {
+        let Figure { name, unit, value } = figure;
+        let Some(limit) = limit.filter(|limit| *limit > 0.0) else {
+            return self.fail(&format!("{name}: {value:.0}, and there is no limit. To set it: {UPDATE}."));
+        };
+        let margin = if same && *unit == Unit::Instructions { MARGIN } else { WIDE_MARGIN };
+        let (change, percent) = (value / limit - 1.0, margin * 100.0);
+        let mut line = String::new();
+        let _ = write!(line, "{name}: {value:.0}, limit {limit:.0} ({:+.1} %)", change * 100.0);
+        if change > margin {
+            self.fail(&format!(
+                "{line}: more than {percent:.0} % too much. Find out why; if it is worth it: {UPDATE}."
+            ));
+        } else if change < -margin && same {
+            self.say(&format!("{line}: better by more than {percent:.0} %. Lower the limit: {UPDATE}."));
+        } else {
+            self.say(&format!("{line}."));
+        }
+    }
+
+    /// Compares the peak memory of a capture with that of one a fourth as long.
+    pub fn compare_growth(&mut self, name: &str, [short, long]: [f64; 2]) {
+        let line = format!("{name}: {short:.0} KiB, and {long:.0} KiB of four times the packets");
+        if long > short * (1.0 + GROWTH) {
+            self.fail(&format!(
+                "{line}: memory grows with the capture, which must not be. Look for a table without a bound."
+            ));
+        } else {
+            self.say(&format!("{line}."));
+        }
+    }
+}
+
+fn entry(value: &Value) -> Option<Entry> {
+    let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+    let compiler = Compiler { release: text("release")?, llvm: text("llvm")?, target: text("target")? };
+    let figures = value.get("figures")?.as_object()?;
+    let figures = figures.iter().map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+    Some(Entry { compiler, figures: figures.collect::<Option<_>>()? })
+}

@@ -1,0 +1,51 @@
+//! Captures on disk, made once and kept.
+
+use crate::generate::{Kind, Plan, generate};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Part of the file names: to be raised when the generator makes other bytes of the same plan.
+const VINTAGE: u32 = 3;
+
+/// A capture to be measured.
+pub struct Set {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Number of packets.
+    pub packets: u64,
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+impl Set {
+    /// Makes the capture in `dir` unless it is there, and reads it once so that it is in the page cache.
+    pub fn new(name: &'static str, plan: &Plan, dir: &Path) -> io::Result<Self> {
+        let base = match plan.kind {
+            Kind::Query => "query",
+            Kind::Mixed => "mixed",
+            Kind::Clients => "clients",
+            Kind::Servers => "servers",
+        };
+        let ending = if plan.format.pcapng { "pcapng" } else { "pcap" };
+        let packets = plan.packets;
+        let path = dir.join(format!("{base}-v{VINTAGE}-{packets}.{ending}"));
+        if !path.exists() {
+            eprintln!("making {}", path.display());
+            fs::create_dir_all(dir)?;
+            // Under another name until it is whole.
+            let part = path.with_extension("part");
+            generate(File::create(&part)?, plan)?;
+            fs::rename(part, &path)?;
+        }
+        let bytes = io::copy(&mut File::open(&path)?, &mut io::sink())?;
+        Ok(Self { name, path, packets, bytes })
+    }
+
+    /// Deletes the capture.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(self.path)
+    }
+}

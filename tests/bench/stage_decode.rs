@@ -1,0 +1,100 @@
+//! Recognising and decoding. The floor of a glance is the first byte of a payload, that of decoding every byte.
+
+use crate::samples::{Heard, datagrams, heard};
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use qdissect::classify::glance;
+use qdissect::decode::{FieldSink, Json, Listener, Notes, Skip};
+use qdissect::net::Datagram;
+use std::sync::LazyLock;
+
+/// Datagrams of a message that are decoded in turn.
+const MOST: usize = 1_000;
+
+static HEARD: LazyLock<Vec<Heard>> = LazyLock::new(heard);
+
+/// The kinds of messages in the sample.
+static TITLES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut titles: Vec<String> = HEARD.iter().map(Heard::title).collect();
+    titles.sort();
+    titles.dedup();
+    titles
+});
+
+fn titles() -> impl Iterator<Item = &'static str> {
+    TITLES.iter().map(String::as_str)
+}
+
+fn of(title: &str) -> Vec<&'static Heard> {
+    HEARD.iter().filter(|heard| heard.title() == title).take(MOST).collect()
+}
+
+fn shuffled<T>(bencher: Bencher<'_, '_>, each: impl Fn(&Datagram<'static>) -> T + Sync) {
+    let datagrams = datagrams();
+    let bytes: usize = datagrams.iter().map(|d| d.payload.len()).sum();
+    let bencher = bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(datagrams.len()));
+    bencher.bench(|| {
+        for datagram in &datagrams {
+            black_box(each(black_box(datagram)));
+        }
+    });
+}
+
+#[divan::bench]
+fn glance_floor(bencher: Bencher<'_, '_>) {
+    shuffled(bencher, |d| d.payload.first().copied());
+}
+
+#[divan::bench]
+fn glance_all(bencher: Bencher<'_, '_>) {
+    shuffled(bencher, |d| glance(d, u32::MAX));
+}
+
+fn messages(bencher: Bencher<'_, '_>, title: &str, mut each: impl FnMut(&Heard)) {
+    let messages = of(title);
+    let bytes: usize = messages.iter().map(|heard| heard.datagram.payload.len()).sum();
+    let bencher = bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(messages.len()));
+    bencher.bench_local(|| {
+        for heard in &messages {
+            each(black_box(heard));
+        }
+    });
+}
+
+fn decode<S: FieldSink>(heard: &Heard, sink: &mut S) {
+    let _ = black_box(heard.id.dissect(heard.datagram.payload, heard.context, sink));
+}
+
+#[divan::bench(args = titles())]
+fn decode_floor(bencher: Bencher<'_, '_>, title: &str) {
+    messages(bencher, title, |heard| {
+        black_box(heard.datagram.payload.iter().fold(0, |sum, byte| sum ^ byte));
+    });
+}
+
+/// The message alone.
+#[divan::bench(args = titles())]
+fn decode_skip(bencher: Bencher<'_, '_>, title: &str) {
+    messages(bencher, title, |heard| decode(heard, &mut Skip));
+}
+
+/// With every rule.
+#[divan::bench(args = titles())]
+fn decode_rules(bencher: Bencher<'_, '_>, title: &str) {
+    let mut notes = Notes::default();
+    messages(bencher, title, |heard| {
+        notes.begin();
+        decode(heard, &mut notes);
+    });
+}
+
+/// With every rule and the fields as JSON.
+#[divan::bench(args = titles())]
+fn decode_json(bencher: Bencher<'_, '_>, title: &str) {
+    let mut json = Json::default();
+    messages(bencher, title, |heard| {
+        json.begin();
+        decode(heard, &mut json);
+        json.end();
+    });
+}

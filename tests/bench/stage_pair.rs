@@ -1,0 +1,71 @@
+//! Settling and pairing. The floor is a table from both ends to the open request: an entry put in by the request and
+//! taken out by the answer.
+
+use crate::samples::datagrams;
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use hashbrown::HashMap;
+use qdissect::classify::{Choice, Memory, glance};
+use qdissect::conversation::NONE;
+use qdissect::exchange::{Table, Windows};
+use qdissect::net::Datagram;
+use qdissect::protocols::{Glance, Id, Level};
+
+/// A datagram and what its bytes tell.
+type Glanced = (Datagram<'static>, Id, Glance);
+
+fn glanced() -> Vec<Glanced> {
+    let glanced = |d: Datagram<'static>| glance(&d, u32::MAX).map(|(id, glance)| (d, id, glance));
+    datagrams().into_iter().filter_map(glanced).collect()
+}
+
+#[divan::bench]
+fn pair_floor(bencher: Bencher<'_, '_>) {
+    let glanced = glanced();
+    bencher.counter(ItemsCount::new(glanced.len())).bench(|| {
+        let (mut open, mut answered) = (HashMap::new(), 0);
+        for (d, ..) in &glanced {
+            if open.remove(&(d.dst, d.src)).is_some() {
+                answered += 1;
+            } else {
+                open.insert((d.src, d.dst), d.frame);
+            }
+        }
+        black_box((answered, open.len()))
+    });
+}
+
+#[divan::bench]
+fn pair_table(bencher: Bencher<'_, '_>) {
+    let glanced = glanced();
+    assert!(closed(&glanced) > glanced.len() / 4, "exchanges of the sample");
+    bencher.counter(ItemsCount::new(glanced.len())).bench(|| closed(black_box(&glanced)));
+}
+
+/// Settles and pairs them all as the pipeline does; returns how many exchanges have closed.
+fn closed(glanced: &[Glanced]) -> usize {
+    let mut memory = Memory::new(Choice::default());
+    let mut table = Table::new(Windows::new(None));
+    let mut closed = 0;
+    for (d, id, glance) in glanced {
+        table.advance(d.time);
+        let slot = table.conversations.find(d.src, d.dst, *id);
+        let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
+        let open = || slot.is_some_and(|slot| table.has_open(slot));
+        let Some(verdict) = memory.settle(d, *id, *glance, known, open) else { continue };
+        let (slot, pairing) = table.show(d, &verdict);
+        black_box(pairing);
+        if let Some(c) = table.conversations.get_mut(slot)
+            && c.server == NONE
+            && c.level >= Level::Medium
+            && c.decided
+        {
+            c.server = memory.servers.add(c.server(), c.id).unwrap_or(NONE);
+        }
+        while table.front_closed().is_some() {
+            table.drop_closed();
+            closed += 1;
+        }
+    }
+    closed
+}

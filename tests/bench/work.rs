@@ -1,0 +1,136 @@
+//! What is measured: this program as a child, and other programs.
+
+use crate::measure::{self, Figures};
+use crate::sets::Set;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the memory of another tool is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A program and what it does with a capture.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// A subcommand of this program.
+    Own(&'static str),
+    /// Another program and its arguments, in which the words `FILE` and `SCRIPT` are filled in.
+    Tool(&'static str, &'static str),
+}
+
+impl Work {
+    /// What the others are compared with.
+    pub const FLOOR: Self = Self::Own("walk");
+    /// The summary.
+    pub const SUMMARY: Self = Self::Own("summary");
+    /// What this program measures besides.
+    pub const OTHERS: [Self; 4] =
+        [Self::Own("verdict"), Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
+    /// Programs that do not dissect: select and copy, and count.
+    pub const READERS: [Self; 2] =
+        [Self::Tool("tcpdump", "-nr FILE udp -w /dev/null"), Self::Tool("capinfos", "-c FILE")];
+    /// Programs that dissect. Without a tap or a filter tshark would not; a hierarchy of protocols is one. With the
+    /// script it knows SQP, and asks that first, since some servers have ports of other protocols.
+    pub const DISSECTORS: [Self; 3] = [
+        Self::Tool("tshark", "-q -z io,phs -r FILE"),
+        Self::Tool(
+            "tshark",
+            "-n -o udp.try_heuristic_first:TRUE -X SCRIPT -Y sqp -T fields -e frame.number -e sqp.token \
+             -e sqp.server_name -e sqp.players -r FILE",
+        ),
+        Self::Tool("tshark", "-n -o udp.try_heuristic_first:TRUE -X SCRIPT -Y sqp -T json -r FILE"),
+    ];
+
+    /// The program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own(name) | Self::Tool(name, _) => name,
+        }
+    }
+
+    /// What was done, for tables.
+    pub fn title(self) -> String {
+        match self {
+            Self::Own(name) => name.to_owned(),
+            Self::Tool(tool, arguments) => format!("`{tool} {arguments}`"),
+        }
+    }
+
+    /// Whether the program can be had.
+    pub fn is_installed(self) -> bool {
+        let Self::Tool(tool, arguments) = self else { return true };
+        let Ok(output) = Command::new(tool).arg("--version").output() else { return false };
+        let lua = String::from_utf8_lossy(&output.stdout).contains("with Lua");
+        output.status.success() && (lua || !arguments.contains("SCRIPT"))
+    }
+
+    /// Runs it once.
+    pub fn run(self, set: &Set) -> io::Result<Figures> {
+        match self {
+            Self::Own(subcommand) => own(subcommand, set).map(|(figures, _)| figures),
+            Self::Tool(tool, arguments) => other(tool, arguments, set),
+        }
+    }
+}
+
+/// This program as a child, which measures itself, without its start-up; the figures and the line they came in.
+pub fn own(subcommand: &str, set: &Set) -> io::Result<(Figures, String)> {
+    let output = Command::new(std::env::current_exe()?).arg(subcommand).arg(&set.path).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    let figures: Figures = line.parse()?;
+    if figures.packets != set.packets {
+        return Err(io::Error::other(format!("{} packets instead of {}", figures.packets, set.packets)));
+    }
+    Ok((figures, line))
+}
+
+/// Another program, measured from outside, start-up included.
+fn other(tool: &str, arguments: &str, set: &Set) -> io::Result<Figures> {
+    let mut command = Command::new(tool);
+    for argument in arguments.split_whitespace() {
+        match argument {
+            "FILE" => command.arg(&set.path),
+            "SCRIPT" => command.arg(format!("lua_script:{}", script().display())),
+            _ => command.arg(argument),
+        };
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let cpu = measure::children();
+    let start = Instant::now();
+    let mut child = command.spawn()?;
+    let process = child.id().to_string();
+    let ended = AtomicBool::new(false);
+    let (status, wall_ns, peak_kib) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| watch(&process, &ended));
+        let status = child.wait();
+        let wall_ns = start.elapsed().as_nanos() as u64;
+        ended.store(true, Ordering::Relaxed);
+        (status, wall_ns, watch.join().unwrap_or(0))
+    });
+    let status = status?;
+    if !status.success() {
+        return Err(io::Error::other(format!("{tool} ended with {status}")));
+    }
+    let cpu_ns = measure::children() - cpu;
+    Ok(Figures { packets: set.packets, bytes: set.bytes, wall_ns, cpu_ns, peak_kib })
+}
+
+/// The dissector that tshark is given.
+fn script() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests", "bench", "sqp.lua"].iter().collect()
+}
+
+/// Largest resident set of another process, in KiB, looked at now and then until it has ended.
+fn watch(process: &str, ended: &AtomicBool) -> u64 {
+    let mut peak = 0;
+    while !ended.load(Ordering::Relaxed) {
+        peak = peak.max(measure::peak(process));
+        std::thread::sleep(LOOK);
+    }
+    peak
+}
