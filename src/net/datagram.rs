@@ -109,19 +109,25 @@ const fn fold(sum: u64) -> u16 {
     (sum >> 16).wrapping_add(sum & 0xffff) as u16
 }
 
-/// Sum of the big-endian 16-bit words of at most 65,535 bytes, the last one filled with a zero.
+/// Sum of the big-endian 16-bit words of some bytes, the last one filled with a zero.
 #[inline(always)]
 fn sum_of(bytes: &[u8]) -> u16 {
-    let (words, tail) = bytes.as_chunks::<4>();
-    let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u32::from_ne_bytes(*word).into()));
-    let last = match *tail {
-        [a, b, c] => [a, b, c, 0],
-        [a, b] => [a, b, 0, 0],
-        [a] => [a, 0, 0, 0],
-        _ => [0; 4],
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut sum = 0u64;
+    for word in words {
+        let (more, carry) = sum.overflowing_add(u64::from_le_bytes(*word));
+        sum = more.wrapping_add(carry.into()); // 2^64 counts as 1, too
+    }
+    let last = match bytes.last_chunk::<8>() {
+        _ if tail.is_empty() => 0,
+        // The tail is the upper end of them.
+        Some(last) => u64::from_le_bytes(*last) >> (64u32.wrapping_sub((tail.len() as u32).wrapping_mul(8))),
+        None => tail.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     };
+    let halves = (sum >> 32).wrapping_add(sum & 0xffff_ffff);
+    let last = (last >> 32).wrapping_add(last & 0xffff_ffff);
     // Whether bytes are swapped before they are added up or after makes no difference (section 2).
-    u16::from_be_bytes(fold(sum.wrapping_add(u32::from_ne_bytes(last).into())).to_ne_bytes())
+    fold(halves.wrapping_add(last)).swap_bytes()
 }
 
 /// One UDP datagram, borrowed from its frame.
@@ -184,20 +190,20 @@ impl Datagram<'_> {
     }
 
     /// Whether the UDP checksum is right (RFC 768, RFC 8200 section 8.1); `None` where there is none, where it
-    /// cannot be told, and where it is the sum of the pseudo header alone: then the sender's network card
+    /// cannot be told, and where it is wrong, but the sum of the pseudo header alone: then the sender's network card
     /// computes the rest after the capture.
     pub fn checksum_holds(&self) -> Option<bool> {
         if self.checksum == 0 || self.cut > 0 {
             return None;
         }
         let length = self.payload.len().saturating_add(8) as u64;
-        let pseudo = fold(self.src.sum().wrapping_add(self.dst.sum()).wrapping_add(17).wrapping_add(length));
-        if pseudo == self.checksum {
-            return None;
-        }
+        let pseudo = self.src.sum().wrapping_add(self.dst.sum()).wrapping_add(17).wrapping_add(length);
         let ports = u64::from(self.src.port).wrapping_add(u64::from(self.dst.port)).wrapping_add(length);
-        let all = u64::from(pseudo).wrapping_add(sum_of(self.payload).into()).wrapping_add(ports);
-        Some(fold(all.wrapping_add(u64::from(self.checksum))) == 0xffff)
+        let all = pseudo.wrapping_add(sum_of(self.payload).into()).wrapping_add(ports);
+        if fold(all.wrapping_add(u64::from(self.checksum))) == 0xffff {
+            return Some(true);
+        }
+        (fold(pseudo) != self.checksum).then_some(false)
     }
 }
 

@@ -11,42 +11,47 @@ use std::io;
 use std::path::Path;
 
 /// Runs the whole summary on the file, tables included; returns what it adds up to.
-pub fn summary(path: &Path) -> io::Result<Totals> {
-    let (summary, totals) = read(path, Summary::default())?;
+pub fn summary<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    let (summary, totals) = read::<THREADS, _>(path, Summary::default())?;
     screen::write(&mut io::sink(), Screen { width: 100, colour: false }, &summary, &totals)?;
     Ok(totals)
 }
 
 /// Judges the file and prints the verdict to nowhere.
-pub fn verdict(path: &Path) -> io::Result<Totals> {
-    let (check, totals) = read(path, Check::new(Policy::default(), |_, _| Ok(())))?;
+pub fn verdict<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    let (check, totals) = read::<THREADS, _>(path, Check::new(Policy::default(), |_, _| Ok(())))?;
     let verdict = check.verdict(totals)?;
     verdict::table(&mut io::sink(), &verdict, (false, 100), false)?;
     Ok(verdict.totals)
 }
 
 /// Writes every record of the file as NDJSON to nowhere.
-pub fn ndjson(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
+pub fn ndjson<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    let (_, totals) = read::<THREADS, _>(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
     Ok(totals)
 }
 
 /// Writes a line for every datagram to nowhere.
 pub fn text(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read(path, Lister::new(io::sink(), false, false, false))?;
+    let (_, totals) = read::<1, _>(path, Lister::new(io::sink(), false, false, false))?;
     Ok(totals)
 }
 
 /// Writes a line for every exchange to nowhere.
 pub fn exchanges(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read(path, Exchanges::new(io::sink(), false, false, false))?;
+    let (_, totals) = read::<1, _>(path, Exchanges::new(io::sink(), false, false, false))?;
     Ok(totals)
 }
 
-fn read<R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {
+fn read<const THREADS: usize, R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {
     let mut source = Source::open(path).map_err(io::Error::other)?;
     let mut pipeline = Pipeline::new(Options::default(), report);
-    pipeline.read(&mut source, &path.to_string_lossy()).map_err(|stopped| match stopped {
+    let name = path.to_string_lossy();
+    let done = match THREADS {
+        1 => pipeline.read(&mut source, &name),
+        _ => pipeline.read_ahead(&mut source, &name),
+    };
+    done.map_err(|stopped| match stopped {
         Stopped::Capture(e) => io::Error::other(e),
         Stopped::Report(e) => e,
     })?;

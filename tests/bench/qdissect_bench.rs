@@ -41,6 +41,8 @@ cargo bench --bench qdissect_bench -- SUBCOMMAND
   ndjson FILE             write a capture as NDJSON to nowhere
   text FILE               write a line for each datagram to nowhere, as `qdissect dump` does
   exchanges FILE          write a line for each exchange to nowhere
+  summary-2, verdict-2, ndjson-2 FILE
+                          the same with a thread that reads ahead
   run [--packets N] [--rounds N] [--dir DIR]
                           measure all of these and other tools in turn; prints a Markdown table
   memory [--dir DIR]      peak memory at 1 M and 10 M packets; prints a Markdown table
@@ -59,9 +61,12 @@ fn main() -> ExitCode {
     let result = match subcommand.as_str() {
         "gen" => make(arguments),
         "walk" => measured(arguments, walk_file),
-        "summary" => product(arguments, product::summary),
-        "verdict" => product(arguments, product::verdict),
-        "ndjson" => product(arguments, product::ndjson),
+        "summary" => product(arguments, product::summary::<1>),
+        "verdict" => product(arguments, product::verdict::<1>),
+        "ndjson" => product(arguments, product::ndjson::<1>),
+        "summary-2" => product(arguments, product::summary::<2>),
+        "verdict-2" => product(arguments, product::verdict::<2>),
+        "ndjson-2" => product(arguments, product::ndjson::<2>),
         "text" => product(arguments, product::text),
         "exchanges" => product(arguments, product::exchanges),
         "run" => run(arguments),

@@ -40,8 +40,10 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     let mut add = |set, works: &[Work]| plan.extend(works.iter().map(|&work| (set, work)));
     add(0, &base);
     add(0, &Work::OTHERS);
+    add(0, &Work::AHEAD);
     add(0, &Work::READERS);
     add(1, &base);
+    add(1, &Work::AHEAD);
     add(1, &Work::READERS);
     add(2, &base);
     if Work::DISSECTORS[0].is_installed() {

@@ -25,6 +25,8 @@ impl Work {
     pub const FLOOR: Self = Self::Own("walk");
     /// The summary.
     pub const SUMMARY: Self = Self::Own("summary");
+    /// What is faster with a second thread.
+    pub const AHEAD: [Self; 3] = [Self::Own("summary-2"), Self::Own("verdict-2"), Self::Own("ndjson-2")];
     /// What this program measures besides.
     pub const OTHERS: [Self; 4] =
         [Self::Own("verdict"), Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
