@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Comments kept of one packet; further ones are passed over.
-pub(crate) const MAX_OF_PACKET: usize = 64;
+pub const MAX_OF_PACKET: usize = 64;
 /// Frames whose comments are remembered, and bytes of those; the oldest go first. More than are read ahead.
 const MAX_FRAMES: usize = 65_536;
 const MAX_BYTES: usize = 8 << 20;

@@ -69,8 +69,7 @@ mod tests_pcapng;
 mod tests_writer;
 
 pub use buffer::{Bytes, Refill};
-pub(crate) use comments::MAX_OF_PACKET;
-pub use comments::{Comments, Said};
+pub use comments::{Comments, MAX_OF_PACKET, Said};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};

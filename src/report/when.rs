@@ -79,7 +79,7 @@ impl When {
         Some(When { form, zone, decimals })
     }
 
-    /// Whether frames must be [seen](Times::see), too.
+    /// Whether frames must be shown to it, too.
     pub fn needs_frames(&self) -> bool {
         self.form == Form::Captured
     }

@@ -27,7 +27,8 @@ pub fn verdict<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
 
 /// Writes every record of the file as NDJSON to nowhere.
 pub fn ndjson<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read::<THREADS, _>(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
+    let (_, totals) =
+        read::<THREADS, _>(path, Records::new(Output::new(io::sink(), Form::Ndjson, false), true, false))?;
     Ok(totals)
 }
 
