@@ -1,11 +1,11 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
-use super::push::push_number;
+use super::push::{left, push_duration, push_number, right};
 use super::text::Lines;
-use super::{Report, Totals, duration};
+use super::{Place, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::decode::Notes;
+use crate::decode::{Notes, push, push_u64};
 use crate::exchange::Exchange;
 use std::io::{self, Write};
 
@@ -22,6 +22,64 @@ impl<W: Write> Exchanges<W> {
     }
 }
 
+impl<W: Write> Exchanges<W> {
+    /// All columns but the last.
+    fn what(&mut self, e: &Exchange) {
+        let info = e.protocol.info();
+        let step = &info.steps[e.step as usize];
+        push_number(&mut self.lines.text, e.id, 6);
+        self.lines.text.push(b' ');
+        self.lines.ends([e.client, e.server]);
+        let text = &mut self.lines.text;
+        for (word, width) in [(info.name, 12), (step.name, 9)] {
+            cell(text, width, |text| text.extend_from_slice(word.as_bytes()));
+        }
+        cell(text, 18, |text| match e.key {
+            Some(key) => push(text, format_args!("0x{key:0width$x}", width = step.key_digits)),
+            None => text.push(b'-'),
+        });
+        cell(text, 10, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
+        text.push(b' ');
+        let from = text.len();
+        match e.response_time {
+            Some(time) => push_duration(text, time),
+            None => text.push(b'-'),
+        }
+        // The sign of µs has one column and two bytes.
+        let wide = usize::from(text.ends_with("µs".as_bytes()));
+        right(text, from, 12 + wide);
+        for bytes in [e.request_bytes, e.response_bytes] {
+            text.push(b' ');
+            push_number(text, bytes, 5);
+        }
+    }
+
+    /// The frames of an exchange; the line stands among those of the file `here`.
+    fn frames(&mut self, e: &Exchange, asked: Place, here: Place) {
+        let text = &mut self.lines.text;
+        text.extend_from_slice(b"  ");
+        if asked.file == here.file {
+            push_u64(text, asked.frame);
+        } else {
+            let other = self.lines.other(e.request_frame, here.file);
+            push(&mut self.lines.text, format_args!("({other})"));
+        }
+        for &frame in e.response_frames() {
+            let place = self.lines.files.place(frame);
+            self.lines.text.push(b' ');
+            push_u64(&mut self.lines.text, place.frame);
+        }
+    }
+}
+
+/// A cell behind a blank, filled up to so many columns.
+fn cell(text: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    text.push(b' ');
+    let from = text.len();
+    write(text);
+    left(text, from, width);
+}
+
 impl<W: Write> Report for Exchanges<W> {
     type Sink = Notes;
     const ORDERED: bool = false;
@@ -35,38 +93,16 @@ impl<W: Write> Report for Exchanges<W> {
             [first, ..] => self.lines.place(*first)?,
             [] => self.lines.place(e.request_frame)?,
         };
-        let answers = e.response_frames().iter().map(|f| format!(" {}", self.lines.files.place(*f).frame));
-        let answers: String = answers.collect();
-        let asked = match asked.file == here.file {
-            true => asked.frame.to_string(),
-            false => format!("({})", self.lines.other(e.request_frame, here.file)),
-        };
-        let text = &mut self.lines.text;
         if !std::mem::replace(&mut self.titled, true) {
             let _ = writeln!(
-                text,
+                self.lines.text,
                 "{:>6} {:>21}   {:<21} {:<12} {:<9} {:<18} {:<10} {:>12} {:>5} {:>5}  frames",
                 "id", "client", "server", "protocol", "step", "key", "outcome", "time", "out", "in"
             );
         }
-        let info = e.protocol.info();
-        let step = &info.steps[e.step as usize];
-        let key = e.key.map_or("-".to_owned(), |k| format!("0x{k:0width$x}", width = step.key_digits));
-        let time = e.response_time.map_or("-".to_owned(), duration);
-        let frames = asked + &answers;
-        push_number(text, e.id, 6);
-        text.push(b' ');
-        self.lines.ends([e.client, e.server]);
+        self.what(e);
+        self.frames(e, asked, here);
         let text = &mut self.lines.text;
-        let _ = write!(
-            text,
-            " {:<12} {:<9} {key:<18} {:<10} {time:>12} {:>5} {:>5}  {frames}",
-            info.name,
-            step.name,
-            e.outcome.name(),
-            e.request_bytes,
-            e.response_bytes,
-        );
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }
