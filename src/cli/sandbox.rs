@@ -9,7 +9,7 @@
 
 use super::args::{CheckArgs, CheckFormat, Common, Reading};
 use super::inputs::Inputs;
-use super::output::folder;
+use super::output::{folder, is_device};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags, path_beneath_rules,
@@ -83,7 +83,7 @@ fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
     let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| places(path)).collect();
     if let Some(path) = &common.save.write {
         // Copies of pipes are made beside the result, or where temporary files are.
-        match path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|it| !it.is_file()) {
+        match path.as_os_str() == "-" || is_device(path) {
             true => write.extend([path.clone(), std::env::temp_dir()]),
             false => write.extend(places(path)),
         }
@@ -113,14 +113,12 @@ fn reports(check: &CheckArgs) -> Vec<PathBuf> {
 /// What must be writable for a file to be written: its directory, and that of the file that a link leads to; or the
 /// pipe or device itself.
 pub fn places(path: &Path) -> Vec<PathBuf> {
-    let real = fs::canonicalize(path).ok();
-    match fs::metadata(path) {
-        Ok(it) if !it.is_file() && !it.is_dir() => vec![path.to_owned()],
-        _ => {
-            let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
-            real.into_iter().chain([folder(path).to_owned()]).collect()
-        }
+    if is_device(path) {
+        return vec![path.to_owned()];
     }
+    let real = fs::canonicalize(path).ok();
+    let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
+    real.into_iter().chain([folder(path).to_owned()]).collect()
 }
 
 #[cfg(test)]
