@@ -17,6 +17,8 @@ use landlock::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Where the standard library learns how many processors the process may use, when a thread is to be started.
+const PROCESSORS: [&str; 3] = ["/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup"];
 /// What is asked of the kernel: Linux 6.12. An older one enforces what it knows.
 const WANTED: ABI = ABI::V6;
 
@@ -94,6 +96,7 @@ fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
     }
     // Files that are written aside are opened for reading as well.
     read.extend(write.iter().cloned());
+    read.extend(PROCESSORS.map(PathBuf::from));
     Allowed { read, write, signals: false }
 }
 
