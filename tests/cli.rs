@@ -326,6 +326,22 @@ mod unix {
     }
 
     #[test]
+    fn an_open_file_is_written_to_and_not_replaced() {
+        let folder = tempdir().unwrap();
+        let (path, other) = (folder.path().join("result"), in_folder(&folder, "other"));
+        for (options, begins) in [
+            (["--output", "/dev/fd/1", "-w", &other], &b"108 packets"[..]),
+            (["-w", "/dev/fd/1", "--output", &other], &b"\x0a\x0d\x0d\x0a"[..]),
+        ] {
+            let mut command = qdissect();
+            command.args(["dump", "-q", DEMO]).args(options).stdout(fs::File::create(&path).unwrap());
+            let output = command.stderr(std::process::Stdio::piped()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+            assert!(fs::read(&path).unwrap().starts_with(begins), "{options:?}");
+        }
+    }
+
+    #[test]
     fn lines_are_handed_on_at_once_where_asked() {
         let capture = fs::read("captures/sqp/real_cli_sample.pcapng").unwrap();
         let mut command = qdissect();

@@ -240,6 +240,10 @@ pub struct Common {
     /// Accepted for tshark's sake: names are never resolved
     #[arg(short = 'n')]
     pub numeric: bool,
+    /// Keep all rights of the user: else, on Linux, only inputs can be read and only results be written, and `live`
+    /// does not go on as root
+    #[arg(long)]
+    pub no_sandbox: bool,
     /// A capture that is cut short is not an error
     #[arg(long)]
     pub allow_truncated: bool,

@@ -15,7 +15,7 @@ use qdissect::capture::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -45,13 +45,14 @@ enum Phase {
 }
 
 /// A capture under way.
-#[derive(Debug)]
 pub struct Session {
     /// How long packets may be under way.
     delay: Duration,
     child: Child,
     out: ChildStdout,
-    listening: Listening,
+    /// What the program says, until somebody listens.
+    err: Option<ChildStderr>,
+    listening: Option<Listening>,
     saver: Saver,
     phase: Phase,
     until: Option<Instant>,
@@ -59,10 +60,13 @@ pub struct Session {
     last: Instant,
     /// Capture time of the last of them.
     reached: Time,
-    /// Said on standard error when the capture has begun.
-    greeting: Option<String>,
+    /// Done when the first bytes have come, before they are parsed.
+    begun: Option<Begun>,
     ended: bool,
 }
+
+/// What is to be done when a capture has begun.
+pub type Begun = Box<dyn FnOnce() + Send>;
 
 /// How a capture ended.
 #[derive(Debug)]
@@ -89,7 +93,7 @@ impl Session {
         mut command: Command,
         saver: Saver,
         most: Option<Duration>,
-        greeting: Option<String>,
+        begun: Begun,
     ) -> Result<Session, String> {
         // In a process group of its own Ctrl-C does not reach it, and it ends when it has sent everything.
         let mut child = command.process_group(0).spawn().map_err(|e| advice::not_started(program, &e))?;
@@ -100,13 +104,14 @@ impl Session {
             delay: program.delay() + UNDER_WAY,
             child,
             out,
-            listening: Listening::new(err),
+            err: Some(err),
+            listening: None,
             saver,
             phase: Phase::Running,
             until: most.map(|most| Instant::now() + most),
             last: Instant::now(),
             reached: Time::UNKNOWN,
-            greeting,
+            begun: Some(begun),
             ended: false,
         })
     }
@@ -194,16 +199,25 @@ impl Session {
         let got = self.out.read(space)?;
         self.ended = got == 0;
         self.last = Instant::now();
-        if let Some(greeting) = self.greeting.take_if(|_| got > 0) {
-            super::say(&greeting);
+        if let Some(begun) = self.begun.take_if(|_| got > 0) {
+            begun();
+            self.listen();
         }
         let pass = self.saver.feed(space.get(..got).unwrap_or_default());
         self.ended |= pass < got;
         Ok(pass)
     }
 
+    /// Begins to listen. Not before rights are given up: a thread would keep those it began with.
+    fn listen(&mut self) {
+        if let Some(err) = self.err.take() {
+            self.listening = Some(Listening::new(err));
+        }
+    }
+
     /// Stops the program if it still runs, waits for its end, and writes what is left to write.
     pub fn finish(&mut self) -> Ended {
+        self.listen();
         let enough = self.saver.is_enough();
         let asked = enough || stop::caught().is_some() || !matches!(self.phase, Phase::Running);
         self.saver.flush();
@@ -213,7 +227,7 @@ impl Session {
             self.linger();
         }
         let status = self.wait();
-        let said = self.listening.finish(LAST);
+        let said = self.listening.as_ref().map(|listening| listening.finish(LAST)).unwrap_or_default();
         Ended { asked, status, said, part, unsaved: self.saver.failed().map(str::to_owned) }
     }
 
@@ -255,7 +269,7 @@ impl Drop for Session {
 }
 
 /// The parser's end of a capture under way.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Feed(Arc<Mutex<Session>>);
 
 impl Feed {

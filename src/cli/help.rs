@@ -8,7 +8,10 @@ const HEADINGS: [(&str, &[&str]); 6] = [
         "Capture",
         &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "ring", "summary"],
     ),
-    ("Input", &["read", "input_format", "port", "count", "threads", "follow", "per_file", "allow_truncated"]),
+    (
+        "Input",
+        &["read", "input_format", "port", "count", "threads", "follow", "per_file", "allow_truncated", "no_sandbox"],
+    ),
     (
         "Selection",
         &["display_filter", "protocol", "all", "decode_as", "timeout", "min_confidence", "interval"],

@@ -2,6 +2,8 @@
 
 use super::advice;
 use super::columns;
+#[cfg(target_os = "linux")]
+use super::confine::Confinement;
 use super::feed::{Ended, Feed, QUIET, Session};
 use super::filter::{self, Expression};
 use super::live_args::LiveArgs;
@@ -45,7 +47,7 @@ pub fn live(
     if let Some(wrong) = args.detail.refusal(args.format) {
         return Ok(refuse(&wrong));
     }
-    let session = match start(&program, args) {
+    let session = match start(&program, args, to) {
         Ok(session) => Feed::new(session),
         Err(e) => return Ok(refuse(&e)),
     };
@@ -77,7 +79,7 @@ fn refuse(why: &str) -> Done {
 }
 
 /// Starts the capture program.
-fn start(program: &Program, args: &LiveArgs) -> Result<Session, String> {
+fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
     let command = program.capture(args)?;
     let saver = Saver::new(Ring::new(args)?, args.common.count);
     let greeting = format!(
@@ -86,9 +88,35 @@ fn start(program: &Program, args: &LiveArgs) -> Result<Session, String> {
         program.kind.name()
     );
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
+    let confinement = Confinement::plan(&args.common, to)?;
+    confinement.iter().for_each(Confinement::begin);
+    let begun = || {
+        greeting.into_iter().for_each(|greeting| say(&greeting));
+        confinement.into_iter().for_each(Confinement::enter);
+    };
     stop::finish_first();
-    Session::start(program, command, saver, args.autostop, greeting)
+    Session::start(program, command, saver, args.autostop, Box::new(begun))
 }
+
+/// Other systems than Linux: rights are those of who starts it.
+#[cfg(not(target_os = "linux"))]
+mod no_confinement {
+    use super::Target;
+    use crate::cli::args::Common;
+
+    pub enum Confinement {}
+
+    impl Confinement {
+        pub fn plan(_: &Common, _: &Target) -> Result<Option<Confinement>, String> {
+            Ok(None)
+        }
+        pub fn begin(&self) {}
+        pub fn enter(self) {}
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use no_confinement::Confinement;
 
 /// A capture under way, and what it was asked for.
 struct Capture<'a> {

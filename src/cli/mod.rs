@@ -8,6 +8,8 @@ mod check;
 mod choices;
 mod columns;
 mod config;
+#[cfg(target_os = "linux")]
+mod confine;
 mod detail;
 #[cfg(all(test, unix))]
 mod documented;
@@ -38,6 +40,8 @@ mod ring;
 mod run;
 #[cfg(unix)]
 mod said;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod save;
 #[cfg(unix)]
 mod saver;

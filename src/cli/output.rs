@@ -24,7 +24,7 @@ impl Target {
     /// When the file cannot be made.
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
         let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
-        if fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+        if is_device(path) {
             return Ok(Target::Device(File::options().write(true).open(path)?));
         }
         let folder = folder(path);
@@ -49,6 +49,14 @@ impl Target {
             }
         }
     }
+}
+
+/// Whether a result is written to what stands there, and not to a file in its place: a FIFO, a device, or a name such as
+/// `/dev/stdout`, which stays what it is even where it leads to a file.
+pub fn is_device(path: &Path) -> bool {
+    let special =
+        ["/dev", "/dev/fd"].iter().any(|it| folder(path) == Path::new(it)) || path.starts_with("/proc");
+    fs::metadata(path).is_ok_and(|it| !it.is_dir() && (special || !it.is_file()))
 }
 
 /// The folder of a file.

@@ -108,6 +108,10 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         return FAILED;
     }
     progress::begin(command);
+    #[cfg(target_os = "linux")]
+    if !matches!(command, Reading::Live(_)) {
+        super::sandbox::read_files(command, &inputs);
+    }
     inputs.order(common.save.write.is_none());
     let target =
         if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };

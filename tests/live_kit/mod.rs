@@ -146,6 +146,12 @@ pub fn end(args: &[&str]) -> Running {
     Running::new(command)
 }
 
+/// What stands behind a name in a text of `/proc`, its blanks made one each.
+pub fn field(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("there is no {name}")).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A run beside the test.
 pub struct Running {
     child: Child,
@@ -205,6 +211,13 @@ impl Running {
     /// What stands on standard error so far.
     pub fn said(&self) -> String {
         self.err.lock().unwrap().clone()
+    }
+
+    /// What the kernel says of it under a name in `/proc/PID/status`, its threads included.
+    pub fn rights(&self, name: &str) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let status = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+        status.map(|text| field(&text, name)).collect()
     }
 
     pub fn signal(&self, name: &str) {

@@ -140,6 +140,7 @@ impl HexArgs {
             numeric: false,
             show_secrets: self.show_secrets,
             allow_truncated: false,
+            no_sandbox: true,
         }
     }
 }

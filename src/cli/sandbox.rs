@@ -1,0 +1,217 @@
+//! What the process may still do once bytes of strangers are read: Landlock, by which a process on Linux gives up
+//! rights for good, and needs none to do so.
+//!
+//! ```text
+//!  reading files   read the inputs      write where results go     no program, no TCP, no signals
+//!  live            read nothing         write where -w goes        no program, no TCP
+//! ```
+//! What is open stays open: standard output, the pipe of the capture program. Names can still be looked up.
+
+use super::args::{CheckArgs, CheckFormat, Common, Reading};
+use super::inputs::Inputs;
+use super::output::{folder, is_device};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags, path_beneath_rules,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the standard library learns how many processors the process may use, when a thread is to be started.
+const PROCESSORS: [&str; 3] = ["/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup"];
+/// What is asked of the kernel: Linux 6.12. An older one enforces what it knows.
+const WANTED: ABI = ABI::V6;
+
+/// What stays allowed. Names that lead nowhere allow nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Files that may be read, and directories with all that is in them.
+    pub read: Vec<PathBuf>,
+    /// Directories in which files may be made, written, renamed and removed; pipes and devices that may be written.
+    pub write: Vec<PathBuf>,
+    /// Whether processes outside of the sandbox may be sent signals.
+    pub signals: bool,
+}
+
+/// Restricts the calling thread and those it starts from now on; whether the kernel restricts the use of files at
+/// all. A second call can only take more away.
+///
+/// # Errors
+/// When the kernel refuses what it claims to know.
+pub fn enter(allowed: &Allowed) -> Result<bool, RulesetError> {
+    let mut scope = BitFlags::from(Scope::AbstractUnixSocket);
+    if !allowed.signals {
+        scope |= Scope::Signal;
+    }
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(WANTED))?
+        .handle_access(AccessNet::from_all(WANTED))?
+        .scope(scope)?
+        .create()?;
+    let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+    let write = make_bitflags!(AccessFs::{WriteFile | Truncate | MakeReg | RemoveFile});
+    for (paths, access) in [(&allowed.read, read), (&allowed.write, write)] {
+        for rule in path_beneath_rules(paths, access).flatten() {
+            // There is no rule for what has no place in the file system, a pipe of the shell: it stays allowed.
+            let _ = (&mut rules).add_rule(rule);
+        }
+    }
+    rules.restrict_self().map(|status| status.ruleset != RulesetStatus::NotEnforced)
+}
+
+/// From now on signals reach only processes that are started from here; best effort.
+pub fn keep_signals_inside() {
+    let domain = Ruleset::default().scope(Scope::Signal).and_then(Ruleset::create);
+    let _ = domain.and_then(|domain| domain.restrict_self());
+}
+
+/// Restricts a command that reads files to its inputs and outputs. Where the kernel cannot, everything stays as it
+/// is without a word: a message in every job of a CI system would help nobody.
+pub fn read_files(command: &Reading, inputs: &Inputs) {
+    let common = command.common();
+    if !common.no_sandbox {
+        let _ = enter(&needed(command, common, inputs));
+    }
+}
+
+fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
+    let mut read: Vec<PathBuf> = inputs.list.iter().map(|input| input.path.clone()).collect();
+    if common.follow {
+        // Files that come later, and those that replace a file.
+        let named = common.files.iter().chain(&common.read);
+        read.extend(named.map(|path| if path.is_dir() { path.clone() } else { folder(path).to_owned() }));
+    }
+    let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| places(path)).collect();
+    if let Some(path) = &common.save.write {
+        // Copies of pipes are made beside the result, or where temporary files are.
+        match path.as_os_str() == "-" || is_device(path) {
+            true => write.extend([path.clone(), std::env::temp_dir()]),
+            false => write.extend(places(path)),
+        }
+    }
+    if let Reading::Check(check) = command {
+        write.extend(reports(check));
+        read.extend(check.baseline.clone());
+    }
+    // Files that are written aside are opened for reading as well.
+    read.extend(write.iter().cloned());
+    read.extend(PROCESSORS.map(PathBuf::from));
+    Allowed { read, write, signals: false }
+}
+
+/// Where `check` writes besides.
+fn reports(check: &CheckArgs) -> Vec<PathBuf> {
+    let baseline = check.baseline.iter().filter(|_| check.update_baseline);
+    let mut write: Vec<_> =
+        check.report.iter().map(|(_, path)| path).chain(baseline).flat_map(|path| places(path)).collect();
+    if check.format == CheckFormat::Github
+        && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
+    {
+        write.extend(places(Path::new(&summary)));
+    }
+    write
+}
+
+/// What must be writable for a file to be written: its directory, and that of the file that a link leads to; or the
+/// pipe or device itself.
+pub fn places(path: &Path) -> Vec<PathBuf> {
+    if is_device(path) {
+        return vec![path.to_owned()];
+    }
+    let real = fs::canonicalize(path).ok();
+    let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
+    real.into_iter().chain([folder(path).to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::process::Command;
+
+    /// Set in the process that is restricted: the directory that it may use.
+    const INSIDE: &str = "QDISSECT_TEST_SANDBOX";
+
+    /// Runs a test of this file again in a process of its own, for what is given up is given up for good.
+    fn in_a_process(name: &str, folder: &Path) {
+        let test = format!("cli::sandbox::tests::{name}");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", &test, "--nocapture"]).env(INSIDE, folder);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("1 passed"), "{said}");
+    }
+
+    fn denied<T: std::fmt::Debug>(result: std::io::Result<T>) {
+        assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn outside_of_what_is_allowed_nothing_can_be_read_written_or_run() {
+        let Some(folder) = std::env::var_os(INSIDE).map(PathBuf::from) else {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir(folder.path().join("out")).unwrap();
+            fs::write(folder.path().join("in"), "in").unwrap();
+            return in_a_process(
+                "outside_of_what_is_allowed_nothing_can_be_read_written_or_run",
+                folder.path(),
+            );
+        };
+        let (input, out) = (folder.join("in"), folder.join("out"));
+        let allowed = Allowed { read: vec![input.clone()], write: vec![out.clone()], signals: false };
+        if !enter(&allowed).unwrap() {
+            println!("this kernel has no Landlock: nothing is tested");
+            return;
+        }
+        assert_eq!(fs::read(&input).unwrap(), b"in");
+        fs::write(out.join("a"), "a").unwrap();
+        fs::rename(out.join("a"), out.join("b")).unwrap();
+        denied(fs::read(out.join("b")));
+        fs::remove_file(out.join("b")).unwrap();
+        denied(fs::write(&input, "changed"));
+        denied(fs::write(folder.join("new"), "new"));
+        denied(fs::remove_file(&input));
+        denied(fs::create_dir(out.join("folder")));
+        denied(fs::read("/etc/passwd"));
+        denied(fs::OpenOptions::new().append(true).open("/etc/passwd"));
+        denied(fs::read_dir("/"));
+        denied(Command::new("/bin/sh").arg("-c").arg("true").status());
+        assert!(rustix::thread::no_new_privs().unwrap());
+        // TCP came with Linux 6.7.
+        match TcpListener::bind("127.0.0.1:0") {
+            Ok(_) => println!("this kernel does not restrict TCP"),
+            refused => denied(refused),
+        }
+    }
+
+    #[test]
+    fn a_second_sandbox_gives_nothing_back() {
+        let Some(folder) = std::env::var_os(INSIDE).map(PathBuf::from) else {
+            let folder = tempfile::tempdir().unwrap();
+            return in_a_process("a_second_sandbox_gives_nothing_back", folder.path());
+        };
+        if !enter(&Allowed::default()).unwrap() {
+            println!("this kernel has no Landlock: nothing is tested");
+            return;
+        }
+        enter(&Allowed { read: vec![folder.clone()], write: vec![folder.clone()], signals: true }).unwrap();
+        denied(fs::read_dir(&folder));
+        denied(fs::write(folder.join("new"), "new"));
+    }
+
+    #[test]
+    fn a_result_needs_its_directory_and_a_device_only_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        let (own, other) = (folder.join("own"), folder.join("other"));
+        [&own, &other].into_iter().for_each(|it| fs::create_dir(it).unwrap());
+        fs::write(other.join("real"), "").unwrap();
+        std::os::unix::fs::symlink(other.join("real"), own.join("link")).unwrap();
+        assert_eq!(places(&own.join("new")), [own.clone()]);
+        assert_eq!(places(&own.join("link")), [other, own]);
+        assert_eq!(places(Path::new("new")), [PathBuf::from(".")]);
+        assert_eq!(places(Path::new("/dev/null")), [PathBuf::from("/dev/null")]);
+    }
+}
