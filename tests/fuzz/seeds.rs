@@ -80,7 +80,8 @@ impl Seeds {
             }
             all.extend(talk::seed(answers, client as u8, 1, &bytes));
         }
-        self.add("writers", writers::seed("a|b<c>\x1b[2J`@d.pcap", &all));
+        let format = self.0.get("writers").map_or(0, BTreeSet::len) as u8;
+        self.add("writers", writers::seed(format, "a|b<c>\x1b[2J`@d.pcap", &all));
         self.add("classifier", all);
         let frames: Vec<u8> =
             shots(example).iter().filter_map(|s| walk::seed(&frame(s, 1, 24))).flatten().collect();

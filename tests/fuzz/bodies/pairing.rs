@@ -52,7 +52,12 @@ struct Sent {
 impl Sent {
     /// Whether both speak of the same request.
     fn is_own(&self, other: &Sent) -> bool {
-        let ends = |s: &Sent| (s.line, s.client, s.server);
+        self.server == other.server && self.is_like(other)
+    }
+
+    /// The same, whichever server is meant: an answer may come from another one.
+    fn is_like(&self, other: &Sent) -> bool {
+        let ends = |s: &Sent| (s.line, s.client);
         ends(self) == ends(other) && (self.key == other.key || self.line == Line::Challenge)
     }
 
@@ -168,7 +173,7 @@ impl Model {
                 let first = self.at(of);
                 // A poll is answered once: whatever comes then is a copy.
                 let same =
-                    first.is_own(sent) && (sent.line == Line::Poll || first.payload() == sent.payload());
+                    first.is_like(sent) && (sent.line == Line::Poll || first.payload() == sent.payload());
                 assert!(!sent.asks && of < frame && same, "frame {frame} is no copy of {of}: {all:?}");
             }
             Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => {
@@ -186,7 +191,7 @@ impl Model {
         let before = &self.sent[..frame as usize - 1];
         let own = before.iter().rev().find(|s| s.asks && s.is_own(answer));
         own.is_some_and(|asked| {
-            let mut others = before.iter().filter(|s| !s.asks && s.is_own(answer));
+            let mut others = before.iter().filter(|s| !s.asks && s.is_like(answer));
             answer.time - asked.time <= answer.line.windows().0
                 && !others.any(|s| s.time >= asked.time - EARLY)
         })

@@ -1,7 +1,7 @@
 //! Every format that a report is written in, with hostile text in packets and in the capture's name, read back.
 //!
 //! ```text
-//! options u8, of `talk` │ length of the name u8 │ the capture's name │ datagrams, as in `talk`
+//! format u8, of the list below │ options u8, of `talk` │ length of the name u8 │ the capture's name │ datagrams, as in `talk`
 //! ```
 
 use super::input::Input;
@@ -93,20 +93,18 @@ fn rows(out: Vec<u8>, separator: char, what: &str) {
     }
 }
 
+/// What is written of a talk: one group of formats for each input, for some take long.
+const FORMATS: &[fn(&Given)] =
+    &[lines, details, records, columns, summaries, statistics, judged, analysed, tested, annotated];
+
 /// Every report writes what its reader can read.
 pub fn writers(bytes: &[u8]) {
     let mut input = Input::new(bytes);
+    let format = input.pick(FORMATS);
     let options = talk::options(input.byte());
     let length = usize::from(input.byte());
     let name = String::from_utf8_lossy(input.take(length)).into_owned();
-    let given = Given { options, name, shots: talk::shots(&mut input) };
-    lines(&given);
-    details(&given);
-    records(&given);
-    columns(&given);
-    summaries(&given);
-    statistics(&given);
-    verdicts(&given);
+    format(&Given { options, name, shots: talk::shots(&mut input) });
 }
 
 fn lines(given: &Given) {
@@ -188,40 +186,49 @@ fn statistics(given: &Given) {
     }
 }
 
-fn verdicts(given: &Given) {
-    let policy = Policy::default();
-    let (check, totals) = given.told(Check::new(policy, |_: &mut Entry, _: &str| Ok(())));
-    let verdict = check.verdict(totals).expect("nothing is written yet");
+fn verdict(given: &Given) -> Verdict {
+    let (check, totals) = given.told(Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+    check.verdict(totals).expect("nothing is written yet")
+}
+
+fn judged(given: &Given) {
+    let verdict = verdict(given);
     written(|out| verdict::table(out, &verdict, (false, 80), false));
     written(|out| verdict::concise(out, &verdict, false));
     assert!(json(written(|out| verdict::json(out, &verdict)).as_bytes(), "verdict").is_array());
     ndjson(written(|out| verdict::ndjson(out, &verdict)).into_bytes(), "verdict");
-    let issues = json(written(|out| verdict::gitlab(out, &verdict)).as_bytes(), "GitLab");
-    assert!(issues.is_array());
+}
+
+fn analysed(given: &Given) {
+    let verdict = verdict(given);
+    assert!(json(written(|out| verdict::gitlab(out, &verdict)).as_bytes(), "GitLab").is_array());
     for style in [SarifStyle::Spec, SarifStyle::Github] {
         let log = json(written(|out| verdict::sarif(out, &verdict, style)).as_bytes(), "SARIF");
         assert_eq!(log["version"], "2.1.0");
     }
-    let limit = Some(Severity::Note);
+}
+
+fn tested(given: &Given) {
+    let (verdict, limit) = (verdict(given), Some(Severity::Note));
     if !given.shots.is_empty() {
         hold_junit(&xml(&verdict, JunitStyle::Common, limit)); // without frames there is no time to state
     }
     let jenkins = xml(&verdict, JunitStyle::Jenkins, limit);
     Document::parse(&jenkins).unwrap_or_else(|e| panic!("JUnit: {e} in {jenkins}"));
-    hold_markdown(&written(|out| verdict::markdown(out, &verdict)));
-    hold_markdown(&verdict::step_summary(&verdict));
-    annotated(&verdict);
 }
 
-fn annotated(verdict: &Verdict) {
-    let files = hold_github(verdict);
+fn annotated(given: &Given) {
+    let verdict = verdict(given);
+    hold_markdown(&written(|out| verdict::markdown(out, &verdict)));
+    hold_markdown(&verdict::step_summary(&verdict));
+    let files = hold_github(&verdict);
     assert!(!files.iter().any(|name| name.chars().any(is_hostile)), "{files:?}");
 }
 
-/// The input that makes this talk of it, under a name.
-pub fn seed(name: &str, talk: &[u8]) -> Vec<u8> {
+/// The inputs that make this talk of it, under a name, in a format.
+pub fn seed(format: u8, name: &str, talk: &[u8]) -> Vec<u8> {
     let (options, datagrams) = talk.split_first().unwrap_or((&0, &[]));
-    let mut seed = vec![*options, name.len().min(255) as u8];
+    let mut seed = vec![format % FORMATS.len() as u8, *options, name.len().min(255) as u8];
     seed.extend(name.bytes().take(255));
     seed.extend(datagrams);
     seed
