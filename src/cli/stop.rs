@@ -32,12 +32,17 @@ mod signals {
     static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
     /// The next signal ends the process: there is nothing to finish yet, or one has come before.
     static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+    /// They are caught already.
+    static WATCHING: AtomicBool = AtomicBool::new(false);
 
-    /// From now on signals are caught.
+    /// From now on signals are caught. A further call changes nothing: handlers would only pile up.
     ///
     /// # Errors
     /// When the system does not allow that.
     pub fn watch() -> io::Result<()> {
+        if WATCHING.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         for signal in [SIGINT, SIGTERM] {
             let code = i32::from(SIGNALS) + signal;
             flag::register_conditional_shutdown(signal, code, AT_ONCE.clone())?;

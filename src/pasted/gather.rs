@@ -258,7 +258,7 @@ impl Gatherer {
             self.sheet.add(&bytes);
             wrong
                 .into_iter()
-                .for_each(|(at, what)| self.sheet.complain_at(column, Wrong { column: at, what }));
+                .for_each(|(at, what)| self.sheet.complain_at(column, Wrong::at(line, at, what)));
             return true;
         }
         let word = line.trim();

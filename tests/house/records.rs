@@ -20,7 +20,9 @@ pub fn hold(options: Options, shots: &[Shot], orderly: bool) {
     let of = |kind: &str| records.iter().filter(|r| r["type"] == kind).collect::<Vec<_>>();
     let (packets, exchanges) = (of("packet"), of("exchange"));
     assert_eq!(packets.len() + exchanges.len(), records.len(), "records of another type: {text}");
-    let frames: Vec<u64> = packets.iter().map(|p| number(&p["frame"])).collect();
+    // What is left of a datagram in fragments is told in its first frame, once the others are given up.
+    let whole = packets.iter().filter(|p| p.get("fragments").is_none());
+    let frames: Vec<u64> = whole.map(|p| number(&p["frame"])).collect();
     assert!(frames.is_sorted_by(|a, b| a < b), "packets out of order: {frames:?}\n{text}");
     counted(&summary, &packets, &exchanges, &text);
     if everything {

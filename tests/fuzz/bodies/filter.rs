@@ -1,0 +1,92 @@
+//! Display filters and columns: expressions as anybody may type them.
+
+use crate::play::{everything, report, shots};
+use qdissect::check::Finding;
+use qdissect::decode::Notes;
+use qdissect::exchange::Exchange;
+use qdissect::filter::{Columns, Filter, FilterError, Pick, View};
+use qdissect::protocols::Id;
+use qdissect::report::{Packet, Report, is_hostile};
+use std::io;
+use std::sync::LazyLock;
+
+/// A conversation of every protocol.
+static SHOTS: LazyLock<Vec<crate::play::Shot>> =
+    LazyLock::new(|| Id::ALL.iter().filter_map(|id| id.info().samples.first()).flat_map(shots).collect());
+
+/// Asks filters about every packet and exchange.
+struct Asked {
+    /// The filter, what it prints as, and its opposite, where there is one.
+    filters: Vec<Filter>,
+    columns: Option<Columns>,
+}
+
+impl Asked {
+    fn ask(&self, answers: &[bool], about: &str) {
+        if let [first, printed, rest @ ..] = answers {
+            assert_eq!(first, printed, "{} is another filter than it says: {about}", self.filters[0]);
+            assert!(!rest.contains(first), "{} and its opposite agree: {about}", self.filters[0]);
+        }
+    }
+}
+
+impl Report for Asked {
+    type Sink = Notes;
+    const ORDERED: bool = false;
+
+    fn packet(&mut self, packet: &Packet<'_, Notes>) -> io::Result<()> {
+        let holds = |filter: &Filter| {
+            let mut pick = Pick::new(filter);
+            pick.packet(packet, false);
+            filter.matches(&View { picked: Some(&pick), ..View::of_packet(packet) })
+        };
+        let answers: Vec<bool> = self.filters.iter().map(holds).collect();
+        self.ask(&answers, &format!("frame {}", packet.datagram.frame));
+        if let Some(columns) = &self.columns {
+            let mut pick = columns.pick();
+            pick.packet(packet, false);
+            let view = View { picked: Some(&pick), ..View::of_packet(packet) };
+            assert_eq!(columns.values(&view).count(), columns.names().count());
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        let view = View::of_exchange(e, findings);
+        let answers: Vec<bool> = self.filters.iter().map(|f| f.matches(&view)).collect();
+        self.ask(&answers, &format!("exchange {}", e.id));
+        Ok(())
+    }
+}
+
+/// A complaint is a sentence about a place in the text.
+fn complained(text: &str, e: &FilterError) {
+    assert!(text.get(e.at.clone()).is_some(), "{:?} is no place in {text:?}", e.at);
+    assert!(e.what.ends_with(['.', '?']), "{:?} of {text:?}", e.what);
+    let shown = format!("{e}\n{}", e.caret(text));
+    assert!(!shown.chars().any(|c| c != '\n' && is_hostile(c)), "{shown:?}");
+}
+
+/// A filter prints as one that means the same, and so does its opposite; the text as names of columns.
+pub fn filter(bytes: &[u8]) {
+    let text = &*String::from_utf8_lossy(bytes);
+    let mut filters = vec![];
+    match Filter::parse(text) {
+        Ok(filter) => {
+            let printed = filter.to_string();
+            let again = Filter::parse(&printed).unwrap_or_else(|e| panic!("{e} in {printed:?} of {text:?}"));
+            assert_eq!(again.to_string(), printed, "of {text:?}");
+            let opposite = Filter::parse(&format!("!({printed})")).ok().filter(|_| !printed.is_empty());
+            filters.extend([filter, again].into_iter().chain(opposite));
+        }
+        Err(e) => complained(text, &e),
+    }
+    let columns = Columns::parse(&text.split(',').collect::<Vec<_>>());
+    if let Err(e) = &columns {
+        assert!(!e.chars().any(is_hostile), "{e:?}");
+    }
+    let asked = Asked { filters, columns: columns.ok() };
+    if !asked.filters.is_empty() || asked.columns.is_some() {
+        report(everything(), asked, &SHOTS);
+    }
+}

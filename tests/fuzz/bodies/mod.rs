@@ -1,0 +1,42 @@
+//! What every fuzz target does with its input; `tests/robust.rs` does the same with the inputs that are kept.
+//!
+//! A body panics where something that is promised does not hold.
+
+pub mod capture;
+pub mod decoder;
+pub mod filter;
+pub mod input;
+pub mod pairing;
+pub mod pasted;
+pub mod settings;
+pub mod talk;
+pub mod walk;
+pub mod writers;
+
+use qdissect::protocols::Id;
+
+/// What is done with an input.
+pub type Body = fn(&[u8]);
+
+/// Every target that needs nothing but its input, by name. `config` needs the command line: [`settings`].
+pub const BODIES: &[(&str, Body)] = &[
+    ("file", capture::file),
+    ("pcapng", capture::pcapng),
+    ("unpack", capture::unpack),
+    ("walk", walk::walk),
+    ("classifier", talk::classifier),
+    ("sqp", |bytes| decoder::decoder(Id::Sqp, bytes)),
+    ("satisfactory", |bytes| decoder::decoder(Id::Satisfactory, bytes)),
+    ("skycoop", |bytes| decoder::decoder(Id::Skycoop, bytes)),
+    ("gqp", |bytes| decoder::decoder(Id::Gqp, bytes)),
+    ("pairing", pairing::pairing),
+    ("filter", filter::filter),
+    ("pasted", pasted::pasted),
+    ("writers", writers::writers),
+];
+
+/// Runs the body of that name.
+pub fn run(name: &str, bytes: &[u8]) {
+    let found = BODIES.iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("there is no target {name:?}")).1(bytes);
+}

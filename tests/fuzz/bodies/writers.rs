@@ -1,0 +1,235 @@
+//! Every format that a report is written in, with hostile text in packets and in the capture's name, read back.
+//!
+//! ```text
+//! format u8, of the list below │ options u8, of `talk` │ length of the name u8 │ the capture's name │ datagrams, as in `talk`
+//! ```
+
+use super::input::Input;
+use super::talk;
+use crate::ci::{hold_github, hold_junit, hold_markdown, written, xml};
+use crate::play::{Shot, frame};
+use qdissect::capture::Facts;
+use qdissect::check::Policy;
+use qdissect::exchange::Windows;
+use qdissect::filter::Columns;
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::report::screen::{self, Screen};
+use qdissect::report::summary::{self, Summary};
+use qdissect::report::{
+    Detail, Details, ExchangeRows, Exchanges, Explain, Fields, Form, Layout, Lister, Output, Records, Report,
+    Style, Totals, is_hostile, server_rows,
+};
+use qdissect::rule::Severity;
+use qdissect::stats::{self, Section, Stats};
+use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
+use roxmltree::Document;
+use serde_json::Value;
+
+/// Columns of which some hold text from the network.
+const COLUMNS: &[&str] = &[
+    "frame.number",
+    "ip.src",
+    "protocol",
+    "message",
+    "rule",
+    "sqp.server_info.server_name",
+    "gqp.commands.args",
+    "skycoop.server_name",
+    "udp.payload",
+];
+const SCREEN: Screen = Screen { width: 80, colour: false };
+/// Characters with which a cell would be a formula to a spreadsheet; numbers of ours may begin with a sign.
+const FORMULA: [char; 2] = ['=', '@'];
+
+/// A talk, its options, and the name of its capture.
+struct Given {
+    options: Options,
+    name: String,
+    shots: Vec<Shot>,
+}
+
+impl Given {
+    fn told<R: Report>(&self, report: R) -> (R, Totals) {
+        let mut pipeline = Pipeline::new(self.options.clone(), report);
+        let frames = self.shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
+        pipeline.play(&self.name, &Facts::default(), frames).expect("memory takes everything");
+        pipeline.finish(true).expect("memory takes everything")
+    }
+}
+
+/// Text for people: nothing in it does anything to a terminal.
+fn harmless(out: Vec<u8>, what: &str) -> String {
+    let text = String::from_utf8(out).expect("reports are UTF-8");
+    let found = text.chars().find(|c| *c != '\n' && is_hostile(*c));
+    assert_eq!(found, None, "{what}: {text:?}");
+    text
+}
+
+fn json(out: &[u8], what: &str) -> Value {
+    serde_json::from_slice(out).unwrap_or_else(|e| panic!("{what}: {e}: {}", String::from_utf8_lossy(out)))
+}
+
+fn ndjson(out: Vec<u8>, what: &str) -> usize {
+    let text = harmless(out, what);
+    text.lines().map(|line| json(line.as_bytes(), what)).filter(|record| record["type"].is_string()).count()
+}
+
+/// Rows of CSV (RFC 4180) and what else is separated like that: all are of one width, and no cell is a formula.
+fn rows(out: Vec<u8>, separator: char, what: &str) {
+    let text = String::from_utf8(out).expect("rows are UTF-8");
+    let mut width = None;
+    for line in text.lines() {
+        let found = line.chars().find(|c| *c != separator && is_hostile(*c));
+        assert_eq!(found, None, "{what}: {line:?}");
+        let (mut cells, mut quoted, mut begins) = (1, false, true);
+        for c in line.chars() {
+            assert!(!(begins && FORMULA.contains(&c)), "{what}: a formula in {line:?}");
+            begins = (begins && c == '"') || (c == separator && !quoted);
+            quoted ^= separator == ',' && c == '"';
+            cells += usize::from(c == separator && !quoted);
+        }
+        assert!(!quoted, "{what}: a quote is open in {line:?}");
+        assert_eq!(*width.get_or_insert(cells), cells, "{what}: {text}");
+    }
+}
+
+/// What is written of a talk: one group of formats for each input, for some take long.
+const FORMATS: &[fn(&Given)] =
+    &[lines, details, records, columns, summaries, statistics, judged, analysed, tested, annotated];
+
+/// Every report writes what its reader can read.
+pub fn writers(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let format = input.pick(FORMATS);
+    let options = talk::options(input.byte());
+    let length = usize::from(input.byte());
+    let name = String::from_utf8_lossy(input.take(length)).into_owned();
+    format(&Given { options, name, shots: talk::shots(&mut input) });
+}
+
+fn lines(given: &Given) {
+    let mut out = vec![];
+    given.told(Lister::new(&mut out, false, false, true));
+    harmless(out, "lines");
+    let mut out = vec![];
+    given.told(Exchanges::new(&mut out, false, false, true));
+    harmless(out, "exchanges");
+}
+
+fn details(given: &Given) {
+    let Options { choice, timeout, secrets, .. } = given.options.clone();
+    let explain = Some(Explain { choice, windows: Windows::new(timeout) });
+    for tree in [false, true] {
+        let detail = Detail { tree, hex: true, explain: explain.clone(), secrets, ..Detail::default() };
+        let mut out = vec![];
+        given.told(Details::new(&mut out, false, true, detail));
+        harmless(out, "details");
+    }
+}
+
+fn records(given: &Given) {
+    let mut out = vec![];
+    given.told(Records::new(Output::new(&mut out, Form::Json, false), true, false));
+    assert!(json(&out, "JSON").is_array());
+    let mut out = vec![];
+    given.told(Records::new(Output::new(&mut out, Form::Ndjson, false), false, false));
+    assert!(ndjson(out, "NDJSON") > 0, "there is a summary");
+}
+
+fn columns(given: &Given) {
+    for style in [Style::Plain, Style::Csv, Style::Tsv] {
+        let separator = if style == Style::Csv { ',' } else { '\t' };
+        let chosen = Columns::parse(COLUMNS).expect("the columns are known");
+        let mut out = vec![];
+        given.told(Fields::new(&mut out, chosen, Layout::of(style), [false; 3]));
+        if style == Style::Plain {
+            // As tshark writes them: separators in values are not escaped, and cells may look like formulas.
+            let text = String::from_utf8(out).expect("rows are UTF-8");
+            assert!(!text.chars().any(|c| !['\n', '\t'].contains(&c) && is_hostile(c)), "fields: {text:?}");
+            continue;
+        }
+        rows(out, separator, "columns");
+        let mut out = vec![];
+        given.told(ExchangeRows::new(&mut out, Layout::of(style), false, false));
+        rows(out, separator, "exchanges");
+    }
+}
+
+fn summaries(given: &Given) {
+    let (summary, totals) = given.told(Summary::default());
+    let mut out = vec![];
+    screen::write(&mut out, SCREEN, &summary, &totals).expect("memory takes everything");
+    harmless(out, "summary");
+    let mut out = vec![];
+    summary::records(&mut Output::new(&mut out, Form::Json, false), &summary, &totals).expect("memory");
+    assert!(json(&out, "summary").is_array());
+    for (style, separator) in [(Style::Csv, ','), (Style::Tsv, '\t')] {
+        let mut out = vec![];
+        server_rows::rows(&mut out, Layout::of(style), &summary).expect("memory takes everything");
+        rows(out, separator, "servers");
+    }
+}
+
+fn statistics(given: &Given) {
+    let (stats, totals) = given.told(Stats::new(None));
+    let mut out = vec![];
+    stats::write(&mut out, SCREEN, &stats, &totals, Section::ALL).expect("memory takes everything");
+    harmless(out, "statistics");
+    let mut out = vec![];
+    stats::records(&mut Output::new(&mut out, Form::Json, false), &stats, &totals, Section::ALL)
+        .expect("memory");
+    assert!(json(&out, "statistics").is_array());
+    for section in Section::ALL {
+        let mut out = vec![];
+        stats::csv(&mut out, &stats, *section).expect("memory takes everything");
+        rows(out, ',', "statistics");
+    }
+}
+
+fn verdict(given: &Given) -> Verdict {
+    let (check, totals) = given.told(Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+    check.verdict(totals).expect("nothing is written yet")
+}
+
+fn judged(given: &Given) {
+    let verdict = verdict(given);
+    written(|out| verdict::table(out, &verdict, (false, 80), false));
+    written(|out| verdict::concise(out, &verdict, false));
+    assert!(json(written(|out| verdict::json(out, &verdict)).as_bytes(), "verdict").is_array());
+    ndjson(written(|out| verdict::ndjson(out, &verdict)).into_bytes(), "verdict");
+}
+
+fn analysed(given: &Given) {
+    let verdict = verdict(given);
+    assert!(json(written(|out| verdict::gitlab(out, &verdict)).as_bytes(), "GitLab").is_array());
+    for style in [SarifStyle::Spec, SarifStyle::Github] {
+        let log = json(written(|out| verdict::sarif(out, &verdict, style)).as_bytes(), "SARIF");
+        assert_eq!(log["version"], "2.1.0");
+    }
+}
+
+fn tested(given: &Given) {
+    let (verdict, limit) = (verdict(given), Some(Severity::Note));
+    if !given.shots.is_empty() {
+        hold_junit(&xml(&verdict, JunitStyle::Common, limit)); // without frames there is no time to state
+    }
+    let jenkins = xml(&verdict, JunitStyle::Jenkins, limit);
+    Document::parse(&jenkins).unwrap_or_else(|e| panic!("JUnit: {e} in {jenkins}"));
+}
+
+fn annotated(given: &Given) {
+    let verdict = verdict(given);
+    hold_markdown(&written(|out| verdict::markdown(out, &verdict)));
+    hold_markdown(&verdict::step_summary(&verdict));
+    let files = hold_github(&verdict);
+    assert!(!files.iter().any(|name| name.chars().any(is_hostile)), "{files:?}");
+}
+
+/// The inputs that make this talk of it, under a name, in a format.
+pub fn seed(format: u8, name: &str, talk: &[u8]) -> Vec<u8> {
+    let (options, datagrams) = talk.split_first().unwrap_or((&0, &[]));
+    let mut seed = vec![format % FORMATS.len() as u8, *options, name.len().min(255) as u8];
+    seed.extend(name.bytes().take(255));
+    seed.extend(datagrams);
+    seed
+}

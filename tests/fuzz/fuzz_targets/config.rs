@@ -1,0 +1,5 @@
+#![no_main]
+
+use qdissect_fuzz::{bodies::settings::config, cli};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| config(bytes, &cli::main));
