@@ -6,12 +6,20 @@ mod play;
 
 use play::{Shot, shots};
 use qdissect::check::Finding;
+#[cfg(feature = "cli")]
+use qdissect::check::Policy;
 use qdissect::decode::Notes;
 use qdissect::exchange::Exchange;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
-use qdissect::report::{Packet, Report};
+#[cfg(feature = "cli")]
+use qdissect::report::summary::Summary;
+use qdissect::report::{Packet, Report, Totals};
+#[cfg(feature = "cli")]
+use qdissect::rule;
 use qdissect::rule::Example;
+#[cfg(feature = "cli")]
+use qdissect::verdict::Check;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -89,8 +97,8 @@ fn readdress(shots: &mut [Shot], round: u32) {
 }
 
 /// Heap calls of some rounds.
-fn rounds(
-    pipeline: &mut Pipeline<Counts>,
+fn rounds<R: Report>(
+    pipeline: &mut Pipeline<R>,
     conversations: &mut [Vec<Shot>],
     numbers: std::ops::Range<u32>,
 ) -> u64 {
@@ -112,8 +120,8 @@ fn rounds(
 const WARM_UP: u32 = 25_000;
 const MEASURED: u32 = 2_000;
 
-#[test]
-fn warm_tables_take_no_memory() {
+/// Heap calls of a report in warm tables; the report and the totals.
+fn steady<R: Report>(options: Options, report: R) -> (u64, R, Totals) {
     let own = |example: &Example| {
         let mut shots = shots(example);
         shots.pop();
@@ -123,12 +131,45 @@ fn warm_tables_take_no_memory() {
     let samples = Id::ALL.iter().flat_map(|id| id.info().samples);
     let mut conversations: Vec<Vec<Shot>> = samples.map(own).collect();
     let per_round: usize = conversations.iter().map(Vec::len).sum();
-    let options = Options { min_confidence: Level::Low, ..Options::default() };
-    let mut pipeline = Pipeline::new(options, Counts::default());
+    let mut pipeline = Pipeline::new(options, report);
     let warm_up = rounds(&mut pipeline, &mut conversations, 1..WARM_UP);
     let steady = rounds(&mut pipeline, &mut conversations, WARM_UP..WARM_UP + MEASURED);
-    let (counts, totals) = pipeline.finish(true).expect("nothing is written");
+    let (report, totals) = pipeline.finish(true).expect("nothing is written");
     println!("heap calls: {warm_up} while warming up, then {steady}; {totals:?}");
-    assert_eq!(counts.packets, per_round as u64 * u64::from(WARM_UP + MEASURED - 1));
-    assert_eq!(steady, 0, "{steady} heap calls in {} packets", per_round * MEASURED as usize);
+    assert_eq!(totals.recognised, per_round as u64 * u64::from(WARM_UP + MEASURED - 1));
+    (steady, report, totals)
+}
+
+fn low() -> Options {
+    Options { min_confidence: Level::Low, ..Options::default() }
+}
+
+#[test]
+fn warm_tables_take_no_memory() {
+    let (steady, counts, totals) = steady(low(), Counts::default());
+    assert_eq!((counts.packets, counts.exchanges), (totals.recognised, totals.exchanges));
+    assert_eq!(steady, 0);
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn the_summary_takes_no_memory_per_packet() {
+    let (steady, summary, totals) = steady(low(), Summary::default());
+    let asked: u64 = summary.servers().map(|server| server.requests).sum();
+    assert_eq!(asked + summary.elsewhere, totals.exchanges);
+    assert_eq!(steady, 0);
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn check_takes_no_memory_per_packet_without_findings() {
+    // Sound conversations, too, are worth some remarks. What is switched off is checked all the same.
+    let mut policy = Policy::default();
+    rule::all().for_each(|rule| policy.level(rule.id, None).expect("it is a rule"));
+    let options = Options { policy: policy.clone(), ..low() };
+    let (steady, check, totals) = steady(options, Check::new(policy, |_, _| Ok(())));
+    assert_eq!(totals.findings.total(), 0);
+    let verdict = check.verdict(totals).expect("nothing is written");
+    assert!(verdict.totals.recognised > 0);
+    assert_eq!(steady, 0);
 }
