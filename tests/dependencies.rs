@@ -1,5 +1,5 @@
 //! `Cargo.lock` held against `deny.toml`, as `cargo deny check bans licenses sources` does it: that program is not
-//! installed everywhere, and takes longer to build than all of this crate.
+//! installed everywhere, and consists of as many crates as all that is built here.
 #![cfg(feature = "cli")]
 #![allow(clippy::panic)] // tests fail that way
 

@@ -243,6 +243,7 @@ pub struct Common {
     /// Keep all rights of the user: else, on Linux, only inputs can be read and only results be written, and `live`
     /// does not go on as root
     #[arg(long)]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "accepted everywhere"))]
     pub no_sandbox: bool,
     /// A capture that is cut short is not an error
     #[arg(long)]

@@ -209,7 +209,7 @@ mod tests {
         [&own, &other].into_iter().for_each(|it| fs::create_dir(it).unwrap());
         fs::write(other.join("real"), "").unwrap();
         std::os::unix::fs::symlink(other.join("real"), own.join("link")).unwrap();
-        assert_eq!(places(&own.join("new")), [own.clone()]);
+        assert_eq!(places(&own.join("new")), [own.as_path()]);
         assert_eq!(places(&own.join("link")), [other, own]);
         assert_eq!(places(Path::new("new")), [PathBuf::from(".")]);
         assert_eq!(places(Path::new("/dev/null")), [PathBuf::from("/dev/null")]);
