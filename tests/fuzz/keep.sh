@@ -1,6 +1,6 @@
 #!/bin/sh
-# Keeps of the grown corpora what tests/robust.rs replays: the fewest small inputs that reach what all of them reach,
-# and of these the smallest, up to 18 KiB and 150 files a target. To be run after tests/fuzz/run.sh.
+# Keeps of the grown corpora what tests/robust.rs replays: of the fewest inputs up to 1 KiB that reach what all of them
+# reach as many as 100 files and 18 KiB a target allow, of every size. To be run after tests/fuzz/run.sh.
 set -eu
 cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -16,8 +16,14 @@ for path in fuzz_targets/*.rs; do
         "$few" "corpus/$name" "$work/corpus/$name" "$work/seeds/$name" 2>"$work/logs/$name.merge"
     rm -rf "corpus/$name"
     mkdir "corpus/$name"
-    find "$few" -type f -printf '%s %p\n' | sort -n |
-        awk '{ all += $1; if (all <= 18432 && NR <= 150) print $2 }' |
+    find "$few" -type f -printf '%s %p\n' | sort -n | awk '
+            { size += $1; path[NR] = $2 }
+            END {
+                step = NR / 100
+                if (size / 18432 > step) step = size / 18432
+                if (step < 1) step = 1
+                for (at = 1; at <= NR; at += step) print path[int(at)]
+            }' |
         while read -r file; do cp "$file" "corpus/$name/"; done
     echo "$name: $(find "corpus/$name" -type f | wc -l) of $(find "$few" -type f | wc -l)"
 done

@@ -81,12 +81,20 @@ pub fn filter(bytes: &[u8]) {
         }
         Err(e) => complained(text, &e),
     }
+    let asked = Asked { filters, columns: columns(text) };
+    if !asked.filters.is_empty() || asked.columns.is_some() {
+        report(everything(), asked, &SHOTS);
+    }
+}
+
+/// The text as names of columns, where it could be some.
+fn columns(text: &str) -> Option<Columns> {
+    if !text.chars().all(|c| c.is_alphanumeric() || "._,-".contains(c)) {
+        return None;
+    }
     let columns = Columns::parse(&text.split(',').collect::<Vec<_>>());
     if let Err(e) = &columns {
         assert!(!e.chars().any(is_hostile), "{e:?}");
     }
-    let asked = Asked { filters, columns: columns.ok() };
-    if !asked.filters.is_empty() || asked.columns.is_some() {
-        report(everything(), asked, &SHOTS);
-    }
+    columns.ok()
 }
