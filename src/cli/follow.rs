@@ -1,12 +1,15 @@
 //! `--follow`: files that grow, and directories that fill.
 
 use super::inputs::{Input, Inputs};
-use super::{read, stop};
-use hashbrown::HashSet;
+use super::run::name;
+use super::{read, say, stop};
+use hashbrown::HashMap;
 use qdissect::capture::{Error, Source};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -19,13 +22,14 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct Follow {
     named: Vec<PathBuf>,
-    read: HashSet<Node>,
+    /// Files that have been read, and how many bytes of each: one with fewer than that has begun anew.
+    read: HashMap<Node, Arc<AtomicU64>>,
 }
 
 impl Follow {
     /// Nothing has been read.
     pub fn new(named: Vec<PathBuf>) -> Follow {
-        Follow { named, read: HashSet::new() }
+        Follow { named, read: HashMap::new() }
     }
 
     /// Opens the last file there is: its end is no end, until it has been replaced or there is a newer one.
@@ -33,12 +37,13 @@ impl Follow {
     /// # Errors
     /// As [`Source::open`].
     pub fn open(&mut self, input: &mut Input) -> Result<Source, Error> {
-        self.read.extend(Node::at(&input.path));
+        let read: Arc<AtomicU64> = Arc::default();
+        self.read.extend(Node::at(&input.path).map(|(node, _)| (node, read.clone())));
         let (path, rest) = (input.path.clone(), self.clone());
         let growing = |file: File| -> Box<dyn Read + Send> {
             stop::finish_first();
             let node = file.metadata().ok().and_then(|data| Node::of(&data));
-            Box::new(Growing { file, path, node, rest, read: 0, over: false, looked: Instant::now() })
+            Box::new(Growing { file, path, node, rest, read, over: false, looked: Instant::now() })
         };
         match is_file(&input.path) {
             true => Source::open_through(&input.path, growing),
@@ -48,7 +53,7 @@ impl Follow {
 
     /// A file has been read to its end.
     pub fn done(&mut self, path: &Path) {
-        self.read.extend(Node::at(path));
+        self.read.extend(Node::at(path).map(|(node, len)| (node, Arc::new(len.into()))));
     }
 
     /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
@@ -65,7 +70,8 @@ impl Follow {
 
     fn new_files(&self) -> Vec<Input> {
         let mut inputs = Inputs::find(self.named.iter(), true);
-        inputs.list.retain(|input| Node::at(&input.path).is_some_and(|node| !self.read.contains(&node)));
+        let new = |(node, len)| self.read.get(&node).is_none_or(|read| len < read.load(Ordering::Relaxed));
+        inputs.list.retain(|input| Node::at(&input.path).is_some_and(new));
         inputs.order(false);
         inputs.list
     }
@@ -80,8 +86,10 @@ fn is_file(path: &Path) -> bool {
 struct Node(u64, u64);
 
 impl Node {
-    fn at(path: &Path) -> Option<Node> {
-        Node::of(&fs::metadata(path).ok().filter(Metadata::is_file)?)
+    /// That of a file, and its length in bytes.
+    fn at(path: &Path) -> Option<(Node, u64)> {
+        let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some((Node::of(&data)?, data.len()))
     }
 
     #[cfg(unix)]
@@ -105,7 +113,7 @@ struct Growing {
     node: Option<Node>,
     rest: Follow,
     /// Bytes read so far.
-    read: u64,
+    read: Arc<AtomicU64>,
     /// Nothing more will be written to it.
     over: bool,
     looked: Instant,
@@ -120,7 +128,14 @@ impl Growing {
         self.looked = Instant::now();
         let there = fs::metadata(&self.path).ok();
         let other = there.as_ref().and_then(Node::of).is_some_and(|node| Some(node) != self.node);
-        let cut = self.file.metadata().is_ok_and(|data| data.len() < self.read);
+        let read = self.read.load(Ordering::Relaxed);
+        let cut = self.file.metadata().is_ok_and(|data| data.len() < read);
+        if cut && !other {
+            let name = name(&self.path);
+            say(&format_args!(
+                "qdissect: {name}: it is shorter than before, and is read from its beginning.\n"
+            ));
+        }
         other || cut || !self.rest.new_files().is_empty()
     }
 }
@@ -128,7 +143,7 @@ impl Growing {
 impl Read for Growing {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let got = self.file.read(space)?;
-        self.read = self.read.saturating_add(got as u64);
+        self.read.fetch_add(got as u64, Ordering::Relaxed);
         if got > 0 || self.over || stop::caught().is_some() {
             return Ok(got);
         }

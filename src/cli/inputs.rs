@@ -67,6 +67,8 @@ impl Inputs {
                 Ok(_) => {}
                 // A link back up: what it leads to is read already.
                 Err(e) if e.loop_ancestor().is_some() => {}
+                // A link to nothing is no more of a capture than other files of its name.
+                Err(e) if leads_nowhere(&e) && !is_capture(e.path().and_then(name)) => {}
                 // What was there a moment ago.
                 Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
                 Err(e) => {
@@ -123,6 +125,17 @@ impl Input {
     pub fn open(&mut self, open: Open<'_>) -> Result<Source, Error> {
         self.opened.take().unwrap_or_else(|| open(&self.path))
     }
+}
+
+/// The last part of a path.
+fn name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+/// Whether an entry of a directory is a link to what is not there, or to itself.
+fn leads_nowhere(e: &walkdir::Error) -> bool {
+    let Some(path) = e.path() else { return false };
+    path.is_symlink() && path.metadata().is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
