@@ -46,6 +46,7 @@ mod sandbox;
 mod save;
 #[cfg(unix)]
 mod saver;
+mod seen;
 mod show;
 mod stats;
 mod stop;
