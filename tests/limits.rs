@@ -128,8 +128,11 @@ fn findings_beyond_those_kept_are_counted() {
     shots.push(foreign(START + 60 * S));
     let counted = shots.len() as u64;
     let mut judged = 0;
-    let (check, totals) =
-        report(everything(), Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(judged += 1)), &shots);
+    let judge = |_: &mut Entry, _: &str| {
+        judged += 1;
+        Ok(())
+    };
+    let (check, totals) = report(everything(), Check::new(Policy::default(), judge), &shots);
     let verdict = check.verdict(totals).unwrap();
     let all = verdict.findings.len() as u64 + verdict.more;
     assert!(
