@@ -10,10 +10,10 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut sources = vec![];
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-            match path.extension() {
-                None => folders.push(path),
-                Some(ext) if ext == "rs" => sources.push((path.clone(), fs::read_to_string(path).unwrap())),
-                Some(_) => {}
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                sources.push((path.clone(), fs::read_to_string(path).unwrap()));
             }
         }
     }
