@@ -18,6 +18,8 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+/// What is gathered of a result before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
 const FINDINGS: u8 = 1;
 const NOTHING: u8 = 3;
 
@@ -37,8 +39,9 @@ pub fn check(
             return Ok((FAILED, 0));
         }
     };
+    let mut to = Closing { out: to, closed: false, lost: None };
     let (verdict, code) = {
-        let mut out = Closing::buffered(to);
+        let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
             known.excuse(entry, file);
             if stream {
@@ -58,7 +61,7 @@ pub fn check(
     };
     // What a filter leaves out may be found all the same.
     let (mut code, whole) = (code, code == run::OK && args.common.display_filter.is_none());
-    let mut out = Closing::buffered(to);
+    let mut out = BufWriter::with_capacity(BUFFER, &mut to);
     write_report(&mut out, args.format, &verdict, args)?;
     out.flush()?;
     drop(out);
@@ -89,7 +92,8 @@ pub fn check(
         () if !evidence => NOTHING,
         () => code,
     };
-    Ok((code, verdict.totals.files))
+    // Only now: what else was to be written is.
+    to.lost.map_or(Ok((code, verdict.totals.files)), Err)
 }
 
 /// Whether there was as much to judge as the user demands; says what is missing.
@@ -197,44 +201,37 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
     }
     target.flush()?;
     drop(target);
-    file.complete(true)
+    // Where nothing was read there is no report, and that of yesterday stays.
+    file.complete(verdict.totals.files > 0)
 }
 
-/// A pipe whose reader goes away ends the printing, and nothing else.
+/// What cannot be printed ends the printing, and nothing else: the verdict stands, and further reports are written.
 struct Closing<'a> {
     out: &'a mut Target,
     closed: bool,
+    /// Why not everything was printed, but for a reader that went away.
+    lost: Option<io::Error>,
 }
 
-impl<'a> Closing<'a> {
-    fn buffered(out: &'a mut Target) -> BufWriter<Closing<'a>> {
-        BufWriter::with_capacity(64 * 1024, Closing { out, closed: false })
-    }
-
-    fn still(&mut self, done: io::Result<()>) -> io::Result<()> {
-        match done {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
-                Ok(())
-            }
-            other => other,
+impl Closing<'_> {
+    fn print(&mut self, print: impl FnOnce(&mut Target) -> io::Result<()>) {
+        if self.closed {
+            return;
+        }
+        if let Err(e) = print(self.out) {
+            self.closed = true;
+            self.lost = Some(e).filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
         }
     }
 }
 
 impl Write for Closing<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.closed {
-            let done = self.out.write_all(bytes);
-            self.still(done)?;
-        }
+        self.print(|out| out.write_all(bytes));
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
-        if self.closed {
-            return Ok(());
-        }
-        let done = self.out.flush();
-        self.still(done)
+        self.print(Target::flush);
+        Ok(())
     }
 }

@@ -73,6 +73,8 @@ pub type Begun = Box<dyn FnOnce() + Send>;
 pub struct Ended {
     /// It was to end: by a signal, a time or a number of packets.
     pub asked: bool,
+    /// It did not end by itself.
+    pub told: bool,
     /// How the program ended.
     pub status: Option<ExitStatus>,
     /// What it said.
@@ -228,7 +230,8 @@ impl Session {
         }
         let status = self.wait();
         let said = self.listening.as_ref().map(|listening| listening.finish(LAST)).unwrap_or_default();
-        Ended { asked, status, said, part, unsaved: self.saver.failed().map(str::to_owned) }
+        let told = matches!(self.phase, Phase::Told(_) | Phase::Killed(_));
+        Ended { asked, told, status, said, part, unsaved: self.saver.failed().map(str::to_owned) }
     }
 
     /// Waits for the program to end, reading its pipe so that it can.

@@ -1,8 +1,10 @@
 //! `--follow`: files that grow, and directories that fill.
 
 use super::inputs::{Input, Inputs};
-use super::{read, stop};
-use hashbrown::HashSet;
+use super::run::name;
+use super::seen::Seen;
+use super::{read, say, stop};
+use hashbrown::HashMap;
 use qdissect::capture::{Error, Source};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -19,13 +21,14 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct Follow {
     named: Vec<PathBuf>,
-    read: HashSet<Node>,
+    /// Files that have been read.
+    read: HashMap<Node, Seen>,
 }
 
 impl Follow {
     /// Nothing has been read.
     pub fn new(named: Vec<PathBuf>) -> Follow {
-        Follow { named, read: HashSet::new() }
+        Follow { named, read: HashMap::new() }
     }
 
     /// Opens the last file there is: its end is no end, until it has been replaced or there is a newer one.
@@ -33,12 +36,13 @@ impl Follow {
     /// # Errors
     /// As [`Source::open`].
     pub fn open(&mut self, input: &mut Input) -> Result<Source, Error> {
-        self.read.extend(Node::at(&input.path));
+        let seen = Seen::default();
+        self.read.extend(Node::at(&input.path).map(|(node, _)| (node, seen.clone())));
         let (path, rest) = (input.path.clone(), self.clone());
         let growing = |file: File| -> Box<dyn Read + Send> {
             stop::finish_first();
             let node = file.metadata().ok().and_then(|data| Node::of(&data));
-            Box::new(Growing { file, path, node, rest, read: 0, over: false, looked: Instant::now() })
+            Box::new(Growing { file, path, node, rest, seen, over: false, looked: Instant::now() })
         };
         match is_file(&input.path) {
             true => Source::open_through(&input.path, growing),
@@ -48,7 +52,7 @@ impl Follow {
 
     /// A file has been read to its end.
     pub fn done(&mut self, path: &Path) {
-        self.read.extend(Node::at(path));
+        self.read.extend(Node::at(path).map(|(node, data)| (node, Seen::all(path, &data))));
     }
 
     /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
@@ -65,7 +69,12 @@ impl Follow {
 
     fn new_files(&self) -> Vec<Input> {
         let mut inputs = Inputs::find(self.named.iter(), true);
-        inputs.list.retain(|input| Node::at(&input.path).is_some_and(|node| !self.read.contains(&node)));
+        inputs.list.retain(|input| {
+            let path = &input.path;
+            Node::at(path).is_some_and(|(node, data)| {
+                self.read.get(&node).is_none_or(|seen| seen.is_other(path, &data))
+            })
+        });
         inputs.order(false);
         inputs.list
     }
@@ -80,8 +89,10 @@ fn is_file(path: &Path) -> bool {
 struct Node(u64, u64);
 
 impl Node {
-    fn at(path: &Path) -> Option<Node> {
-        Node::of(&fs::metadata(path).ok().filter(Metadata::is_file)?)
+    /// That of a file, and what else is known of it.
+    fn at(path: &Path) -> Option<(Node, Metadata)> {
+        let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some((Node::of(&data)?, data))
     }
 
     #[cfg(unix)]
@@ -104,31 +115,35 @@ struct Growing {
     path: PathBuf,
     node: Option<Node>,
     rest: Follow,
-    /// Bytes read so far.
-    read: u64,
+    /// What has been read of it.
+    seen: Seen,
     /// Nothing more will be written to it.
     over: bool,
     looked: Instant,
 }
 
 impl Growing {
-    /// Whether the file has another name now, was cut, or there is a newer one.
+    /// Whether the file has another name now, was begun anew, or there is a newer one.
     fn is_over(&mut self) -> bool {
         if self.looked.elapsed() < LOOK {
             return false;
         }
         self.looked = Instant::now();
-        let there = fs::metadata(&self.path).ok();
-        let other = there.as_ref().and_then(Node::of).is_some_and(|node| Some(node) != self.node);
-        let cut = self.file.metadata().is_ok_and(|data| data.len() < self.read);
-        other || cut || !self.rest.new_files().is_empty()
+        let there = Node::at(&self.path);
+        let other = there.as_ref().is_some_and(|(node, _)| Some(*node) != self.node);
+        let anew = !other && there.is_some_and(|(_, data)| self.seen.is_other(&self.path, &data));
+        if anew {
+            let name = name(&self.path);
+            say(&format_args!("qdissect: {name}: it was begun anew, and is read from its beginning.\n"));
+        }
+        other || anew || !self.rest.new_files().is_empty()
     }
 }
 
 impl Read for Growing {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let got = self.file.read(space)?;
-        self.read = self.read.saturating_add(got as u64);
+        self.seen.note(space.get(..got).unwrap_or_default());
         if got > 0 || self.over || stop::caught().is_some() {
             return Ok(got);
         }

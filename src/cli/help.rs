@@ -10,7 +10,17 @@ const HEADINGS: [(&str, &[&str]); 6] = [
     ),
     (
         "Input",
-        &["read", "input_format", "port", "count", "threads", "follow", "per_file", "allow_truncated", "no_sandbox"],
+        &[
+            "read",
+            "input_format",
+            "port",
+            "count",
+            "threads",
+            "follow",
+            "per_file",
+            "allow_truncated",
+            "no_sandbox",
+        ],
     ),
     (
         "Selection",

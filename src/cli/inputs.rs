@@ -5,6 +5,7 @@ use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
 use qdissect::report::shown;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
@@ -60,13 +61,16 @@ impl Inputs {
         let mut any = false;
         for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
             match entry {
-                Ok(entry) if entry.file_type().is_file() && is_capture(entry.file_name().to_str()) => {
+                Ok(entry) if entry.file_type().is_file() && is_capture(entry.file_name()) => {
                     any = true;
                     self.add(entry.into_path());
                 }
                 Ok(_) => {}
                 // A link back up: what it leads to is read already.
                 Err(e) if e.loop_ancestor().is_some() => {}
+                // A link to nothing is no more of a capture than other files of its name.
+                Err(e)
+                    if leads_nowhere(&e) && !e.path().and_then(Path::file_name).is_some_and(is_capture) => {}
                 // What was there a moment ago.
                 Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
                 Err(e) => {
@@ -125,9 +129,18 @@ impl Input {
     }
 }
 
+/// Whether an entry of a directory is a link to what is not there, or to itself.
+fn leads_nowhere(e: &walkdir::Error) -> bool {
+    let Some(path) = e.path() else { return false };
+    path.is_symlink() && path.metadata().is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
+}
+
 /// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
-fn is_capture(name: Option<&str>) -> bool {
-    let Some(name) = name.filter(|name| !name.starts_with('.')) else { return false };
+fn is_capture(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    if name.starts_with('.') {
+        return false;
+    }
     let mut parts = name.rsplit('.').map(str::to_ascii_lowercase).peekable();
     parts.next_if(|part| COMPRESSED.contains(&part.as_str()));
     parts.next_if(|part| part.bytes().all(|b| b.is_ascii_digit()));
@@ -142,11 +155,10 @@ mod tests {
     #[test]
     fn captures_are_known_by_their_names() {
         for name in ["a.pcap", "A.PCAPNG", "a.b.cap", "a.pcap12", "a.pcap.1", "a.pcap.1.gz", "a.pcapng.zst"] {
-            assert!(is_capture(Some(name)), "{name}");
+            assert!(is_capture(name.as_ref()), "{name}");
         }
         for name in ["pcap", ".a.pcap", "a.gz", "a.txt", "a.pcap.txt", "a.12", "notes.md", "a.pcapx"] {
-            assert!(!is_capture(Some(name)), "{name}");
+            assert!(!is_capture(name.as_ref()), "{name}");
         }
-        assert!(!is_capture(None));
     }
 }

@@ -51,25 +51,18 @@ pub fn live(
         Ok(session) => Feed::new(session),
         Err(e) => return Ok(refuse(&e)),
     };
-    let quiet = args.common.quiet;
     let capture = Capture { program, args, feed: session };
-    match (chosen, args.format.form()) {
-        (chosen, form) if args.summary => {
-            let (summary, totals, code) = capture.run(options, Summary::default())?;
-            let form = (form, chosen.map(|(_, layout)| layout));
-            run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
-            Ok((code, totals.files))
+    let done = capture.show(to, options, chosen);
+    // Where the result ended the run, what was captured until then is saved all the same.
+    let unsaved = if done.is_err() { capture.feed.session().finish().unsaved } else { None };
+    match (done, unsaved) {
+        (Err(e), Some(unsaved)) => {
+            if e.kind() != io::ErrorKind::BrokenPipe {
+                run::not_writable(&args.common, &e);
+            }
+            Ok(refuse(&unsaved))
         }
-        (Some(chosen), _) => capture.report(options, columns::fields(to, chosen, &args.common, true)),
-        (None, Some(form)) => capture.report(options, Records::new(Output::new(to, form, true), true, quiet)),
-        (None, None) if args.detail.wanted(args.format) => {
-            let detail = args.detail.detail(args.format, &args.common, &options);
-            capture.report(options, Details::new(to, true, false, detail))
-        }
-        (None, None) => {
-            let lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
-            capture.report(options, lister)
-        }
+        (done, _) => done,
     }
 }
 
@@ -77,7 +70,6 @@ fn refuse(why: &str) -> Done {
     say(&format_args!("qdissect: {why}\n"));
     (FAILED, 0)
 }
-
 /// Starts the capture program.
 fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
     let command = program.capture(args)?;
@@ -126,6 +118,32 @@ struct Capture<'a> {
 }
 
 impl Capture<'_> {
+    /// Shows the capture as the user wants it.
+    fn show(&self, to: &mut Target, options: Options, chosen: Option<(Columns, Layout)>) -> io::Result<Done> {
+        let args = self.args;
+        let quiet = args.common.quiet;
+        match (chosen, args.format.form()) {
+            (chosen, form) if args.summary => {
+                let (summary, totals, code) = self.run(options, Summary::default())?;
+                let form = (form, chosen.map(|(_, layout)| layout));
+                run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
+                Ok((code, totals.files))
+            }
+            (Some(chosen), _) => self.report(options, columns::fields(to, chosen, &args.common, true)),
+            (None, Some(form)) => {
+                self.report(options, Records::new(Output::new(to, form, true), true, quiet))
+            }
+            (None, None) if args.detail.wanted(args.format) => {
+                let detail = args.detail.detail(args.format, &args.common, &options);
+                self.report(options, Details::new(to, true, false, detail))
+            }
+            (None, None) => {
+                let lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
+                self.report(options, lister)
+            }
+        }
+    }
+
     fn report<R: Report>(&self, options: Options, report: R) -> io::Result<Done> {
         self.run(options, report).map(|(_, totals, code)| (code, totals.files))
     }
@@ -165,6 +183,8 @@ impl Capture<'_> {
                 Some(format!("{name}: {e}."))
             }
             Some(_) if ended.asked => None,
+            // It would have gone on: what it sent is wrong, and not its end.
+            Some(e) if ended.told => Some(format!("{name}: {e}.")),
             _ if !own_end => Some(self.died(&ended)),
             Some(e) => Some(format!("{name}: {e}.")),
             None => None,

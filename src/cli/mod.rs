@@ -6,6 +6,7 @@ mod args;
 mod baseline;
 mod check;
 mod choices;
+mod clash;
 mod columns;
 mod config;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ mod sandbox;
 mod save;
 #[cfg(unix)]
 mod saver;
+mod seen;
 mod show;
 mod stats;
 mod stop;
@@ -75,8 +77,8 @@ pub fn main(args: Vec<OsString>) -> u8 {
         },
         Err(e) => {
             // Help and version go to standard output and are no error; a closed pipe is none either.
-            let _ = e.print();
-            if e.use_stderr() { 2 } else { 0 }
+            let printed = e.print().and_then(|()| std::io::stdout().flush());
+            if e.use_stderr() { run::FAILED } else { run::printed(printed) }
         }
     }
 }

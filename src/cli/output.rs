@@ -27,9 +27,13 @@ impl Target {
         if is_device(path) {
             return Ok(Target::Device(File::options().write(true).open(path)?));
         }
-        let folder = folder(path);
+        // What a link leads to is written, and the link stays.
+        let real = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
+        let path = real.unwrap_or_else(|| path.to_owned());
+        let folder = folder(&path);
         fs::metadata(folder)?;
-        Ok(Target::File(tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?, path.to_owned()))
+        let aside = tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?;
+        Ok(Target::File(aside, path))
     }
 
     /// Gives the file its name, unless it holds no capture: what stood there before is worth more.

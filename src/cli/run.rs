@@ -2,6 +2,7 @@
 
 use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
 use super::check;
+use super::clash;
 use super::columns::{self, RowFormat};
 use super::config::Config;
 use super::inputs::Inputs;
@@ -103,7 +104,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         }
     };
     let mut inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(e) = save::refusal(command, common, &inputs) {
+    if let Some(e) = clash::refusal(command, common, &inputs) {
         say(&format_args!("qdissect: {e}\n"));
         return FAILED;
     }

@@ -7,7 +7,8 @@
 //! ```
 //! Two passes, because what a datagram is may be known only when later ones have been seen.
 
-use super::args::{Common, Reading};
+use super::args::Common;
+use super::clash::Mark;
 use super::inputs::Inputs;
 use super::output::{Target, folder};
 use super::read;
@@ -16,8 +17,8 @@ use super::{say, stop};
 use clap::Args;
 use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::pipeline::Options;
-use qdissect::report::{Kept, Recorder, Report, Totals, count};
-use std::fs::{self, File, Metadata};
+use qdissect::report::{Kept, Recorder, Report, Totals, count, quoted};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -38,78 +39,13 @@ pub struct SaveArgs {
 }
 
 /// Whether the capture goes to standard output.
-fn to_stdout(path: &Path) -> bool {
+pub fn to_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// Whether the result has no place, for standard output is the capture.
 pub fn silences(common: &Common) -> bool {
     common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
-}
-
-/// Why the capture cannot be written as asked: it would destroy something.
-pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
-    let path = common.save.write.as_deref()?;
-    if to_stdout(path) {
-        #[cfg(unix)]
-        if let Reading::Live(_) = command {
-            return Some("-w needs a file; standard output is for the result.".into());
-        }
-        let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
-                        or leave the result out with -q.";
-        return (common.output.is_none() && !common.quiet).then(|| sentence.to_owned());
-    }
-    let (reports, baseline) = match command {
-        Reading::Check(check) => (check.report.as_slice(), check.baseline.as_ref()),
-        _ => (&[][..], None),
-    };
-    let results = common.output.iter().chain(baseline).chain(reports.iter().map(|(_, path)| path));
-    if let Some(other) = results.into_iter().find(|other| same(path, other)) {
-        let other = name(other);
-        return Some(format!(
-            "\"{other}\" is also to hold something else than the capture of -w: name two files."
-        ));
-    }
-    let input = inputs.list.iter().find(|input| same(path, &input.path))?;
-    Some(format!("-w would overwrite the input \"{}\": name another file.", name(&input.path)))
-}
-
-/// Whether two names mean one file, or would.
-fn same(a: &Path, b: &Path) -> bool {
-    if a == b {
-        return true;
-    }
-    if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
-        return a.is_file() && Mark::of(&a) == Mark::of(&b);
-    }
-    let place = |path: &Path| Some((fs::canonicalize(folder(path)).ok()?, path.file_name()?.to_owned()));
-    place(a).is_some_and(|a| place(b) == Some(a))
-}
-
-/// What tells whether a file is still the one it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Mark {
-    len: u64,
-    modified: Option<std::time::SystemTime>,
-    /// Device and number.
-    node: (u64, u64),
-}
-
-impl Mark {
-    fn of(file: &Metadata) -> Mark {
-        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
-    }
-}
-
-#[cfg(unix)]
-fn node(file: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (file.dev(), file.ino())
-}
-
-#[cfg(not(unix))]
-fn node(_: &Metadata) -> (u64, u64) {
-    (0, 0)
 }
 
 /// How an input is read again.
@@ -154,7 +90,7 @@ impl Opened {
             Ok((to, copy)) => (Ok(to), Some(copy)),
             Err(e) => (Err(e), None),
         };
-        let source = Source::from_reader(path, Box::new(Tee { from, to }))?;
+        let source = Source::from_reader(path, Box::new(Tee { from, to, folder: self.folder.clone() }))?;
         // Without a copy there is no source either.
         self.opened.extend(copy.map(|copy| (path.to_owned(), Again::Copy(copy))));
         Ok(source)
@@ -165,11 +101,18 @@ impl Opened {
 struct Tee {
     from: Box<dyn Read + Send>,
     to: io::Result<File>,
+    /// Where the copy is.
+    folder: PathBuf,
 }
 
 impl Read for Tee {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let failed = |e: &io::Error| io::Error::other(format!("the copy that -w needs cannot be made: {e}"));
+        let failed = |e: &io::Error| {
+            let folder = self.folder.to_string_lossy();
+            let said = format!("the copy that -w needs cannot be made in {}: {}", quoted(&folder), why(e));
+            let temporary = self.folder == std::env::temp_dir();
+            io::Error::other(said + if temporary { "; the variable TMPDIR names another folder" } else { "" })
+        };
         let to = self.to.as_mut().map_err(|e| failed(e))?;
         let got = self.from.read(space)?;
         to.write_all(space.get(..got).unwrap_or_default()).map_err(|e| failed(&e))?;
@@ -211,25 +154,25 @@ pub fn read_all<R: Report>(
     let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = Opened { folder, opened: vec![] };
     let recorder = Recorder::new(report, common.save.annotate);
-    let (recorder, totals, code) =
+    let (mut recorder, totals, code) =
         read::read_with(common, options, inputs, recorder, &mut |path| opened.open(path))?;
+    let lost = recorder.lost();
     let (report, mut kept) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept)
         .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));
-    match written {
+    let code = match written {
         Ok(()) => {
             remark(&kept);
-            Ok((report, totals, code))
+            code
         }
         // Nobody wants it any more.
-        Err(Wrong::Output(e)) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => {
-            Ok((report, totals, code))
-        }
+        Err(Wrong::Output(e)) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => code,
         Err(wrong) => {
             complain(path, wrong);
-            Ok((report, totals, FAILED))
+            FAILED
         }
-    }
+    };
+    lost.map_or(Ok((report, totals, code)), Err)
 }
 
 /// The second pass: writes what was kept of every input, and takes the comments written out of `kept`.

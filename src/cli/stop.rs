@@ -20,7 +20,7 @@ mod signals {
     use super::SIGNALS;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
     use std::io;
     use std::os::fd::AsFd;
@@ -49,6 +49,8 @@ mod signals {
             flag::register(signal, AT_ONCE.clone())?;
             flag::register_usize(signal, CAUGHT.clone(), usize::try_from(code).unwrap_or_default())?;
         }
+        // A file above the limit of `ulimit -f` is then an error of its writing, and no end without a word.
+        flag::register(SIGXFSZ, Arc::default())?;
         Ok(())
     }
 

@@ -137,7 +137,7 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
 
 /// A report that remembers what it hears, and tells another one.
 ///
-/// Where that one's reader has gone away, it is told no more, and everything is remembered all the same.
+/// Where that one cannot write any more, it is told no more, and everything is remembered all the same.
 #[derive(Debug)]
 pub struct Recorder<R> {
     report: R,
@@ -145,13 +145,20 @@ pub struct Recorder<R> {
     /// Frames of datagrams that were put together and may be told of.
     joined: Joined,
     closed: bool,
+    /// Why the report is told no more, but for a reader that went away.
+    lost: Option<io::Error>,
 }
 
 impl<R: Report> Recorder<R> {
     /// One before `report`, which also keeps findings if asked to.
     pub fn new(report: R, annotate: bool) -> Self {
         let kept = Kept { annotate, ..Kept::default() };
-        Recorder { report, kept, joined: Joined::default(), closed: false }
+        Recorder { report, kept, joined: Joined::default(), closed: false, lost: None }
+    }
+
+    /// Why the report could not be written to its end, once; `None` where a reader went away.
+    pub fn lost(&mut self) -> Option<io::Error> {
+        self.lost.take()
     }
 
     /// The report, and what was remembered.
@@ -169,13 +176,11 @@ impl<R: Report> Recorder<R> {
         if self.closed {
             return Ok(());
         }
-        match tell(&mut self.report) {
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
-                self.closed = true;
-                Ok(())
-            }
-            other => other,
+        if let Err(e) = tell(&mut self.report) {
+            self.closed = true;
+            self.lost = Some(e).filter(|e| e.kind() != ErrorKind::BrokenPipe);
         }
+        Ok(())
     }
 }
 

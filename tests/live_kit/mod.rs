@@ -220,6 +220,16 @@ impl Running {
         status.map(|text| field(&text, name)).collect()
     }
 
+    /// Waits for words on standard error.
+    #[track_caller]
+    pub fn await_words(&self, text: &str) {
+        let started = Instant::now();
+        while !self.said().contains(text) {
+            assert!(started.elapsed() < PATIENCE, "{text} is not said: {}", self.said());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());

@@ -1,0 +1,92 @@
+//! What a run writes must not be what it reads, nor two things at once.
+
+use super::args::{Common, Reading};
+use super::inputs::Inputs;
+use super::output::folder;
+use super::run::name;
+use super::save::to_stdout;
+use std::fs::{self, Metadata};
+use std::path::Path;
+
+/// Why the results cannot be written as asked: something would be destroyed.
+pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
+    if common.save.write.as_deref().is_some_and(to_stdout) {
+        #[cfg(unix)]
+        if let Reading::Live(_) = command {
+            return Some("-w needs a file; standard output is for the result.".into());
+        }
+        let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
+                        or leave the result out with -q.";
+        if common.output.is_none() && !common.quiet {
+            return Some(sentence.to_owned());
+        }
+    }
+    let written = written(command, common);
+    for (at, (option, path)) in written.iter().enumerate() {
+        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
+            let path = name(path);
+            return Some(format!(
+                "\"{path}\" is to hold two things, that of {other} and that of {option}: name two files."
+            ));
+        }
+        if let Some(input) =
+            inputs.list.iter().find(|input| !to_stdout(&input.path) && same(path, &input.path))
+        {
+            let input = name(&input.path);
+            return Some(format!("{option} would overwrite the input \"{input}\": name another file."));
+        }
+    }
+    None
+}
+
+/// The files that are to be written, each with the option that names it.
+fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
+    let capture = common.save.write.as_deref().filter(|path| !to_stdout(path));
+    let own = capture.map(|path| ("-w", path)).into_iter();
+    let mut written: Vec<_> = own.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
+    if let Reading::Check(check) = command {
+        written.extend(check.baseline.as_deref().map(|path| ("--baseline", path)));
+        written.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
+    }
+    written
+}
+
+/// Whether two names mean one file, or would. A FIFO or a device bears everything.
+fn same(a: &Path, b: &Path) -> bool {
+    match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => a.is_file() && Mark::of(&a) == Mark::of(&b),
+        (Err(_), Err(_)) => {
+            let place =
+                |path: &Path| Some((fs::canonicalize(folder(path)).ok()?, path.file_name()?.to_owned()));
+            a == b || place(a).is_some_and(|a| place(b) == Some(a))
+        }
+        _ => false,
+    }
+}
+
+/// What tells whether a file is still the one it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    /// Device and number.
+    node: (u64, u64),
+}
+
+impl Mark {
+    /// That of a file now.
+    pub fn of(file: &Metadata) -> Mark {
+        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
+    }
+}
+
+#[cfg(unix)]
+fn node(file: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn node(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}

@@ -1,0 +1,107 @@
+//! What was read of a file that is followed, and whether it is still that file.
+//!
+//! Numbers of files are used again, and a program that starts anew cuts its file and fills it: so its length and its
+//! first bytes count as well. The time stamp of the first packet is among them.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// First bytes of a file that are remembered: the file header of pcap and the head of its first record, or of pcapng
+/// most of the section header.
+const MAX_HEAD: usize = 64;
+
+/// What was read of a file; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<Mutex<Begun>>);
+
+/// How it began, and how far it was read.
+#[derive(Debug, Default)]
+struct Begun {
+    bytes: u64,
+    head: Vec<u8>,
+    /// Length and time of the last change when it was still that file.
+    looked: Option<(u64, Option<SystemTime>)>,
+}
+
+impl Seen {
+    /// All that a file holds now has been read.
+    pub fn all(path: &Path, data: &Metadata) -> Seen {
+        let seen = Seen::default();
+        seen.note(&head(path, MAX_HEAD));
+        seen.get().bytes = data.len();
+        seen
+    }
+
+    /// Further bytes have been read.
+    pub fn note(&self, bytes: &[u8]) {
+        let mut read = self.get();
+        let room = MAX_HEAD.saturating_sub(read.head.len());
+        read.head.extend(bytes.iter().take(room));
+        read.bytes = read.bytes.saturating_add(bytes.len() as u64);
+    }
+
+    /// Whether the file of that name, with these data, is not the one that was read, but another or begun anew.
+    pub fn is_other(&self, path: &Path, data: &Metadata) -> bool {
+        let mut read = self.get();
+        let now = Some((data.len(), data.modified().ok()));
+        if read.looked == now {
+            return false; // nobody has written since
+        }
+        let other = data.len() < read.bytes || head(path, read.head.len()) != read.head;
+        if !other {
+            read.looked = now;
+        }
+        other
+    }
+
+    fn get(&self) -> MutexGuard<'_, Begun> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first bytes of a file; fewer where there are no more, or it cannot be read.
+fn head(path: &Path, most: usize) -> Vec<u8> {
+    let mut bytes = vec![];
+    let file = File::open(path).map(|file| file.take(most as u64));
+    let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_is_another_one_when_it_is_shorter_or_begins_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::metadata(&path).unwrap()
+        };
+        let data = write("head and a packet");
+        let (all, some) = (Seen::all(&path, &data), Seen::default());
+        some.note(b"head");
+        some.note(b" and a");
+        assert!(!all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head and a packet and one more");
+        assert!(!all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head and a");
+        assert!(all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head of another capture, and it is longer");
+        assert!(all.is_other(&path, &data) && some.is_other(&path, &data));
+    }
+
+    #[test]
+    fn no_more_than_the_first_bytes_are_kept() {
+        let seen = Seen::default();
+        seen.note(&[1; 50]);
+        seen.note(&[2; 50]);
+        let read = seen.get();
+        assert_eq!((read.head.len(), read.bytes), (MAX_HEAD, 100));
+    }
+}

@@ -1,0 +1,80 @@
+//! Capture programs that send rubbish, and captures that cannot be shown or saved.
+
+use super::*;
+use live_kit::{BASE, Fake, run_to_end};
+use tempfile::tempdir;
+
+fn saved(fake: &Fake) -> Vec<u8> {
+    fs::read(fake.path("saved")).unwrap_or_default()
+}
+
+#[test]
+fn what_was_read_is_saved_when_nobody_reads_the_result() {
+    let base = fs::read(BASE).unwrap();
+    let fake = Fake::new("tcpdump", &format!("cat {}; exec sleep 60", Fake::here(BASE)));
+    for (format, full_disk) in [("text", false), ("ndjson", true), ("tree", false)] {
+        let _ = fs::remove_file(fake.path("saved"));
+        let pipe = std::io::pipe().unwrap().1; // nobody reads
+        let stdout = if full_disk { full() } else { pipe.into() };
+        let mut command = fake.live(["-i", "lo", "-T", format, "-w"]);
+        let (code, words) = ended(command.arg(fake.path("saved")).stdout(stdout).stderr(Stdio::piped()));
+        assert_eq!(code, Some(if full_disk { 2 } else { 0 }), "{format}: {words}");
+        assert_eq!(words.contains("The result cannot be written"), full_disk, "{words}");
+        assert_eq!(saved(&fake), base, "{format}");
+    }
+}
+
+#[test]
+fn rubbish_is_called_rubbish() {
+    let rubbish = "head -c 100000 /dev/zero | tr '\\0' x";
+    let base = Fake::here(BASE);
+    let cases = [
+        (format!("{rubbish}; exec sleep 60"), "qdissect: lo: it is text and not a capture", 0),
+        (
+            format!("cat {base}; head -c 1000 /dev/zero | tr '\\0' '\\377'; exec sleep 60"),
+            "qdissect: lo: the capture is damaged: ",
+            16,
+        ),
+        (format!("cat {base}; {rubbish}"), "qdissect: lo: the capture is damaged: ", 16),
+    ];
+    for (script, words, packets) in cases {
+        let fake = Fake::new("tcpdump", &script);
+        let live = run_to_end(fake.live(["-i", "lo", "-T", "ndjson", "-w"]).arg(fake.path("saved")));
+        assert_eq!(live.code, Some(2), "{}", live.err);
+        assert!(live.err.contains(words), "{script}: {}", live.err);
+        assert_eq!(
+            (&live.summary()["packets"], &live.summary()["complete"]),
+            (&packets.into(), &false.into())
+        );
+        // Whole records, and no rubbish.
+        let expected = if packets > 0 { fs::read(BASE).unwrap() } else { vec![] };
+        assert_eq!(saved(&fake), expected, "{script}");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_ends_the_capture_and_not_what_is_said_of_it() {
+    let fake = Fake::new("tcpdump", &format!("cat {}; exec sleep 60", Fake::here(BASE)));
+    let file = fake.path("saved");
+    for (limit, place, words) in
+        [("ulimit -f 1", text(&file), "File too large"), (":", "/dev/full", "No space left on device")]
+    {
+        let mut command = after(limit, &["live", "-i", "lo", "-T", "ndjson", "-w", place]);
+        let live = run_to_end(command.env("PATH", fake.path("bin")));
+        assert_eq!(live.code, Some(2), "{}", live.err);
+        let said = format!("qdissect: The capture cannot be saved to \"{place}\": {words}");
+        assert!(live.err.contains(&said), "{}", live.err);
+        assert_eq!((&live.summary()["packets"], &live.summary()["complete"]), (&16.into(), &false.into()));
+    }
+    assert_eq!(saved(&fake), b"", "no half of a record");
+}
+
+#[test]
+fn a_result_that_has_no_place_keeps_the_program_from_starting() {
+    let folder = tempdir().unwrap();
+    let fake = Fake::new("tcpdump", &format!("touch '{}/started'", folder.path().display()));
+    let live = run_to_end(&mut fake.live(["-i", "lo", "--output", "/nonexistent/out"]));
+    assert_eq!(live.code, Some(2));
+    assert!(live.err.contains("The result cannot be written to \"/nonexistent/out\""), "{}", live.err);
+    assert_eq!(names(folder.path()), [""; 0]);
+}

@@ -1,0 +1,178 @@
+//! Outputs that take nothing, or not all.
+
+use super::*;
+use tempfile::tempdir;
+
+const NO_ROOM: &str =
+    "qdissect: The result cannot be written to standard output: No space left on device (os error 28).\n";
+
+#[test]
+fn a_full_disk_is_said_by_every_command_and_format() {
+    let mut lines: Vec<Vec<&str>> = vec![
+        vec!["dump", "-V", DEMO],
+        vec!["dump", "-x", DEMO],
+        vec!["dump", "--explain", DEMO],
+        vec!["dump", "-l", DEMO],
+        vec!["stats", "--only", "losses", "-T", "csv", DEMO],
+        vec!["dump", "-q", "-w", "-", DEMO],
+        vec!["hex", "0000000000"],
+        vec!["rule", "list"],
+        vec!["rule", "show", "SQP-STR-002"],
+        vec!["protocol", "list", "-T", "json"],
+        vec!["generate", "man"],
+        vec!["generate", "schema"],
+        vec!["generate", "completions", "bash"],
+        vec!["--help"],
+        vec!["--version"],
+    ];
+    for format in ["text", "json", "ndjson", "csv", "tsv"] {
+        lines.push(vec!["dump", "-T", format, DEMO]);
+    }
+    for format in ["table", "json", "ndjson", "csv"] {
+        lines.push(vec!["summary", "-T", format, DEMO]);
+        lines.push(vec!["exchanges", "-T", format, DEMO]);
+    }
+    for format in ["table", "json", "ndjson"] {
+        lines.push(vec!["stats", "-T", format, DEMO]);
+    }
+    for format in ["table", "concise", "json", "ndjson", "sarif", "junit", "github", "gitlab", "markdown"] {
+        lines.push(vec!["check", "-T", format, DEMO]);
+    }
+    for line in lines {
+        let (code, words) = ended(qdissect(&line).stdout(full()).stderr(Stdio::piped()));
+        let expected =
+            if line.contains(&"-w") { NO_ROOM.replace("result", "capture") } else { NO_ROOM.into() };
+        let words: String =
+            words.lines().filter(|l| !l.contains(" packets, ")).map(|l| format!("{l}\n")).collect();
+        assert_eq!((code, words), (Some(2), expected), "{line:?}");
+    }
+}
+
+/// The arguments of a check that writes everything it can, in a folder.
+fn everything(folder: &Path) -> Vec<String> {
+    let mut args = vec!["check".into(), DEMO.into()];
+    for format in ["json", "sarif", "junit", "ndjson"] {
+        args.extend(["--report".into(), format!("{format}={}", folder.join(format).display())]);
+    }
+    args.extend(["-w".into(), folder.join("w.pcapng").display().to_string(), "--annotate".into()]);
+    args
+}
+
+#[test]
+fn a_full_disk_under_the_table_costs_no_report_and_no_capture() {
+    let (whole, lost) = (tempdir().unwrap(), tempdir().unwrap());
+    assert_eq!(ended(qdissect(everything(whole.path())).stdout(Stdio::null())).0, Some(1));
+    // Findings are printed on the way, and the table at the end.
+    for format in ["ndjson", "table"] {
+        let mut command = qdissect(everything(lost.path()));
+        let done = ended(command.args(["-T", format]).stdout(full()));
+        assert_eq!(done, (Some(2), NO_ROOM.to_owned()), "{format}");
+        assert_eq!(names(lost.path()), ["json", "junit", "ndjson", "sarif", "w.pcapng"]);
+        for name in names(lost.path()) {
+            let (a, b) =
+                (fs::read(whole.path().join(&name)).unwrap(), fs::read(lost.path().join(&name)).unwrap());
+            assert!(a == b && !a.is_empty(), "{name}");
+            fs::remove_file(lost.path().join(name)).unwrap();
+        }
+    }
+    // Of other commands there is the capture.
+    for command in ["dump", "summary", "exchanges", "stats"] {
+        let path = lost.path().join("w.pcapng");
+        let done = ended(qdissect([command, "-w", text(&path), DEMO]).stdout(full()));
+        assert_eq!(done, (Some(2), NO_ROOM.to_owned()), "{command}");
+        assert!(fs::metadata(&path).unwrap().len() > 9000, "{command}");
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn one_report_that_cannot_be_written_costs_no_other() {
+    let folder = tempdir().unwrap();
+    let place = folder.path().join("good");
+    let (bad, good) = ("sarif=/dev/full".to_owned(), format!("json={}", place.display()));
+    let (code, words) =
+        ended(qdissect(["check", "-q", "--report", &bad, "--report", &good, DEMO]).stdout(Stdio::null()));
+    let expected =
+        "qdissect: The report cannot be written to \"/dev/full\": No space left on device (os error 28).\n";
+    assert_eq!((code, words.as_str()), (Some(2), expected));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
+    assert!(report.as_array().unwrap().len() > 30);
+}
+
+/// The largest file may have 1 or 2 KiB, as shells count in blocks: less than any of the files below.
+#[test]
+fn a_file_that_may_not_be_so_large_is_an_error_and_what_stood_there_stays() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("out");
+    let name = text(&file);
+    let (report, by_name) = (format!("sarif={name}"), format!("\"{name}\""));
+    let baseline = format!("{name}: The baseline was not written: file too large.");
+    for (args, words) in [
+        (
+            &["dump", "-T", "ndjson", "--output", name][..],
+            format!("The result cannot be written to {by_name}: "),
+        ),
+        (&["check", "--report", &report], format!("The report cannot be written to {by_name}: ")),
+        (&["dump", "-w", name], format!("The capture cannot be written to {by_name}: ")),
+        (&["check", "--baseline", name, "--update-baseline"], baseline),
+    ] {
+        let old =
+            if args.contains(&"--baseline") { r#"{"version":1,"findings":[]}"# } else { "of yesterday" };
+        fs::write(&file, old).unwrap();
+        let (code, said) = ended(after("ulimit -f 2", &[args, &[DEMO]].concat()).stdout(Stdio::null()));
+        assert_eq!(code, Some(2), "{args:?}: {said}");
+        assert!(said.contains(&words) && said.contains("file too large"), "{args:?}: {said}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), old, "{args:?}");
+        assert_eq!(names(folder.path()), ["out"], "nothing is left aside: {args:?}");
+    }
+}
+
+/// The disk itself, where the test may make one.
+#[test]
+fn a_small_disk_that_is_full_is_the_same() {
+    let folder = tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=8k none '{0}' 2>/dev/null || exit 77; \"$0\" check -T json \
+         --report junit='{0}/small' --report sarif='{0}/large' {DEMO} >/dev/null; code=$?; \
+         ls -A '{0}'; umount '{0}'; exit $code",
+        disk.display()
+    );
+    // A name space of its own: the disk is gone with the shell, whatever happens.
+    let mut command = Command::new("unshare");
+    command.args(["-m", "/bin/sh", "-c", &script, env!("CARGO_BIN_EXE_qdissect")]);
+    let Ok(output) = command.stdin(Stdio::null()).output() else {
+        return eprintln!("not tested: there is no unshare");
+    };
+    if output.status.code() == Some(77) || said(&output).contains("unshare") {
+        return eprintln!("not tested: no disk may be mounted here");
+    }
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("/large\": ") && words.contains("storage"), "{words}");
+    assert!(!str::from_utf8(&output.stdout).unwrap().contains("large"), "half of it is not there");
+}
+
+#[test]
+fn streams_may_be_closed() {
+    let folder = tempdir().unwrap();
+    let report = folder.path().join("report");
+    let option = format!("json={}", report.display());
+    let whole = qdissect(["check", "-T", "json", DEMO]).output().unwrap().stdout;
+    for closed in [">&-", "2>&-", "<&- >&- 2>&-"] {
+        // What is opened meanwhile must not get the number of a stream that is closed.
+        let mut command =
+            after(&format!("exec {closed}"), &["check", "--report", &option, DEMO, "missing.pcap"]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "a file is missing: {closed}");
+        let report = fs::read_to_string(&report).unwrap();
+        let whole = str::from_utf8(&whole).unwrap();
+        let findings = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()[0].clone();
+        assert_eq!(findings(&report), findings(whole), "{closed}");
+        assert!(!report.contains("missing.pcap"), "{closed}");
+    }
+    let output = after("exec <&-", &["summary", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("qdissect: -: it is empty"), "{}", said(&output));
+}

@@ -1,0 +1,157 @@
+//! Places where nothing can be written, or where something stands that is needed.
+
+use super::*;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use tempfile::tempdir;
+
+#[test]
+fn places_that_take_no_file_are_named() {
+    let folder = tempdir().unwrap();
+    let inside = folder.path().join("file/out");
+    fs::write(folder.path().join("file"), "").unwrap();
+    // No file can be made in /proc, whoever tries.
+    for place in ["/proc/out", "/nonexistent/out", text(folder.path()), text(&inside)] {
+        let report = format!("json={place}");
+        for (args, words) in [
+            (&["check", "--output", place][..], "The result cannot be written to"),
+            (&["check", "--report", &report], "The report cannot be written to"),
+            (&["summary", "-w", place], "The capture cannot be written to"),
+        ] {
+            let (code, said) = ended(qdissect([args, &[DEMO]].concat()).stdout(Stdio::null()));
+            assert_eq!(code, Some(2), "{args:?}");
+            assert!(said.starts_with(&format!("qdissect: {words} \"{place}\": ")), "{args:?}: {said}");
+        }
+    }
+    assert_eq!(names(folder.path()), ["file"]);
+}
+
+#[test]
+fn a_folder_may_be_read_only() {
+    let folder = tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(folder.path().join("x"), "").is_ok() {
+        return eprintln!("not tested: permissions do not bind this user");
+    }
+    let place = folder.path().join("out");
+    let (code, said) = ended(&mut qdissect(["check", "--output", text(&place), DEMO]));
+    assert_eq!(code, Some(2));
+    assert!(said.contains("Permission denied"), "{said}");
+}
+
+#[test]
+fn no_result_is_written_onto_an_input_or_onto_another() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (input, linked, hard, other) = (place("in.pcapng"), place("link"), place("hard"), place("other"));
+    fs::copy(DEMO, &input).unwrap();
+    symlink(&input, &linked).unwrap();
+    fs::hard_link(&input, &hard).unwrap();
+    for place in [&input, &linked, &hard] {
+        let report = format!("sarif={place}");
+        for (option, line) in [
+            ("--output", &["dump", "--output", place][..]),
+            ("--output", &["check", "--output", place]),
+            ("--report", &["check", "--report", &report]),
+            ("--baseline", &["check", "--update-baseline", "--baseline", place]),
+            ("-w", &["stats", "-w", place]),
+        ] {
+            let done = ended(qdissect([line, &[&input]].concat()).stdout(Stdio::null()));
+            let said =
+                format!("qdissect: {option} would overwrite the input \"{input}\": name another file.\n");
+            assert_eq!(done, (Some(2), said), "{line:?}");
+        }
+    }
+    let (one, two) = (format!("sarif={other}"), format!("json={other}"));
+    for (options, line) in [
+        ("--output and that of --report", &["check", "--output", &other, "--report", &one][..]),
+        ("--report and that of --report", &["check", "--report", &one, "--report", &two]),
+        ("-w and that of --output", &["dump", "--output", &other, "-w", &other]),
+    ] {
+        let (code, said) = ended(&mut qdissect([line, &[DEMO]].concat()));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("to hold two things, that of {options}: name two files.")), "{said}");
+    }
+    assert_eq!(fs::read(&input).unwrap(), fs::read(DEMO).unwrap());
+    assert_eq!(names(folder.path()), ["hard", "in.pcapng", "link"]);
+    // A device bears everything.
+    let null = ["check", "--output", "/dev/null", "--report", "json=/dev/null", "-w", "/dev/null", DEMO];
+    assert_eq!(ended(&mut qdissect(null)), (Some(1), String::new()));
+}
+
+#[test]
+fn a_link_stays_and_its_file_gets_the_result() {
+    let folder = tempdir().unwrap();
+    let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+    fs::write(&real, "of yesterday").unwrap();
+    symlink("real", &link).unwrap();
+    let expected = qdissect(["summary", DEMO]).output().unwrap().stdout;
+    assert_eq!(ended(&mut qdissect(["summary", "--output", text(&link), DEMO])), (Some(0), String::new()));
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(&real).unwrap(), expected);
+    assert_eq!(names(folder.path()), ["link", "real"]);
+    // An open file that has no name any more has one in /proc.
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(folder.path().join("gone"));
+    let mut file = file.unwrap();
+    fs::remove_file(folder.path().join("gone")).unwrap();
+    let mut command = qdissect(["summary", "--output", "/proc/self/fd/0", DEMO]);
+    assert_eq!(ended(command.stdin(file.try_clone().unwrap())), (Some(0), String::new()));
+    let mut written = vec![];
+    std::io::Seek::rewind(&mut file).unwrap();
+    std::io::Read::read_to_end(&mut file, &mut written).unwrap();
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn where_nothing_is_read_the_reports_of_yesterday_stay() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut args = vec!["check".to_owned(), "missing.pcap".into(), "--output".into(), place("output")];
+    args.extend(["-w".into(), place("w")]);
+    for format in ["table", "json", "ndjson", "sarif", "junit", "github", "gitlab", "markdown"] {
+        args.extend(["--report".into(), format!("{format}={}", place(format))]);
+        fs::write(place(format), "of yesterday").unwrap();
+    }
+    fs::write(place("output"), "of yesterday").unwrap();
+    fs::write(place("w"), "of yesterday").unwrap();
+    let (code, said) = ended(&mut qdissect(args));
+    assert_eq!(code, Some(2), "{said}");
+    let left = names(folder.path());
+    assert_eq!(left.len(), 10, "{left:?}");
+    for name in left {
+        assert_eq!(fs::read_to_string(place(&name)).unwrap(), "of yesterday", "{name}");
+    }
+}
+
+#[test]
+fn a_copy_of_standard_input_needs_a_place() {
+    let mut command = qdissect(["dump", "-q", "-w", "-", "-"]);
+    command.env("TMPDIR", "/nonexistent").stdin(fs::File::open(DEMO).unwrap());
+    let (code, said) = ended(&mut command);
+    assert_eq!(code, Some(2));
+    let words = "the copy that -w needs cannot be made in \"/nonexistent\": ";
+    assert!(said.contains(words) && said.contains("TMPDIR names another folder"), "{said}");
+    // Where the capture has a folder the copy is made there.
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("w.pcapng");
+    let mut command = qdissect(["dump", "-q", "-w", text(&file), "-"]);
+    command.env("TMPDIR", "/nonexistent").stdin(fs::File::open(DEMO).unwrap());
+    assert_eq!(ended(&mut command).0, Some(0));
+    assert_eq!(names(folder.path()), ["w.pcapng"]);
+}
+
+#[test]
+fn names_of_outputs_need_not_be_utf_8() {
+    let folder = tempdir().unwrap();
+    let place = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+    let mut command = qdissect(["check", "-w"]);
+    command.arg(place(b"w\xff")).arg("--output").arg(place(b"o\xff\x1b[2J")).arg(DEMO);
+    assert_eq!(ended(&mut command), (Some(1), String::new()));
+    assert!(fs::metadata(place(b"w\xff")).unwrap().len() > 9000);
+    assert!(fs::metadata(place(b"o\xff\x1b[2J")).unwrap().len() > 1000);
+}

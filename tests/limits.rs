@@ -1,0 +1,188 @@
+//! What happens where a table is full, told in datagrams; and that every bound stands in the table of the pages, with
+//! a test that reaches it.
+#![allow(clippy::panic)] // tests fail that way
+
+#[path = "limits/documented.rs"]
+mod documented;
+#[path = "house/play.rs"]
+mod play;
+
+use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, report, shot};
+use qdissect::check::Policy;
+use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
+use qdissect::report::Totals;
+use qdissect::rule::{self, hex};
+use qdissect::verdict::{Check, Entry};
+
+const S: i64 = 1_000_000_000;
+const END: End = (SERVER, PORT);
+
+fn totals(shots: &[Shot]) -> (Collected<false>, Totals) {
+    let (heard, totals) = report(everything(), Collected::<false>::default(), shots);
+    (heard, totals)
+}
+
+/// A Satisfactory poll with that cookie.
+fn poll(cookie: u32) -> Vec<u8> {
+    [&hex("d5f6 00 01")[..], &u64::from(cookie).to_le_bytes(), &[1]].concat()
+}
+
+/// Its answer.
+fn state(cookie: u32) -> Vec<u8> {
+    let rest = "03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
+    [&hex("d5f6 01 01")[..], &u64::from(cookie).to_le_bytes(), &hex(rest)].concat()
+}
+
+/// An address of its own for each number.
+fn host(n: u32) -> [u8; 4] {
+    [10, (n >> 16) as u8, (n >> 8) as u8, n as u8]
+}
+
+#[test]
+fn further_servers_are_counted_and_paired_all_the_same() {
+    let (most, more) = (16_384, 100);
+    let shots: Vec<_> = (0..most + more)
+        .flat_map(|n| {
+            let server = (host(n), PORT);
+            [shot(START, CLIENTS[0], server, &poll(n)), shot(START, server, CLIENTS[0], &state(n))]
+        })
+        .collect();
+    let (_, totals) = totals(&shots);
+    assert_eq!(totals.servers_refused, u64::from(more));
+    assert_eq!(totals.answered, u64::from(most + more));
+}
+
+#[test]
+fn the_oldest_of_too_many_requests_closes_and_is_counted() {
+    let (most, more) = (65_536, 40);
+    let mut shots: Vec<_> = (0..most + more).map(|n| shot(START, CLIENTS[0], END, &poll(n))).collect();
+    shots.push(foreign(START + 60 * S));
+    let (heard, totals) = totals(&shots);
+    assert_eq!((totals.exchanges, totals.evicted), (u64::from(most + more), u64::from(more)));
+    assert_eq!(heard.exchanges.len(), (most + more) as usize, "each is told of once");
+}
+
+#[test]
+fn cookies_that_are_forgotten_are_counted() {
+    let (most, more) = (16_384, 25);
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &poll(n))).collect();
+    let (_, totals) = totals(&shots);
+    assert_eq!(totals.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn states_that_are_forgotten_are_counted() {
+    let (most, more) = (4_096, 25);
+    let shots: Vec<_> = (0..most + more)
+        .flat_map(|n| {
+            let server = (host(n), PORT);
+            [shot(START, CLIENTS[0], server, &poll(n)), shot(START, server, CLIENTS[0], &state(n))]
+        })
+        .collect();
+    let (_, totals) = totals(&shots);
+    assert_eq!(totals.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn tokens_that_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    let shots: Vec<_> = (0..most + more)
+        .flat_map(|n: u32| {
+            let client = (host(n), 9);
+            let token = [&[0][..], &(n + 1).to_be_bytes()].concat();
+            [shot(START, client, END, &hex("00 00000000")), shot(START, END, client, &token)]
+        })
+        .collect();
+    let (_, totals) = totals(&shots);
+    assert_eq!(totals.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn who_leaves_the_waiting_room_for_want_of_room_is_counted() {
+    let (most, more) = (1_024, 30);
+    // Five zero bytes, which only their answers could confirm, all in one moment.
+    let shots: Vec<_> =
+        (0..most + more).map(|n| shot(START, (host(n), 9), END, &hex("00 00000000"))).collect();
+    let (heard, totals) = totals(&shots);
+    assert_eq!(totals.waiting_overflow, u64::from(more));
+    assert_eq!(heard.packets.len(), (most + more) as usize, "each is told of all the same");
+}
+
+#[test]
+fn of_the_requests_of_a_conversation_the_latest_are_looked_at() {
+    let back = 64;
+    for (steps, answered) in [(back, 1), (back + 1, 0)] {
+        let mut shots: Vec<_> = (0..100).map(|n| shot(START, CLIENTS[0], END, &poll(n))).collect();
+        shots.push(shot(START + 1, END, CLIENTS[0], &state(100 - steps)));
+        assert_eq!(totals(&shots).1.answered, answered, "{steps} back");
+    }
+}
+
+#[test]
+fn findings_beyond_those_kept_are_counted() {
+    // Each asks once and gets no answer, which is one finding each, and none of the next.
+    let (most, more) = (50_000u32, 70);
+    let mut shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &poll(n))).collect();
+    shots.push(shot(START, (host(0), 9), (SERVER, PORT + 1), &poll(0)));
+    shots.push(shot(START, (SERVER, PORT + 1), (host(0), 9), &state(0)));
+    shots.push(foreign(START + 60 * S));
+    let counted = shots.len() as u64;
+    let mut judged = 0;
+    let judge = |_: &mut Entry, _: &str| {
+        judged += 1;
+        Ok(())
+    };
+    let (check, totals) = report(everything(), Check::new(Policy::default(), judge), &shots);
+    let verdict = check.verdict(totals).unwrap();
+    let all = verdict.findings.len() as u64 + verdict.more;
+    assert!(
+        verdict.findings.len() == most as usize && verdict.more > 0,
+        "{} of {all}",
+        verdict.findings.len()
+    );
+    assert!(all >= u64::from(most + more) && all < 2 * counted, "{all}");
+    assert!(judged > most, "whoever listens hears of all: {judged}");
+}
+
+/// Lengths are a file's own, so that no file is as large as it says.
+#[cfg(feature = "cli")]
+#[test]
+fn a_configuration_and_a_baseline_that_are_too_long_are_declined() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    for (option, len, words) in [("--config", 1 << 20, "1048576"), ("--baseline", 64 << 20, "67108864")] {
+        std::fs::File::create(&path).unwrap().set_len(len + 1).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_qdissect"));
+        let output = command.args(["check", option]).arg(&path).arg("captures/demo.pcapng").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{option}: {said}");
+    }
+}
+
+#[test]
+fn queries_without_a_token_that_are_forgotten_are_counted() {
+    let (most, more) = (4_096, 25);
+    // The server issues tokens, and none of theirs; theirs are not older than the capture.
+    let mut shots = vec![
+        shot(START, CLIENTS[0], END, &hex("00 00000000")),
+        shot(START, END, CLIENTS[0], &hex("00 80902348")),
+    ];
+    let query = |n: u32| [&[1][..], &(n + 1).to_be_bytes(), &hex("0001 01")].concat();
+    shots.extend((0..most + more).map(|n| shot(START + 20 * S, (host(n), 9), END, &query(n))));
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn broken_rules_beyond_those_kept_are_counted() {
+    let rule = rule::all().next().unwrap();
+    let at = Span { start: 0, end: 1 };
+    let mut notes = Notes::default();
+    for round in 0..2 {
+        notes.begin();
+        (0..MAX_VIOLATIONS + 8).for_each(|_| {
+            notes.violation(Violation { rule, at, field: None, index: Index::default(), needs: 0 })
+        });
+        assert_eq!((notes.heard().len(), notes.more()), (32, 8), "{round}");
+    }
+}

@@ -1,0 +1,69 @@
+//! The table of `docs/limits.md`, held against the sources.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every source file below a folder of the checkout.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![PathBuf::from(folder)];
+    let mut sources = vec![];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                sources.push((path.clone(), fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    sources
+}
+
+/// What stands in backticks.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// Names of the constants that a source file declares and that are bounds by their names.
+fn bounds(source: &str) -> impl Iterator<Item = &str> {
+    let declared =
+        source.lines().filter_map(|line| line.split("const ").nth(1)?.split_once(':').map(|(name, _)| name));
+    // A length that tells two formats of Ethernet frames apart.
+    declared.filter(|name| name.starts_with("MAX_") && *name != "MAX_802_3_LENGTH")
+}
+
+/// The rows: file, constants, tests.
+fn rows(page: &str) -> Vec<[String; 3]> {
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let rows = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
+    rows.map(|cells| {
+        assert_eq!(cells.len(), 5, "{cells:?}");
+        [cells[0], cells[2], cells[4]].map(str::to_owned)
+    })
+    .collect()
+}
+
+#[test]
+fn every_bound_is_documented_and_every_documented_one_is_there_and_reached() {
+    let page = fs::read_to_string("docs/limits.md").unwrap();
+    let src = sources("src");
+    let tests: String = src.iter().chain(&sources("tests")).map(|(_, text)| text.as_str()).collect();
+    let mut documented = HashSet::new();
+    for [file, constants, reached] in rows(&page) {
+        let file = Path::new("src").join(quoted(&file).next().unwrap());
+        let text =
+            &src.iter().find(|(path, _)| *path == file).unwrap_or_else(|| panic!("{file:?} is not there")).1;
+        for name in quoted(&constants) {
+            assert!(text.contains(&format!("const {name}: ")), "{file:?} has no {name}");
+            documented.insert((file.clone(), name.to_owned()));
+        }
+        for name in quoted(&reached) {
+            assert!(tests.contains(&format!("fn {name}(")), "there is no test {name}");
+        }
+    }
+    let declared =
+        src.iter().flat_map(|(path, text)| bounds(text).map(|name| (path.clone(), name.to_owned())));
+    let missing: BTreeSet<_> = declared.filter(|it| !documented.contains(it)).collect();
+    assert!(missing.is_empty(), "docs/limits.md does not speak of {missing:?}");
+}
