@@ -117,3 +117,48 @@ fn the_dictionary_is_up_to_date() {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(found == made, "it is out of date: run UPDATE_DOCS=1 cargo test --test robust");
 }
+
+/// The targets compile the command line once more: what it names must be among their crates, and with the features
+/// that it needs.
+#[test]
+fn the_targets_have_the_crates_of_the_command_line() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &Path| fs::read_to_string(path).expect("it can be read");
+    // Name and what it is set to, of each line such as `clap = { version = "4" }`, and the features in that.
+    let crates = |text: &str| -> Vec<(String, Vec<String>)> {
+        let lines = text.lines().filter_map(|line| line.split_once(" = "));
+        let known = lines.filter(|(name, set)| {
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            plain && (set.starts_with("{ version") || set.starts_with('"'))
+        });
+        let features = |set: &str| {
+            let list = set.split_once("features = [").and_then(|(_, rest)| rest.split_once(']'));
+            let words = list.map_or("", |(words, _)| words).split(',');
+            words
+                .map(|word| word.trim().trim_matches('"').to_owned())
+                .filter(|word| !word.is_empty())
+                .collect()
+        };
+        known.map(|(name, set)| (name.replace('-', "_"), features(set))).collect()
+    };
+    let text = read(&root.join("Cargo.toml"));
+    let own = crates(text.split("[dev-dependencies]").next().unwrap_or_default());
+    let theirs = crates(&read(&folder().join("Cargo.toml")));
+    let (mut sources, mut folders) = (String::new(), vec![root.join("src/cli")]);
+    while let Some(next) = folders.pop() {
+        for path in files(&next) {
+            if path.is_dir() { folders.push(path) } else { sources += &read(&path) }
+        }
+    }
+    let used =
+        |name: &str| sources.contains(&format!("use {name}::")) || sources.contains(&format!(" {name}::"));
+    let mut seen = 0;
+    for (name, features) in own.iter().filter(|(name, _)| used(name)) {
+        let there = theirs.iter().find(|(their, _)| their == name);
+        let there = there.unwrap_or_else(|| panic!("tests/fuzz/Cargo.toml lacks {name}"));
+        let lacks = features.iter().find(|feature| !there.1.contains(feature));
+        assert!(lacks.is_none(), "tests/fuzz/Cargo.toml lacks the feature {lacks:?} of {name}");
+        seen += 1;
+    }
+    assert!(seen > 10, "only {seen} crates were found");
+}
