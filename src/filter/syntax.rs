@@ -193,22 +193,30 @@ impl Relation {
     }
 }
 
+/// With no more brackets than it takes, so that it is nested no deeper than what it was read from.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, parts: &[Expr], between: &str| {
-            for (i, part) in parts.iter().enumerate() {
-                let before = if i > 0 { between } else { "" };
-                match part {
-                    Expr::Test(test) => write!(f, "{before}{test}")?,
-                    part => write!(f, "{before}({part})")?,
-                }
-            }
-            Ok(())
+        let part = |f: &mut fmt::Formatter<'_>, part: &Expr, bracket: bool| match bracket {
+            true => write!(f, "({part})"),
+            false => write!(f, "{part}"),
+        };
+        let between = |f: &mut fmt::Formatter<'_>, i: usize, word: &str| match i {
+            0 => Ok(()),
+            _ => f.write_str(word),
         };
         match self {
-            Expr::Or(parts) => list(f, parts, " or "),
-            Expr::And(parts) => list(f, parts, " and "),
-            Expr::Not(inner) => write!(f, "not ({inner})"),
+            Expr::Or(parts) => parts.iter().enumerate().try_for_each(|(i, inner)| {
+                between(f, i, " or ")?;
+                part(f, inner, matches!(inner, Expr::Or(_)))
+            }),
+            Expr::And(parts) => parts.iter().enumerate().try_for_each(|(i, inner)| {
+                between(f, i, " and ")?;
+                part(f, inner, matches!(inner, Expr::Or(_) | Expr::And(_)))
+            }),
+            Expr::Not(inner) => {
+                f.write_str("not ")?;
+                part(f, inner, matches!(**inner, Expr::Or(_) | Expr::And(_)))
+            }
             Expr::Test(test) => test.fmt(f),
         }
     }

@@ -27,9 +27,18 @@ pub fn pasted(bytes: &[u8]) {
     let (name, format) = FORMATTERS[usize::from(*how) % FORMATTERS.len()];
     let text = format(rest);
     let pasted = held(&text, read(&text, None));
+    if name == "colons" && is_time_of_day(&text) {
+        return;
+    }
     let pieces: Vec<&[u8]> = pasted.pieces.iter().map(|p| &*p.bytes).collect();
     assert_eq!(pieces, [rest], "{name}: {text}");
     assert_eq!(pasted.complaints, [], "{name}: {text}");
+}
+
+/// Three bytes with colons, such as 00:28:03, may be the time at the beginning of a line of a log: taken for that.
+fn is_time_of_day(text: &str) -> bool {
+    let parts: Vec<Option<u8>> = text.trim().split(':').map(|part| part.parse().ok()).collect();
+    matches!(parts[..], [Some(0..=23), Some(0..=59), Some(0..=60)])
 }
 
 fn held(text: &str, pasted: Pasted) -> Pasted {
