@@ -38,16 +38,19 @@ fn host(n: u32) -> [u8; 4] {
     [10, (n >> 16) as u8, (n >> 8) as u8, n as u8]
 }
 
+/// A poll and its answer of so many servers.
+fn answered_by(servers: u32) -> Vec<Shot> {
+    let pair = |n| {
+        let server = (host(n), PORT);
+        [shot(START, CLIENTS[0], server, &poll(n)), shot(START, server, CLIENTS[0], &state(n))]
+    };
+    (0..servers).flat_map(pair).collect()
+}
+
 #[test]
 fn further_servers_are_counted_and_paired_all_the_same() {
     let (most, more) = (16_384, 100);
-    let shots: Vec<_> = (0..most + more)
-        .flat_map(|n| {
-            let server = (host(n), PORT);
-            [shot(START, CLIENTS[0], server, &poll(n)), shot(START, server, CLIENTS[0], &state(n))]
-        })
-        .collect();
-    let (_, totals) = totals(&shots);
+    let (_, totals) = totals(&answered_by(most + more));
     assert_eq!(totals.servers_refused, u64::from(more));
     assert_eq!(totals.answered, u64::from(most + more));
 }
@@ -73,13 +76,7 @@ fn cookies_that_are_forgotten_are_counted() {
 #[test]
 fn states_that_are_forgotten_are_counted() {
     let (most, more) = (4_096, 25);
-    let shots: Vec<_> = (0..most + more)
-        .flat_map(|n| {
-            let server = (host(n), PORT);
-            [shot(START, CLIENTS[0], server, &poll(n)), shot(START, server, CLIENTS[0], &state(n))]
-        })
-        .collect();
-    let (_, totals) = totals(&shots);
+    let (_, totals) = totals(&answered_by(most + more));
     assert_eq!(totals.memory_forgotten, u64::from(more));
 }
 

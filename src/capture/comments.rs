@@ -3,7 +3,7 @@
 //! Few packets have any, and whoever reads the frames pays nothing for them: the walk puts aside what it meets where
 //! it must look closer anyway, and a report asks for the comments of a frame when it tells of its datagram.
 
-use std::collections::VecDeque;
+use crate::bounded::ByFrame;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,8 +25,7 @@ pub struct Comments {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// In order of the frames' numbers.
-    frames: VecDeque<(u64, Said)>,
+    frames: ByFrame<Said>,
     bytes: usize,
 }
 
@@ -37,9 +36,7 @@ impl Comments {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
-        let kept = self.kept();
-        let at = kept.frames.binary_search_by_key(&frame, |(number, _)| *number).ok()?;
-        kept.frames.get(at).map(|(_, said)| said.clone())
+        self.kept().frames.get(frame).cloned()
     }
 
     /// Remembers the comments on a frame behind the last one.
@@ -49,9 +46,9 @@ impl Comments {
         }
         let mut kept = self.kept();
         kept.bytes = kept.bytes.saturating_add(size(&said));
-        kept.frames.push_back((frame, said.into()));
+        kept.frames.push(frame, said.into());
         while kept.frames.len() > MAX_FRAMES || kept.bytes > MAX_BYTES {
-            let Some((_, oldest)) = kept.frames.pop_front() else { break };
+            let Some(oldest) = kept.frames.pop() else { break };
             kept.bytes = kept.bytes.saturating_sub(size(&oldest));
         }
         self.any.store(true, Ordering::Relaxed);

@@ -39,6 +39,11 @@ pub enum Turned {
 }
 
 impl Turned {
+    /// Whether a datagram may be told of a frame, now or when it has been opened or put together.
+    pub fn may_tell<D>(peeled: &Result<D, Turned>) -> bool {
+        matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment))
+    }
+
     /// Every reason, in the order of the walk.
     pub const ALL: &[Turned] = &[
         Turned::UnknownLink,

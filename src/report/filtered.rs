@@ -102,7 +102,7 @@ impl<R: Report> Report for Filtered<R> {
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.gate.recent.see(frame, peeled);
         // A frame without a datagram passes no filter.
-        if R::FRAMES && matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment)) {
+        if R::FRAMES && Turned::may_tell(peeled) {
             self.report.frame(frame, peeled);
         }
     }

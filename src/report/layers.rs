@@ -4,10 +4,10 @@
 //! frame comes by: small facts, not bytes, of a bounded number of frames.
 
 use super::{Place, shown, stamp};
+use crate::bounded::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
 use crate::filter::Facts;
 use crate::net::{self, Datagram, Turned};
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -59,7 +59,7 @@ struct Outer {
 /// Headers of the latest frames that may hold a datagram, by number.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    heads: VecDeque<Head>,
+    heads: ByFrame<Head>,
     /// Names of the file's interfaces, as they are shown.
     names: Vec<Option<Rc<str>>>,
 }
@@ -73,21 +73,21 @@ impl Heads {
 
     /// Remembers a frame.
     pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        if !matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment)) {
+        if !Turned::may_tell(peeled) {
             return;
         }
         if self.heads.len() >= MAX_HEADS {
-            self.heads.pop_front();
+            self.heads.pop();
         }
         let interface = self.names.get(frame.interface as usize).cloned().flatten();
         let outer = net::ip_packet(frame).and_then(outer);
-        self.heads.push_back(Head { facts: Facts::of(frame), link: frame.link, interface, outer });
+        let head = Head { facts: Facts::of(frame), link: frame.link, interface, outer };
+        self.heads.push(frame.number, head);
     }
 
     /// A frame by its number in the run; `None` where it is forgotten.
     pub fn find(&self, frame: u64) -> Option<&Head> {
-        let at = self.heads.partition_point(|head| head.facts.number < frame);
-        self.heads.get(at).filter(|head| head.facts.number == frame)
+        self.heads.get(frame)
     }
 }
 

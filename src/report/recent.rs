@@ -1,10 +1,10 @@
 //! Facts of the frames whose datagrams have not all been told of.
 
 use super::Files;
+use crate::bounded::ByFrame;
 use crate::capture::{Comments, Frame, Said};
 use crate::filter::{Facts, Needs};
 use crate::net::{Datagram, Turned};
-use std::collections::VecDeque;
 
 /// Frames remembered: sixteen times as many as wait in the pipeline, for those that do not wait pass by meanwhile.
 pub const MAX_RECENT: usize = 16_384;
@@ -15,8 +15,7 @@ pub const MAX_RECENT_BYTES: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     needs: Needs,
-    /// In order of their numbers in the run.
-    frames: VecDeque<Kept>,
+    frames: ByFrame<Kept>,
     bytes: usize,
     pub files: Files,
     /// What captures say about packets.
@@ -27,7 +26,6 @@ pub(super) struct Recent {
 
 #[derive(Debug)]
 struct Kept {
-    number: u64,
     facts: Facts,
     bytes: Vec<u8>,
 }
@@ -44,8 +42,7 @@ impl Recent {
 
     /// A frame has been read.
     pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        let may_tell = matches!(peeled, Ok(_) | Err(Turned::Tunnel | Turned::Fragment));
-        if may_tell && (self.needs.facts || self.needs.bytes) {
+        if Turned::may_tell(peeled) && (self.needs.facts || self.needs.bytes) {
             self.keep(frame);
         }
     }
@@ -53,7 +50,7 @@ impl Recent {
     fn keep(&mut self, frame: &Frame<'_>) {
         let mut bytes = vec![];
         while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
-            let Some(oldest) = self.frames.pop_front() else { break };
+            let Some(oldest) = self.frames.pop() else { break };
             self.bytes -= oldest.bytes.len();
             bytes = oldest.bytes; // its memory is used again
         }
@@ -63,7 +60,7 @@ impl Recent {
             self.bytes += bytes.len();
         }
         let facts = Facts { number: self.files.place(frame.number).frame, ..Facts::of(frame) };
-        self.frames.push_back(Kept { number: frame.number, facts, bytes });
+        self.frames.push(frame.number, Kept { facts, bytes });
     }
 
     /// What is remembered of a frame, by its number in the run.
@@ -71,12 +68,7 @@ impl Recent {
         if !(self.needs.facts || self.needs.bytes) {
             return (None, &[]);
         }
-        // Nearly always the last one; others have waited.
-        let at = match self.frames.back() {
-            Some(last) if last.number == frame => Some(self.frames.len() - 1),
-            _ => self.frames.binary_search_by_key(&frame, |kept| kept.number).ok(),
-        };
-        match at.and_then(|at| self.frames.get(at)) {
+        match self.frames.get(frame) {
             Some(kept) => (Some(&kept.facts), &kept.bytes),
             None => {
                 self.missed += 1;

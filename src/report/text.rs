@@ -51,18 +51,18 @@ impl<W: Write> Lines<W> {
 
     /// Appends both ends of a conversation, and an arrow between them.
     pub(super) fn ends(&mut self, ends: [Endpoint; 2]) {
+        const ARROW: &str = " → ";
         let text = &mut self.text;
         let from = text.len();
         push_endpoint(text, ends[0]);
         let first = text.len() - from;
+        text.extend_from_slice(ARROW.as_bytes());
         push_endpoint(text, ends[1]);
-        self.width = self.width.max(first).max(text.len() - from - first);
-        text.truncate(from + first);
-        right(text, from, self.width);
-        text.extend_from_slice(" → ".as_bytes());
-        let from = text.len();
-        push_endpoint(text, ends[1]);
-        left(text, from, self.width);
+        let second = text.len() - from - first - ARROW.len();
+        self.width = self.width.max(first).max(second);
+        // The first one stands at the right of its column, the second at the left.
+        right(text, from, self.width + ARROW.len() + second);
+        left(text, from, self.width + ARROW.len() + self.width);
     }
 
     /// Ends a line.
@@ -177,7 +177,7 @@ impl<W: Write> Lister<W> {
 
     /// A frame passes, of which a datagram may be shown later.
     pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.times.see(frame.number, frame.time, peeled.as_ref().err().copied());
+        self.times.see(frame.number, frame.time, peeled);
     }
 
     /// A further line, below that of a datagram.

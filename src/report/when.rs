@@ -1,11 +1,11 @@
 //! The time column of lines, in the forms that tshark's `-t` has.
 
 use super::push::{push_decimals, push_fraction};
+use crate::bounded::ByFrame;
 use crate::capture::{Interface, Time};
 use crate::net::Turned;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::VecDeque;
 
 /// Frames of which the time before them is remembered; as many as those whose headers are.
 const MAX_BEFORE: usize = 16_384;
@@ -110,14 +110,14 @@ pub(super) struct Times {
     /// Time of the frame before.
     captured: Time,
     /// Frames, and the times of those before them.
-    before: VecDeque<(u64, Time)>,
+    before: ByFrame<Time>,
     /// The second written last, and its text.
     second: Option<(i64, String)>,
 }
 
 impl Times {
     pub fn new(when: When) -> Times {
-        Times { when, shown: None, captured: Time::UNKNOWN, before: VecDeque::new(), second: None }
+        Times { when, shown: None, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
     }
 
     /// A file begins.
@@ -126,14 +126,14 @@ impl Times {
     }
 
     /// A frame, which may hold a datagram that is told of later.
-    pub fn see(&mut self, frame: u64, time: Time, peeled: Option<Turned>) {
+    pub fn see<D>(&mut self, frame: u64, time: Time, peeled: &Result<D, Turned>) {
         let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
         self.captured = time;
-        if matches!(peeled, None | Some(Turned::Tunnel | Turned::Fragment)) {
+        if Turned::may_tell(peeled) {
             if self.before.len() >= MAX_BEFORE {
-                self.before.pop_front();
+                self.before.pop();
             }
-            self.before.push_back((frame, before));
+            self.before.push(frame, before);
         }
     }
 
@@ -166,10 +166,7 @@ impl Times {
             Form::Epoch => Time::from_nanos(0),
             Form::Relative => origin.first,
             Form::Shown => shown.map_or(time, |(_, before)| before),
-            Form::Captured => {
-                let at = self.before.binary_search_by_key(&frame, |(number, _)| *number).ok()?;
-                self.before.get(at)?.1
-            }
+            Form::Captured => *self.before.get(frame)?,
         };
         push_decimals(line, time.since(from)?, decimals);
         Some(())
@@ -256,9 +253,9 @@ mod tests {
         let at = |ms: i64| Time::from_nanos(ms * 1_000_000);
         let mut d = times("d.3");
         d.file();
-        d.see(1, at(1000), None);
-        d.see(2, at(1010), Some(Turned::Tcp));
-        d.see(3, at(1015), None);
+        d.see(1, at(1000), &Ok(()));
+        d.see(2, at(1010), &Err::<(), _>(Turned::Tcp));
+        d.see(3, at(1015), &Ok(()));
         let origin = Origin { file: 0, first: at(1000), interfaces: &[] };
         // Told of later, and not in order.
         assert_eq!(d.text(3, at(1015), 0, origin).as_deref(), Some("0.005"));
@@ -275,7 +272,7 @@ mod tests {
     fn the_oldest_frames_are_forgotten() {
         let mut d = times("d");
         for frame in 1..=MAX_BEFORE as u64 + 1 {
-            d.see(frame, Time::from_nanos(0), None);
+            d.see(frame, Time::from_nanos(0), &Ok(()));
         }
         let origin = Origin { file: 0, first: Time::UNKNOWN, interfaces: &[] };
         assert_eq!(d.text(1, Time::from_nanos(0), 0, origin), None);
