@@ -2,10 +2,19 @@
 //! a test that reaches it.
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "limits/causes.rs"]
+mod causes;
 #[path = "limits/documented.rs"]
 mod documented;
+#[path = "limits/gqp.rs"]
+mod gqp;
 #[path = "house/play.rs"]
 mod play;
+#[path = "limits/reading.rs"]
+mod reading;
+#[cfg(feature = "cli")]
+#[path = "limits/reports.rs"]
+mod reports;
 
 use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, report, shot};
 use qdissect::check::Policy;
