@@ -166,6 +166,19 @@ fn a_configuration_and_a_baseline_that_are_too_long_are_declined() {
     }
 }
 
+/// Of a datagram that nobody claims.
+#[cfg(feature = "cli")]
+#[test]
+fn sixteen_bytes_are_shown_of_what_nobody_claims_and_how_many_there_are() {
+    for (bytes, more) in [(16, ""), (17, "…")] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_qdissect"));
+        let output = command.args(["hex", "--color", "never", &"ff".repeat(bytes)]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(&format!("\n    {}{more} (", "ff".repeat(16))), "{said}");
+        assert!(said.contains(&format!(" {bytes} -\n")), "{said}");
+    }
+}
+
 #[test]
 fn queries_without_a_token_that_are_forgotten_are_counted() {
     let (most, more) = (4_096, 25);
