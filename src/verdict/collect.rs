@@ -272,10 +272,14 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
         self.places.begin(before);
-        if self.files.len() < MAX_FILES {
-            self.files.push((name.to_owned(), facts.clone()));
-            self.seen(self.files.len() - 1);
-        }
+        // Nothing is to be said of a capture that it does not hold: those that are not kept have no name.
+        let name = match self.files.len() {
+            ..MAX_FILES => name,
+            MAX_FILES => "(further captures)",
+            _ => return Ok(()),
+        };
+        self.files.push((name.to_owned(), facts.clone()));
+        self.seen(self.files.len() - 1);
         Ok(())
     }
 }

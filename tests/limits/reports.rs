@@ -1,7 +1,7 @@
 //! What the summary and the statistics hold: the first that finds no place, and what is said of it.
 
-use super::play::{START, foreign, report, shot};
-use super::{END, S, answered_by, everything, host, poll};
+use super::play::{PORT, START, Shot, report, shot};
+use super::{END, answered_by, everything, host, poll};
 use qdissect::capture::{Facts, Frame};
 use qdissect::pipeline::Pipeline;
 use qdissect::report::screen::{self, Screen};
@@ -72,8 +72,8 @@ fn further_files_have_no_record_of_their_own_and_are_counted() {
     }
 }
 
-/// The records of the statistics of these servers' polls and answers, or of the polls of these clients.
-fn counted(section: Section, shots: &[super::Shot]) -> Vec<Value> {
+/// The records of a section of the statistics.
+fn counted(section: Section, shots: &[Shot]) -> Vec<Value> {
     let (stats, totals) = report(everything(), Stats::new(None), shots);
     let mut out = vec![];
     stats::records(&mut Output::new(&mut out, Form::Ndjson, false), &stats, &totals, &[section])
@@ -81,26 +81,33 @@ fn counted(section: Section, shots: &[super::Shot]) -> Vec<Value> {
     parsed(&out)
 }
 
-/// Rows of a role, those of what was left out apart, and how many were left out; all datagrams must be in one.
-fn rows(records: &[Value], role: &str, datagrams: u64) -> (usize, u64) {
-    let ends: Vec<_> = of(records, "endpoint").into_iter().filter(|row| row["role"] == role).collect();
-    let sum = |key: &str| ends.iter().map(|row| row[key].as_u64().unwrap_or(0)).sum::<u64>();
-    assert_eq!(sum("datagrams_sent") + sum("datagrams_received"), datagrams);
-    (ends.iter().filter(|row| row["endpoint"].is_string()).count(), sum("left_out"))
+/// Rows of a role, those of what was left out apart, and how many were left out; all datagrams must be in one of them,
+/// and this endpoint in one of its own.
+fn rows(shots: &[Shot], role: &str, endpoint: &str) -> (usize, u64) {
+    let (stats, _) = report(everything(), Stats::new(None), shots);
+    let mut out = vec![];
+    stats::csv(&mut out, &stats, Section::Endpoints).expect("memory");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("names");
+    let at = |name: &str| names.iter().position(|known| *known == name).expect("a column");
+    let columns = ["role", "endpoint", "datagrams_sent", "datagrams_received", "left_out"].map(at);
+    let ends: Vec<_> =
+        lines.map(|line| columns.map(|column| line[column])).filter(|row| row[0] == role).collect();
+    let sum = |column: usize| ends.iter().map(|row| row[column].parse().unwrap_or(0)).sum::<u64>();
+    assert_eq!(sum(2) + sum(3), shots.len() as u64);
+    assert!(ends.iter().any(|row| row[1] == endpoint), "{endpoint} stays");
+    (ends.iter().filter(|row| !row[1].is_empty()).count(), sum(4))
 }
 
 #[test]
 fn of_too_many_servers_those_with_the_least_traffic_are_added_up() {
     let most = 2 * 8_192;
     for (servers, expected) in [(most, (16_384, 0)), (most + 1, (8_193, 8_192))] {
-        let mut shots = answered_by(most);
-        // One more poll, so that this one has more traffic than others.
-        shots.push(shot(START, (host(7), 9), (host(9_999), super::PORT), &poll(9)));
-        shots.extend(answered_by(servers).into_iter().skip(shots.len() - 1));
-        let records = counted(Section::Endpoints, &shots);
-        assert_eq!(rows(&records, "server", shots.len() as u64), expected);
-        let busy = format!("{}:{}", "10.0.39.15", super::PORT);
-        assert!(records.iter().any(|row| row["endpoint"] == busy.as_str()), "{busy} stays");
+        let mut shots = answered_by(servers);
+        // One more poll, so that this one has more traffic than others; by its address alone it would have to go.
+        shots.insert(0, shot(START, (host(7), 9), (host(9_999), PORT), &poll(9)));
+        assert_eq!(rows(&shots, "server", &format!("10.0.39.15:{PORT}")), expected);
     }
 }
 
@@ -109,9 +116,9 @@ fn of_too_many_clients_those_with_the_least_traffic_are_added_up() {
     let most = 2 * 32_768;
     for (clients, expected) in [(most, (65_536, 0)), (most + 1, (32_769, 32_768))] {
         let mut shots: Vec<_> = (0..clients).map(|n| shot(START, (host(n), 9), END, &poll(n))).collect();
-        shots.push(foreign(START + 60 * S));
-        let records = counted(Section::Endpoints, &shots);
-        assert_eq!(rows(&records, "client", u64::from(clients)), expected);
+        // One has asked twice, and by its address alone it would have to go.
+        shots.insert(40_000, shot(START, (host(40_000), 9), END, &poll(9)));
+        assert_eq!(rows(&shots, "client", "10.0.156.64"), expected);
     }
 }
 
