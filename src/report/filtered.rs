@@ -56,10 +56,10 @@ impl Gate {
 
     /// Remembers that a packet of an exchange passed.
     fn pass(&mut self, exchange: u64) {
-        if self.passed.get(&exchange).is_none() {
-            self.gone = self.passed.next_to_go().unwrap_or_default().max(self.gone);
+        let oldest = self.passed.next_to_go().unwrap_or_default();
+        if self.passed.insert(exchange, ()).is_none() {
+            self.gone = self.gone.max(oldest);
         }
-        self.passed.insert(exchange, ());
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
