@@ -3,9 +3,11 @@
 #![allow(clippy::panic)] // tests fail that way
 
 use qdissect::capture::Source;
+use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
+use qdissect::verdict::{self, Check, Entry};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -90,6 +92,16 @@ fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
     let mut out = vec![];
     summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &found, &totals).unwrap();
     all.push(text(out));
+    let mut entries = String::new();
+    let judge = |entry: &mut Entry, file: &str| {
+        writeln!(entries, "{file} {entry:?}").unwrap();
+        Ok(())
+    };
+    let (check, totals, _) = run(inputs, how, Check::new(Policy::default(), judge));
+    let verdict = check.verdict(totals).unwrap();
+    let mut out = vec![];
+    verdict::table(&mut out, &verdict, (false, 100), false).unwrap();
+    all.extend([text(out), entries]);
     all
 }
 
@@ -132,6 +144,76 @@ fn a_capture_that_is_cut_or_damaged_ends_in_the_same_place() {
             let mut damaged = whole.clone();
             damaged[cut] ^= 0xff;
             same(&[damaged], &format!("{name} damaged at {cut}"), &[500]);
+        }
+    }
+}
+
+/// A pcap file whose frames are those of another one so many times, each time a minute later.
+fn repeated(capture: &[u8], times: u32) -> Vec<u8> {
+    let (head, records) = capture.split_at(24);
+    let field = |at: usize| u32::from_le_bytes(records[at..at + 4].try_into().unwrap());
+    let mut out = head.to_vec();
+    for minute in 0..times {
+        let mut at = 0;
+        while at < records.len() {
+            let end = at + 16 + field(at + 8) as usize;
+            out.extend((field(at) + 60 * minute).to_le_bytes());
+            out.extend(&records[at + 4..end]);
+            at = end;
+        }
+    }
+    out
+}
+
+/// More than the blocks between the threads hold.
+fn long() -> Vec<u8> {
+    let capture = fs::read("captures/sqp/fake_badutf8.pcap").unwrap();
+    let long = repeated(&capture, 5_000);
+    assert!(long.len() > 5 * (256 << 10), "{}", long.len());
+    long
+}
+
+#[test]
+fn a_long_capture_says_the_same() {
+    same(&[long()], "long", &[usize::MAX]);
+}
+
+/// Takes so many bytes and then fails.
+struct Full<'a>(&'a mut Vec<u8>, usize);
+
+impl io::Write for Full<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let takes = bytes.len().min(self.1 - self.0.len());
+        self.0.extend(&bytes[..takes]);
+        if takes == 0 { Err(io::Error::other("it is full")) } else { Ok(takes) }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_ends_the_reading() {
+    let (long, mut expected) = (long(), vec![]);
+    for ahead in [false, true] {
+        let mut written = vec![];
+        let records =
+            Records::new(Output::new(Full(&mut written, 100_000), Form::Ndjson, false), true, false);
+        let mut pipeline = Pipeline::new(Options::default(), records);
+        let mut source = Source::from_reader("input", Box::new(Cursor::new(long.clone()))).unwrap();
+        let read = match ahead {
+            true => pipeline.read_ahead(&mut source, "input"),
+            false => pipeline.read(&mut source, "input"),
+        };
+        match read {
+            Err(Stopped::Report(e)) => assert_eq!(e.to_string(), "it is full"),
+            other => panic!("{other:?}"),
+        }
+        drop(pipeline);
+        if ahead {
+            assert!(written == expected, "{} bytes, not {}", written.len(), expected.len());
+        } else {
+            expected = written;
         }
     }
 }
