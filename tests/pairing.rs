@@ -5,7 +5,7 @@
 mod play;
 
 use play::{
-    CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, lines, play, report, shot,
+    CLIENTS, Collected, End, PORT, SERVER, START, Seen, Shot, everything, foreign, lines, play, report, shot,
 };
 use qdissect::classify::Choice;
 use qdissect::exchange::{Exchange, Outcome, Pairing};
@@ -340,5 +340,23 @@ fn an_answered_request_stays_one_when_its_conversation_turns() {
     for frame in [&exchange["request_frame"], &exchange["response_frames"][0]] {
         let packet = told.iter().find(|r| r["type"] == "packet" && &r["frame"] == frame).unwrap();
         assert_eq!(packet["exchange"], exchange["id"], "{packet}");
+    }
+}
+
+/// GQP: what a request breaks makes its answer break the same, but not one that stands before it.
+#[test]
+fn who_stands_in_front_is_no_symptom_of_what_follows_in_order_or_not() {
+    let (request, answer) = ("6563686f 1e 636166e9 04", "3130 6563686f 1e 11 636166e9 04");
+    let pair = |time| [c(time, request), s(time + MS, answer)];
+    let turned = |time| [s(time + MS, answer), c(time, request)];
+    for (behind, symptoms) in [(pair(40 * S), &[2, 5][..]), (turned(40 * S), &[2])] {
+        let shots = [&pair(0)[..], &[clock(30 * S)], &behind, &[clock(90 * S)]].concat();
+        let (heard, totals) = play(&shots);
+        let elsewhere =
+            |p: &&Seen| p.findings.iter().filter_map(|f| f.caused_by).any(|cause| cause.frame != p.frame);
+        let frames: Vec<u64> = heard.packets.iter().filter(elsewhere).map(|p| p.frame).collect();
+        assert_eq!(frames, symptoms, "{heard:#?}");
+        let (_, unordered) = report(everything(), Collected::<false>::default(), &shots);
+        assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
     }
 }

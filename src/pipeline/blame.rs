@@ -102,10 +102,11 @@ impl Blame {
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
             let asked = exchange.into_iter().flatten();
-            let asked = asked.filter(|c| c.frame != d.frame).copied();
-            let asked = asked.into_iter().find(|c| id.causes(c.rule, symptom, Relation::Asked));
-            let earlier = answer.copied().filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
-            out[i].caused_by = same.or(asked).or(earlier);
+            // Who waited is judged behind others that it stands before: these caused nothing in it.
+            let before = |c: &&Cause| c.frame < d.frame;
+            let asked = asked.filter(before).find(|c| id.causes(c.rule, symptom, Relation::Asked));
+            let earlier = answer.filter(before).filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
+            out[i].caused_by = same.or(asked.copied()).or(earlier.copied());
         }
     }
 

@@ -1,0 +1,30 @@
+//! Captures with something in them changed: whatever says something about one says the same.
+//!
+//! Mutants are made by number, from the captures of the repository and those named in the environment: see
+//! `differ/cases.rs`. By default there are few of each; the long runs are asked for by name, see docs/robustness.md.
+#![cfg(feature = "cli")]
+#![allow(clippy::panic)] // tests fail that way
+#![allow(dead_code)] // what only other test programs need
+
+#[path = "differ/agree.rs"]
+mod agree;
+#[path = "differ/cases.rs"]
+mod cases;
+#[path = "inputs/frames.rs"]
+mod frames;
+#[path = "inputs/captures.rs"]
+mod inputs;
+#[path = "differ/mutate.rs"]
+mod mutate;
+#[path = "inputs/packed.rs"]
+mod packed;
+#[path = "bench/random.rs"]
+mod random;
+#[path = "inputs/records.rs"]
+mod records;
+#[path = "inputs/run.rs"]
+mod run;
+#[path = "inputs/said.rs"]
+mod said;
+#[path = "differ/ways.rs"]
+mod ways;
