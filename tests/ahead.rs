@@ -27,7 +27,7 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
 fn same(inputs: &[Vec<u8>], name: &str, steps: &[usize]) {
     let expected = said(inputs, How::PLAIN);
     for &step in steps {
-        let ahead = said(inputs, How { ahead: true, step });
+        let ahead = said(inputs, How { ahead: true, step, ..How::PLAIN });
         for (ahead, expected) in ahead.iter().zip(&expected) {
             let first = ahead.lines().zip(expected.lines()).find(|(a, b)| a != b);
             assert!(ahead == expected, "{name}, {step} bytes at a time: {first:#?}");

@@ -8,19 +8,39 @@
 
 #[path = "differ/agree.rs"]
 mod agree;
+#[path = "fuzz/bodies/mod.rs"]
+mod bodies;
 #[path = "differ/cases.rs"]
 mod cases;
+#[path = "ci_formats/hold.rs"]
+mod ci;
+#[path = "bench/frames.rs"]
+mod envelope;
+#[path = "differ/flood.rs"]
+mod flood;
+#[path = "differ/floods.rs"]
+mod floods;
+#[path = "pasted/format.rs"]
+mod format;
 #[path = "inputs/frames.rs"]
 mod frames;
+#[path = "house/hold.rs"]
+mod hold;
 #[path = "inputs/captures.rs"]
 mod inputs;
+#[path = "bench/measure.rs"]
+mod measure;
 #[path = "differ/mutate.rs"]
 mod mutate;
+#[path = "differ/mutations.rs"]
+mod mutations;
 #[path = "inputs/packed.rs"]
 mod packed;
+#[path = "house/play.rs"]
+mod play;
 #[path = "bench/random.rs"]
 mod random;
-#[path = "inputs/records.rs"]
+#[path = "house/records.rs"]
 mod records;
 #[path = "inputs/run.rs"]
 mod run;
@@ -28,3 +48,5 @@ mod run;
 mod said;
 #[path = "differ/ways.rs"]
 mod ways;
+#[path = "inputs/records.rs"]
+mod written;

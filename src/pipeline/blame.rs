@@ -68,11 +68,14 @@ impl Blame {
                 Some(severity) => severity,
                 None => return false,
             };
-            // Asked last: what is not told must not count as told.
-            every || !f.rule.per_server || servers.first_time(told.server_index, f.rule)
+            true
         });
         self.link(id, out, d, told);
         self.remember(id, out, d, told, open);
+        // Asked last: what is not told must not count as told. What was told before causes others all the same.
+        if !every {
+            out.retain(|f| !f.rule.per_server || servers.first_time(told.server_index, f.rule));
+        }
     }
 
     /// Side and sizes.

@@ -8,7 +8,7 @@ use crate::conversation::Slot;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
-use crate::protocols::{Context, Level, Role};
+use crate::protocols::{Context, Direction, Level, Relation, Role};
 use crate::report::{Packet, Report, Totals};
 use std::io;
 
@@ -96,11 +96,13 @@ impl<R: Report> Pipeline<R> {
         })
     }
 
-    /// Whether a rule is broken of which not everything has been said.
+    /// Whether a rule is broken of which not everything has been said, or that may be why no answer comes.
     #[inline]
     fn has_news(&self, told: &Told<'_>) -> bool {
-        let servers = &self.memory.servers;
-        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule);
+        let (servers, id) = (&self.memory.servers, told.verdict.id);
+        let asks = told.verdict.direction == Direction::C2s;
+        let silences = |rule| asks && id.causes(rule, id.info().unanswered, Relation::Request);
+        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule) || silences(rule);
         let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
         heard.any(news) || told.raised.rules().any(news)
     }

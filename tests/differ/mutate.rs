@@ -5,8 +5,8 @@
 //! ```
 
 use super::random::Random;
-use qdissect::capture::Source;
-use qdissect::net::{Endpoint, peel};
+use qdissect::capture::{Frame, Source, Time};
+use qdissect::net::{Endpoint, Turned, peel};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -34,16 +34,19 @@ pub struct Original {
 /// A frame in its capture.
 struct Place {
     number: u64,
+    link: u16,
+    wire_len: u32,
     bytes: Range<usize>,
-    /// The payload of its datagram, if it holds one that is whole, and its ends.
-    datagram: Option<(Range<usize>, [Endpoint; 2])>,
+    /// Where the payload of its datagram is, if it holds one.
+    payload: Option<Range<usize>>,
 }
 
-/// The only thing touched: the payload of one datagram, whose length is as it was.
-#[derive(Clone, Copy, Debug)]
+/// The only frame touched, whose length is as it was, and the ends of its datagram before and after. It is no part of
+/// another datagram, holds none in a tunnel, and quotes none: who has none of these ends has nothing to do with it.
+#[derive(Clone, Debug)]
 pub struct Touched {
     pub frame: u64,
-    pub ends: [Endpoint; 2],
+    pub ends: Vec<Endpoint>,
 }
 
 /// A capture with something in it changed.
@@ -53,6 +56,19 @@ pub struct Mutant {
     /// `None` where more than that was touched.
     pub touched: Option<Touched>,
     pub what: &'static str,
+}
+
+impl Place {
+    /// The ends of the frame's datagram, none where it holds none; `None` where it concerns others.
+    fn ends(&self, file: &[u8]) -> Option<Vec<Endpoint>> {
+        let Place { number, link, wire_len, ref bytes, .. } = *self;
+        let (time, at, bytes) = (Time::UNKNOWN, bytes.start as u64, &file[bytes.clone()]);
+        match peel(&Frame { number, time, link, interface: 0, at, wire_len, bytes }) {
+            Ok(d) => Some(vec![d.src, d.dst]),
+            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => None,
+            Err(_) => Some(vec![]),
+        }
+    }
 }
 
 impl Original {
@@ -68,15 +84,10 @@ impl Original {
         }
         while let Ok(Some(frame)) = source.next() {
             let start = frame.at as usize;
-            let datagram = peel(&frame).ok().map(|d| {
-                let at = d.at as usize;
-                (at..at + d.payload.len(), [d.src, d.dst])
-            });
-            original.frames.push(Place {
-                number: frame.number,
-                bytes: start..start + frame.bytes.len(),
-                datagram,
-            });
+            let payload = peel(&frame).ok().map(|d| d.at as usize..d.at as usize + d.payload.len());
+            let (number, link, wire_len) = (frame.number, frame.link, frame.wire_len);
+            let bytes = start..start + frame.bytes.len();
+            original.frames.push(Place { number, link, wire_len, bytes, payload });
         }
         original.records = match source.facts().format {
             "pcap" => original
@@ -98,16 +109,14 @@ impl Original {
     pub fn mutant(&self, random: &mut Random) -> Mutant {
         let mut mutant =
             Mutant { name: self.name.clone(), bytes: self.bytes.clone(), touched: None, what: "any bytes" };
-        let whole = 0..self.bytes.len();
         let chosen = random.below(12);
         let place = self.frames.get(random.below(self.frames.len() as u32) as usize);
         let (what, within) = match (chosen, place) {
-            (0..=4, Some(Place { number, datagram: Some((payload, ends)), .. })) if !payload.is_empty() => {
-                mutant.touched = Some(Touched { frame: *number, ends: *ends });
+            (0..=4, Some(Place { payload: Some(payload), .. })) if !payload.is_empty() => {
                 ("a payload", payload.clone())
             }
-            (0..=7, Some(Place { bytes, datagram, .. })) if !bytes.is_empty() => {
-                let end = datagram.as_ref().map_or(bytes.start + HEADERS, |(payload, _)| payload.start);
+            (0..=7, Some(Place { bytes, payload, .. })) if !bytes.is_empty() => {
+                let end = payload.as_ref().map_or(bytes.start + HEADERS, |payload| payload.start);
                 ("headers", bytes.start..end.min(bytes.end))
             }
             (8, Some(Place { bytes, .. })) => {
@@ -123,12 +132,18 @@ impl Original {
                 mutant.what = "the end of the file";
                 return mutant;
             }
-            _ => ("any bytes", whole),
+            _ => ("any bytes", 0..self.bytes.len()),
         };
         mutant.what = what;
         for _ in 0..=random.below(EDITS) {
             edit(&mut mutant.bytes, within.clone(), random);
         }
+        let place = place.filter(|place| within.start >= place.bytes.start && within.end <= place.bytes.end);
+        mutant.touched = place.and_then(|place| {
+            let ends = [&self.bytes, &mutant.bytes].map(|file| place.ends(file));
+            let ends = ends.into_iter().collect::<Option<Vec<_>>>()?.concat();
+            Some(Touched { frame: place.number, ends })
+        });
         mutant
     }
 

@@ -5,8 +5,8 @@ use super::frames::{self, Kept};
 use super::mutate::Mutant;
 use super::packed;
 use super::random::Random;
-use super::records::{Ends, bare};
 use super::said::{How, records, said};
+use super::written::{Ends, bare};
 use qdissect::capture::{Frame, Source};
 use serde_json::Value;
 use std::io::Cursor;
@@ -31,10 +31,10 @@ fn a_mutated_capture_is_read_alike_at_once_in_drops_and_ahead() {
         let input = std::slice::from_ref(&mutant.bytes);
         let expected = said(input, How::PLAIN);
         let steps = [1, 2 + random.below(300) as usize];
-        for how in steps.map(|step| How { ahead: false, step }) {
+        for how in steps.map(|step| How { step, ..How::PLAIN }) {
             same(mutant, &format!("{how:?}"), &said(input, how), &expected);
         }
-        for how in [steps[1], usize::MAX].map(|step| How { ahead: true, step }) {
+        for how in [steps[1], usize::MAX].map(|step| How { ahead: true, step, ..How::PLAIN }) {
             same(mutant, &format!("{how:?}"), &said(input, how), &expected);
         }
     });
@@ -51,7 +51,7 @@ fn a_mutated_capture_is_read_alike_compressed_and_plain() {
         let expected = said(std::slice::from_ref(&mutant.bytes), How::PLAIN);
         let step = 1 + random.below(5000) as usize;
         for (ending, bytes) in packed::all(&mutant.bytes) {
-            let got = said(&[bytes], How { ahead: false, step });
+            let got = said(&[bytes], How { step, ..How::PLAIN });
             let plain = |text: &String| {
                 let name = ["gzip", "zstd", "lz4", "xz", "bzip2"]
                     .into_iter()

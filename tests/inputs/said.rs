@@ -2,6 +2,7 @@
 
 use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::Level;
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
 use std::fmt::Write as _;
@@ -23,16 +24,18 @@ pub struct How {
     pub ahead: bool,
     /// Bytes at a time.
     pub step: usize,
+    /// What is less sure counts as unclaimed.
+    pub least: Level,
 }
 
 impl How {
-    /// At once, on one thread.
-    pub const PLAIN: How = How { ahead: false, step: usize::MAX };
+    /// At once, on one thread, with what is shown by default.
+    pub const PLAIN: How = How { ahead: false, step: usize::MAX, least: Level::Medium };
 }
 
 /// Reads captures one after the other; what went wrong, and the totals.
 pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
-    let options = Options { all: true, ..Options::default() };
+    let options = Options { all: true, min_confidence: how.least, ..Options::default() };
     let (mut pipeline, mut errors, mut complete) = (Pipeline::new(options, report), String::new(), true);
     for (i, input) in inputs.iter().enumerate() {
         let name = format!("input {i}");
