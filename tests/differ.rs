@@ -8,6 +8,8 @@
 
 #[path = "differ/agree.rs"]
 mod agree;
+#[path = "differ/apart.rs"]
+mod apart;
 #[path = "fuzz/bodies/mod.rs"]
 mod bodies;
 #[path = "differ/cases.rs"]
@@ -46,6 +48,10 @@ mod records;
 mod run;
 #[path = "inputs/said.rs"]
 mod said;
+#[path = "inputs/tshark.rs"]
+mod seen;
+#[path = "differ/shark.rs"]
+mod shark;
 #[path = "differ/ways.rs"]
 mod ways;
 #[path = "inputs/records.rs"]

@@ -18,9 +18,12 @@ pub type Line = (bool, Vec<u8>);
 const TALKS: u32 = 64;
 /// Most edits of one payload.
 const EDITS: u32 = 3;
-/// More than are remembered of each.
-const SERVERS: u32 = 20_000;
+/// So many that each has said its longest name early on; with other ports they are more than are remembered.
+const SERVERS: u32 = 2_000;
+/// More than are remembered.
 const CLIENTS: u32 = 1 << 20;
+/// Datagrams after which they come faster, or slower again.
+const PHASE: u64 = 300_000;
 /// Header of a pcap file, in nanoseconds, of Ethernet.
 pub const FILE_HEAD: &[u8] = b"\x4d\x3c\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0";
 /// 1 January 2026 and a second, in nanoseconds.
@@ -45,6 +48,7 @@ pub struct Flood {
     talks: Vec<Talk>,
     random: Random,
     time: u64,
+    sent: u64,
     /// The frame before, which may come again, or behind the next.
     before: Vec<u8>,
     payload: Vec<u8>,
@@ -57,7 +61,7 @@ impl Flood {
         let mut random = Random::new(seed);
         let talks = (0..TALKS).map(|_| talk(scripts.len(), &mut random)).collect();
         let (before, payload, frame) = (vec![], vec![], vec![]);
-        Flood { scripts, talks, random, time: START, before, payload, frame }
+        Flood { scripts, talks, random, time: START, sent: 0, before, payload, frame }
     }
 
     /// Appends the record of the next datagram.
@@ -70,10 +74,13 @@ impl Flood {
                 std::mem::swap(&mut self.frame, &mut self.before);
             }
         }
-        let step = self.random.below(25_000);
+        // Fast enough to fill the tables within the windows, and slow enough for those to end.
+        self.sent += 1;
+        let fast = self.sent / PHASE % 2 == 0;
+        let step = self.random.below(if fast { 5_000 } else { 25_000 });
         self.time += u64::from(match self.random.below(1_000_000) {
-            0..2 => 1_000_000_000 + step * 100_000, // until after most windows
-            2..200 => step * 10_000,
+            0..2 => 1_000_000_000 + step * 100_000,
+            2..200 if !fast => step * 10_000,
             200..20_000 => step * 40,
             _ => step,
         });

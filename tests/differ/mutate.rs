@@ -191,7 +191,7 @@ pub fn edit(bytes: &mut [u8], within: Range<usize>, random: &mut Random) {
 }
 
 /// The blocks of a pcapng file, as far as their lengths make sense.
-fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
+pub fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut at, mut big, mut found) = (0, false, vec![]);
     while let Some(head) = bytes.get(at..at + 12) {
         if head.starts_with(b"\x0a\x0d\x0d\x0a") {
