@@ -41,6 +41,12 @@ const APART: &[(&str, &[u64], &str)] = &[
     ("captures/containers/rare_links.pcapng", &[4, 13, 16], "link types that tshark does not know"),
 ];
 
+/// Captures whose time stamps tshark computes wrongly, each with the reason.
+const CLOCKS: &[(&str, &str)] = &[
+    ("captures/hostile/clock_jumps.pcap", "a fraction of more than a second is a negative one there"),
+    ("captures/hostile/ng_strange_clock.pcapng", "units below a nanosecond, and powers of two"),
+];
+
 #[test]
 fn tshark_sees_the_same_datagrams() {
     if !have_tshark() {
@@ -59,7 +65,10 @@ fn tshark_sees_the_same_datagrams() {
         compared += theirs.len();
         let frames: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
         for frame in frames {
-            let (a, b) = (theirs.get(frame), ours.get(frame));
+            let (mut a, mut b) = (theirs.get(frame).copied(), ours.get(frame).copied());
+            if CLOCKS.iter().any(|(name, _)| path.ends_with(name)) {
+                a.iter_mut().chain(&mut b).for_each(|told| told.time = None);
+            }
             let known = APART.iter().any(|(name, n, _)| path.ends_with(name) && n.contains(frame));
             if a != b && !known {
                 apart.push(format!("{}, frame {frame}: tshark {a:?}, we {b:?}", path.display()));

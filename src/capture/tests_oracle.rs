@@ -70,7 +70,9 @@ fn theirs_pcap(capture: &[u8]) -> (Vec<Plain>, bool) {
 fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
     let units = if resolution < 0x80 { 10u128.pow(resolution.into()) } else { 1 << (resolution & 0x7f) };
     let (whole, part) = (u128::from(count) / units, u128::from(count) % units);
-    (whole as i64 + offset) * 1_000_000_000 + (part * 1_000_000_000 / units) as i64
+    let nanos = (whole as i128 + i128::from(offset)) * 1_000_000_000 + (part * 1_000_000_000 / units) as i128;
+    // The year 2262 is the last one that fits.
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {

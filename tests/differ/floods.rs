@@ -20,16 +20,20 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-/// What the peak memory of a whole run may be above that of its first tenth, in KiB.
-const GROWTH: u64 = 4096;
-/// Shortest run of which the first tenth fills the tables.
+/// What the peak memory of a whole run may be above that of its first half and of its first tenth, in KiB. Some tables
+/// fill slowly: remarks, and texts and response times of each server. A byte kept of each datagram is more.
+const GROWTH: [u64; 2] = [1024, 16 * 1024];
+/// Shortest run of which the first half fills every table.
 const LONG: u64 = 10_000_000;
 /// Datagrams written at a time.
 const BLOCK: u64 = 1000;
 /// Each with what keeps its output short.
 const COMMANDS: [&[&str]; 2] = [&["summary", "-T", "ndjson"], &["check", "-T", "ndjson", "-q"]];
-/// What may differ between the two: remarks count otherwise, and datagrams that wait hold up others in one of them.
-const APART: [&str; 3] = ["finding_counts", "more_findings", "waiting_overflow"];
+/// What may differ between the two: remarks count otherwise.
+const APART: [&str; 3] = ["finding_counts", "more_findings", OVERFLOW];
+/// Datagrams that had to leave before it was known what they are, for want of room: more of them in the one that keeps
+/// the order, and they may be taken for something else there.
+const OVERFLOW: &str = "waiting_overflow";
 
 /// Payloads of one protocol by conversation.
 struct Heard {
@@ -151,16 +155,24 @@ fn hold(id: Id, datagrams: u64) {
             found > 0 && summary["recognised"].as_u64() > Some(datagrams / 4),
             "too little is claimed: {summary}"
         );
-        let (first, last) = (peaks.first().copied().unwrap_or(0), peaks.last().copied().unwrap_or(0));
-        assert!(datagrams < LONG || last <= first + GROWTH, "memory grows: {peaks:?} KiB after each tenth");
+        let [tenth, half, whole] = [0, 4, 9].map(|at| peaks.get(at).copied().unwrap_or(0));
+        let flat = whole <= half + GROWTH[0] && whole <= tenth + GROWTH[1];
+        assert!(datagrams < LONG || flat, "memory grows: {peaks:?} KiB after each tenth");
         drained
     });
-    let common = |mut drained: Drained| {
-        let summary = drained.summary.as_object_mut().expect("records are objects");
-        APART.iter().for_each(|key| drop(summary.remove(*key)));
-        drained.summary
-    };
-    assert_eq!(common(summary), common(check), "{name}, seed {seed}: summary and check");
+    let early =
+        [&summary, &check].iter().filter_map(|drained| drained.summary[OVERFLOW].as_u64()).max().unwrap_or(0);
+    for (key, one) in summary.summary.as_object().expect("records are objects") {
+        let (other, context) =
+            (&check.summary[key], format!("{name}, seed {seed}: {key} of summary and check"));
+        match (one.as_u64(), other.as_u64()) {
+            _ if APART.contains(&&**key) => {}
+            (Some(one), Some(other)) => {
+                assert!(one.abs_diff(other) <= early, "{context}: {one}, {other}, {early} early")
+            }
+            _ => assert_eq!(one, other, "{context}"),
+        }
+    }
 }
 
 /// The protocols that the environment names: all of them unless it names one.
