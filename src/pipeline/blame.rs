@@ -78,6 +78,18 @@ impl Blame {
         }
     }
 
+    /// A request breaks only what its server was remarked for before: that may be why it gets no answer all the same.
+    #[cold]
+    #[inline(never)]
+    pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Told<'_>, sink: &S) {
+        let (id, frame) = (told.verdict.id, d.frame);
+        let Some(exchange) = told.pairing.exchange() else { return };
+        let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
+        for rule in rules.filter(|rule| id.causes(rule, id.info().unanswered, Relation::Request)) {
+            self.note(exchange, Cause { rule, frame });
+        }
+    }
+
     /// Side and sizes.
     fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Told<'_>) {
         f.sent(told.verdict.direction);

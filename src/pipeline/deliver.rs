@@ -8,7 +8,7 @@ use crate::conversation::Slot;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Level, Relation, Role};
+use crate::protocols::{Context, Direction, Level, Role};
 use crate::report::{Packet, Report, Totals};
 use std::io;
 
@@ -73,11 +73,15 @@ impl<R: Report> Pipeline<R> {
         let decoded = v.id.tell(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) && self.has_news(&told) {
-            let open = self.table.oldest_open(told.slot);
-            let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
-            self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
-            self.findings.iter().for_each(|f| self.totals.findings.see(f));
+        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+            if self.has_news(&told) {
+                let open = self.table.oldest_open(told.slot);
+                let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
+                self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
+                self.findings.iter().for_each(|f| self.totals.findings.see(f));
+            } else if direction == Direction::C2s {
+                self.blame.remarked(d, &told, &self.sink);
+            }
         }
         self.report.packet(&Packet {
             datagram: d,
@@ -96,13 +100,11 @@ impl<R: Report> Pipeline<R> {
         })
     }
 
-    /// Whether a rule is broken of which not everything has been said, or that may be why no answer comes.
+    /// Whether a rule is broken of which not everything has been said.
     #[inline]
     fn has_news(&self, told: &Told<'_>) -> bool {
-        let (servers, id) = (&self.memory.servers, told.verdict.id);
-        let asks = told.verdict.direction == Direction::C2s;
-        let silences = |rule| asks && id.causes(rule, id.info().unanswered, Relation::Request);
-        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule) || silences(rule);
+        let servers = &self.memory.servers;
+        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule);
         let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
         heard.any(news) || told.raised.rules().any(news)
     }
