@@ -107,7 +107,9 @@ fn heads(bytes: &[u8]) -> (BTreeMap<u64, Head>, Option<ErrorKind>) {
                 let apart = strange || is_pcap(bytes) && is_strange_fraction(bytes, f.at as usize);
                 let time = f.time.nanos().filter(|_| !apart).map(i128::from);
                 let less = pseudo(f.link);
-                found.insert(f.number, (time, f.bytes.len() as u64 - less, u64::from(f.wire_len) - less));
+                let [captured, wire] =
+                    [f.bytes.len() as u64, f.wire_len.into()].map(|n| n.saturating_sub(less));
+                found.insert(f.number, (time, captured, wire));
             }
             Ok(None) => return (found, None),
             Err(e) => return (found, Some(e.kind())),
