@@ -117,8 +117,8 @@ impl Flood {
         let (mut client, mut server) = (client, server);
         match random.below(100) {
             0..5 => client.set_port(1024 + random.below(60_000) as u16),
-            5..30 => server.set_port(1024 + random.below(60_000) as u16),
-            30..32 => (client, server) = (server, client),
+            5..15 => server.set_port(1024 + random.below(60_000) as u16),
+            15..17 => (client, server) = (server, client),
             _ => {}
         }
         let (source, target) = if *answers { (server, client) } else { (client, server) };
@@ -140,7 +140,9 @@ impl Flood {
 /// A conversation of new ends.
 fn talk(scripts: usize, random: &mut Random) -> Talk {
     let (host, guest) = (random.below(SERVERS), random.below(CLIENTS));
-    let ports = [7000 + (host % 7) as u16, 1024 + random.below(60_000) as u16];
+    // Every other one speaks to a server of which nobody has heard before.
+    let [known, any, own] = [7000 + host % 7, 1024 + random.below(60_000), 1024 + random.below(60_000)];
+    let ports = [if random.below(2) == 0 { known } else { any } as u16, own as u16];
     let [server, client] = if host.is_multiple_of(10) {
         let at =
             |network: u128, n: u32| Ipv6Addr::from_bits(0x2001_0db8 << 96 | network << 64 | u128::from(n));
