@@ -2,15 +2,15 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "inputs/said.rs"]
+mod said;
+
 use qdissect::capture::Source;
-use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
-use qdissect::verdict::{self, Check, Entry};
-use std::fmt::Write as _;
+use qdissect::report::{Form, Output, Records};
+use said::{How, said};
 use std::fs;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
 /// Captures below a directory.
@@ -28,87 +28,10 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Gives so many bytes at a time: every buffer is another one.
-struct Slow<R>(R, usize);
-
-impl<R: Read> Read for Slow<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = into.len().min(self.1);
-        self.0.read(&mut into[..most])
-    }
-}
-
-/// How inputs are read.
-#[derive(Clone, Copy)]
-struct How {
-    ahead: bool,
-    /// Bytes at a time.
-    step: usize,
-}
-
-/// Reads captures one after the other; what went wrong, and the totals.
-fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
-    let options = Options { all: true, ..Options::default() };
-    let (mut pipeline, mut errors) = (Pipeline::new(options, report), String::new());
-    for input in inputs {
-        let reader = Slow(Cursor::new(input.clone()), how.step);
-        let mut source = match Source::from_reader("input", Box::new(reader)) {
-            Ok(source) => source,
-            Err(e) => {
-                let _ = writeln!(errors, "{e}");
-                continue;
-            }
-        };
-        let read = match how.ahead {
-            true => pipeline.read_ahead(&mut source, "input"),
-            false => pipeline.read(&mut source, "input"),
-        };
-        match read {
-            Ok(()) => {}
-            Err(Stopped::Capture(e)) => writeln!(errors, "{e}").unwrap(),
-            Err(Stopped::Report(e)) => panic!("{e}"),
-        }
-        let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
-    }
-    let (report, totals) = pipeline.finish(errors.is_empty()).unwrap();
-    (report, totals, errors)
-}
-
-/// Everything that is said of captures.
-fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
-    let text = |out: Vec<u8>| String::from_utf8(out).unwrap();
-    let mut all = vec![];
-    let mut out = vec![];
-    let (_, totals, errors) =
-        run(inputs, how, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
-    all.extend([text(out), format!("{totals:?}"), errors]);
-    let mut out = vec![];
-    run(inputs, how, Lister::new(&mut out, false, false, true));
-    all.push(text(out));
-    let mut out = vec![];
-    run(inputs, how, Exchanges::new(&mut out, false, false, true));
-    all.push(text(out));
-    let (found, totals, _) = run(inputs, how, Summary::default());
-    let mut out = vec![];
-    summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &found, &totals).unwrap();
-    all.push(text(out));
-    let mut entries = String::new();
-    let judge = |entry: &mut Entry, file: &str| {
-        writeln!(entries, "{file} {entry:?}").unwrap();
-        Ok(())
-    };
-    let (check, totals, _) = run(inputs, how, Check::new(Policy::default(), judge));
-    let verdict = check.verdict(totals).unwrap();
-    let mut out = vec![];
-    verdict::table(&mut out, &verdict, (false, 100), false).unwrap();
-    all.extend([text(out), entries]);
-    all
-}
-
 fn same(inputs: &[Vec<u8>], name: &str, steps: &[usize]) {
-    let expected = said(inputs, How { ahead: false, step: usize::MAX });
+    let expected = said(inputs, How::PLAIN);
     for &step in steps {
-        let ahead = said(inputs, How { ahead: true, step });
+        let ahead = said(inputs, How { ahead: true, step, ..How::PLAIN });
         for (ahead, expected) in ahead.iter().zip(&expected) {
             let first = ahead.lines().zip(expected.lines()).find(|(a, b)| a != b);
             assert!(ahead == expected, "{name}, {step} bytes at a time: {first:#?}");
