@@ -51,17 +51,22 @@ impl Ring {
             other => other.map(drop),
         };
         there.map_err(|e| not_saved(&path, &e))?;
-        Ok(Some(Ring {
+        Ok(Some(Ring::empty(path, args.file_size(), args.files_kept())))
+    }
+
+    /// A ring of which no file has begun.
+    fn empty(path: PathBuf, size: Option<u64>, kept: Option<u32>) -> Ring {
+        Ring {
             path,
-            size: args.file_size(),
-            kept: args.files_kept(),
+            size,
+            kept,
             file: None,
             name: PathBuf::new(),
             written: 0,
             number: 0,
             names: VecDeque::new(),
             head: vec![],
-        }))
+        }
     }
 
     /// Takes note of a piece that later files may have to begin with.
@@ -171,19 +176,8 @@ mod tests {
 
     #[test]
     fn a_ring_whose_files_would_begin_with_too_much_has_no_further_file() {
-        let ring = || Ring {
-            path: PathBuf::new(),
-            size: Some(1),
-            kept: None,
-            file: None,
-            name: PathBuf::new(),
-            written: 0,
-            number: 0,
-            names: VecDeque::new(),
-            head: vec![],
-        };
         for (more, goes_on) in [(0, true), (1, false)] {
-            let mut ring = ring();
+            let mut ring = Ring::empty(PathBuf::new(), Some(1), None);
             ring.see(Piece::Start, &[0; 28]);
             ring.see(Piece::Packet, &[0; 1_000]);
             ring.see(Piece::Interface, &vec![0; MAX_HEAD - 28 + more]);

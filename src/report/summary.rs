@@ -47,6 +47,25 @@ pub struct Server {
     pub said: Said,
 }
 
+impl Server {
+    /// One of which nothing has been seen yet.
+    pub(super) fn new(endpoint: Endpoint, id: Id) -> Server {
+        Server {
+            endpoint,
+            id,
+            requests: 0,
+            answered: 0,
+            late: 0,
+            unanswered: 0,
+            undecided: 0,
+            refused: 0,
+            times: Times::default(),
+            findings: Counts::default(),
+            said: Said::default(),
+        }
+    }
+}
+
 /// What a server said about itself, bounded.
 #[derive(Debug, Default)]
 pub struct Said {
@@ -153,19 +172,7 @@ impl Summary {
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
-        Some(self.servers[at].get_or_insert_with(|| Server {
-            endpoint,
-            id,
-            requests: 0,
-            answered: 0,
-            late: 0,
-            unanswered: 0,
-            undecided: 0,
-            refused: 0,
-            times: Times::default(),
-            findings: Counts::default(),
-            said: Said::default(),
-        }))
+        Some(self.servers[at].get_or_insert_with(|| Server::new(endpoint, id)))
     }
 
     #[inline(always)]

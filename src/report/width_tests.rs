@@ -2,10 +2,8 @@
 
 use super::screen::{MAX_CELL, Screen, arrange};
 use super::summary::{Said, Server, Summary};
-use super::times::Times;
 use super::{Totals, short, shown};
 use crate::capture::{Facts, Interface};
-use crate::check::Counts;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use unicode_width::UnicodeWidthStr;
@@ -46,19 +44,7 @@ fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
     let facts = Facts { interfaces: (0..interfaces).map(interface).collect(), ..Facts::default() };
     summary.files.begin("a", &facts, 0);
     let said = Said { server_name: Some(name.into()), ..Said::default() };
-    summary.servers.push(Some(Server {
-        endpoint,
-        id: Id::Sqp,
-        requests: 0,
-        answered: 0,
-        late: 0,
-        unanswered: 0,
-        undecided: 0,
-        refused: 0,
-        times: Times::default(),
-        findings: Counts::default(),
-        said,
-    }));
+    summary.servers.push(Some(Server { said, ..Server::new(endpoint, Id::Sqp) }));
     let mut out = vec![];
     let how = Screen { width: 300, colour: false };
     super::screen::write(&mut out, how, &summary, &Totals::default()).expect("memory takes everything");
