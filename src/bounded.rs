@@ -60,6 +60,11 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         None
     }
 
+    /// The key that the next new one drives out; `None` while there is room.
+    pub fn next_to_go(&self) -> Option<K> {
+        if self.order.len() < self.most { None } else { self.order.front().copied() }
+    }
+
     /// Entries forgotten so far.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
@@ -122,8 +127,10 @@ mod tests {
     fn the_oldest_goes_first_and_is_counted() {
         let mut b = Bounded::new(2);
         b.insert(1, 'a');
+        assert_eq!(b.next_to_go(), None, "there is room");
         b.insert(2, 'b');
-        b.insert(1, 'c');
+        assert_eq!(b.insert(1, 'c'), Some('a'), "it keeps its age");
+        assert_eq!((b.next_to_go(), b.forgotten()), (Some(1), 0));
         b.insert(3, 'd');
         assert_eq!((b.get(&1), b.get(&2), b.get(&3)), (None, Some(&'b'), Some(&'d')));
         assert_eq!(b.forgotten(), 1);

@@ -19,3 +19,16 @@ fn distance(name: &str, known: &str) -> usize {
     let slips = strsim::osa_distance(name, known);
     if short { slips.min(1) } else { slips }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_compared_with_none() {
+        let known = "a".repeat(LONGEST_NAME);
+        let slip = |len: usize| "a".repeat(len - 1) + "b";
+        assert_eq!(similar(&slip(LONGEST_NAME), [known.as_str()]), Some(known.as_str()));
+        assert_eq!(similar(&slip(LONGEST_NAME + 1), [known.as_str()]), None);
+    }
+}

@@ -60,6 +60,24 @@ fn junit_lists_twenty_of_forty_findings_in_one_test() {
 }
 
 #[test]
+fn junit_lists_twenty_reasons_and_says_that_there_are_others() {
+    for reasons in [20, 21] {
+        let excuse: fn(&Entry) -> Option<Excuse> = match reasons {
+            20 => |e| Some(Excuse::Suppressed(format!("reason {}", e.exchange.unwrap_or(0) / 2 % 20))),
+            _ => |e| Some(Excuse::Suppressed(format!("reason {}", e.exchange.unwrap_or(0) / 2 % 21))),
+        };
+        let text = xml(&judge(&[(&forty(), "forty.pcap")], true, excuse), JunitStyle::Common, None);
+        let document = Document::parse(&text).expect("XML");
+        let skipped = elements(document.root_element(), "skipped");
+        let whys: Vec<_> =
+            skipped.iter().map(|s| attribute(s, "message")).filter(|s| s.contains("reason")).collect();
+        let why = whys.iter().find(|why| why.contains("reason 19")).expect("a rule was broken forty times");
+        assert_eq!(why.matches("suppressed: reason ").count(), 20, "{why}");
+        assert_eq!(why.ends_with("; and others"), reasons > 20, "{why}");
+    }
+}
+
+#[test]
 fn junit_numbers_captures_of_the_same_name_and_keeps_their_findings_apart() {
     let (demo, clean) = (bytes(DEMO), bytes(CLEAN));
     let captures = [(&clean[..], "x"), (&demo[..], "x"), (&clean[..], "x (2)"), (&clean[..], "x")];

@@ -2,16 +2,27 @@
 //! a test that reaches it.
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "limits/causes.rs"]
+mod causes;
 #[path = "limits/documented.rs"]
 mod documented;
+#[path = "limits/gqp.rs"]
+mod gqp;
 #[path = "house/play.rs"]
 mod play;
+#[path = "limits/reading.rs"]
+mod reading;
+#[cfg(feature = "cli")]
+#[path = "limits/reports.rs"]
+mod reports;
 
-use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, report, shot};
+use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, frame, report, shot};
+use qdissect::capture::Facts;
 use qdissect::check::Policy;
 use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
+use qdissect::pipeline::Pipeline;
 use qdissect::report::Totals;
-use qdissect::rule::{self, hex};
+use qdissect::rule::{self, Severity, hex};
 use qdissect::verdict::{Check, Entry};
 
 const S: i64 = 1_000_000_000;
@@ -141,6 +152,82 @@ fn findings_beyond_those_kept_are_counted() {
     assert!(judged > most, "whoever listens hears of all: {judged}");
 }
 
+#[test]
+fn captures_beyond_those_kept_share_a_place_that_says_so() {
+    let most = 4_096;
+    let mut pipeline =
+        Pipeline::new(everything(), Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+    for n in 0..most + 3 {
+        // A poll with a byte too many, and its answer: each in a capture of its own.
+        let shots = [shot(START, CLIENTS[0], END, &[&poll(n)[..], &[0xff]].concat())];
+        let frames = shots.iter().map(|shot| frame(shot, u64::from(n) + 1, 0));
+        pipeline.play(&format!("{n}.pcap"), &Facts::default(), frames).unwrap();
+    }
+    let (check, totals) = pipeline.finish(true).unwrap();
+    let verdict = check.verdict(totals).unwrap();
+    let names: Vec<_> = verdict.files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names.len(), names[4_095], names[4_096]), (4_097, "4095.pcap", "(further captures)"));
+    let rule = |e: &&Entry| e.finding.span.is_some() && e.finding.severity == Severity::Error;
+    let errors: Vec<_> = verdict.findings.iter().filter(rule).collect();
+    assert_eq!(errors.len(), most as usize + 3, "each of them is there");
+    for (n, e) in errors.iter().enumerate() {
+        assert_eq!((e.file, e.frame), (n.min(4_096), 1), "{n}");
+    }
+}
+
+#[test]
+fn thirty_two_bytes_of_a_place_are_kept() {
+    let (poll, state) = (poll(1), state(1));
+    let shots = [shot(START, CLIENTS[0], END, &poll), shot(START, END, CLIENTS[0], &state)];
+    let check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+    let (check, totals) = report(everything(), check, &shots);
+    let verdict = check.verdict(totals).unwrap();
+    // The answer as a whole is larger than its request.
+    let whole = verdict.findings.iter().find(|e| e.rule().id == "GEN-007").unwrap();
+    assert_eq!(whole.finding.span.unwrap().of(&state), &state[..]);
+    assert!(state.len() > 32 && whole.marked[..] == state[..32]);
+    let cookie = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+    let (check, totals) = report(everything(), cookie, &[shot(START, CLIENTS[0], END, &self::poll(0))]);
+    let verdict = check.verdict(totals).unwrap();
+    let zero = verdict.findings.iter().find(|e| e.rule().id == "SFQ-REQ-004").unwrap();
+    assert_eq!(zero.marked[..], self::poll(0)[4..12]);
+}
+
+#[test]
+fn of_the_requests_of_all_clients_the_latest_are_looked_at() {
+    // The answer comes from another address than was asked.
+    for (between, answered) in [(255, 1), (256, 0)] {
+        let mut shots = vec![shot(START, CLIENTS[0], END, &poll(7))];
+        shots.extend((0..between).map(|n| shot(START, (host(n), 9), END, &poll(n + 1_000))));
+        shots.push(shot(START + 1, (CLIENTS[1].0, PORT), CLIENTS[0], &state(7)));
+        assert_eq!(totals(&shots).1.answered, answered, "{between} between them");
+    }
+}
+
+#[test]
+fn who_leaves_the_waiting_room_for_want_of_bytes_is_counted() {
+    let ends: [End; 2] = [([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53)];
+    for (long, early) in [(4, false), (5, true)] {
+        // Five zero bytes wait for an answer, and behind them all that is to be told in its order.
+        let mut shots = vec![shot(START, CLIENTS[0], END, &hex("00 00000000"))];
+        shots.extend((0..long).map(|_| shot(START, ends[0], ends[1], &[0xee; 60_000])));
+        let (heard, totals) = play::play(&shots);
+        assert_eq!(totals.waiting_overflow > 0, early);
+        assert_eq!((heard.packets.len(), heard.unclaimed.len()), (1, long), "each is told of all the same");
+        assert!(heard.packets[0].frame == 1 && heard.unclaimed.is_sorted());
+    }
+}
+
+#[test]
+fn repetitions_are_counted_up_to_sixteen_bits() {
+    for more in [0, 1, 10] {
+        let mut shots = vec![shot(START, CLIENTS[0], END, &poll(1)); 65_536 + more];
+        shots.push(foreign(START + 60 * S));
+        let (heard, totals) = totals(&shots);
+        assert_eq!((heard.exchanges.len(), totals.retransmissions, totals.evicted), (1, 65_535, 0), "{more}");
+    }
+}
+
 /// Lengths are a file's own, so that no file is as large as it says.
 #[cfg(feature = "cli")]
 #[test]
@@ -154,6 +241,19 @@ fn a_configuration_and_a_baseline_that_are_too_long_are_declined() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(words), "{option}: {said}");
+    }
+}
+
+/// Of a datagram that nobody claims.
+#[cfg(feature = "cli")]
+#[test]
+fn sixteen_bytes_are_shown_of_what_nobody_claims_and_how_many_there_are() {
+    for (bytes, more) in [(16, ""), (17, "…")] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_qdissect"));
+        let output = command.args(["hex", "--color", "never", &"ff".repeat(bytes)]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(&format!("\n    {}{more} (", "ff".repeat(16))), "{said}");
+        assert!(said.contains(&format!(" {bytes} -\n")), "{said}");
     }
 }
 

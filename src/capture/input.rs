@@ -114,3 +114,44 @@ impl Input {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// Gives all that is asked for, and counts it.
+    struct Endless(Arc<AtomicUsize>);
+
+    impl Read for Endless {
+        fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+            self.0.fetch_add(space.len(), Relaxed);
+            Ok(space.len())
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_before_what_there_is_has_been_decoded() {
+        let given = Arc::new(AtomicUsize::new(0));
+        let (mut input, mut to) = (Input::new(b"", Box::new(Endless(given.clone()))), vec![]);
+        for taken in [1, 1_000, READ - 1_001] {
+            assert!(input.gather(taken, &mut to).is_ok());
+            assert_eq!(given.load(Relaxed), READ, "one read, of 64 KiB");
+        }
+        assert!(input.byte().is_ok() && input.buffered().len() == READ - 1);
+        assert_eq!(given.load(Relaxed), 2 * READ);
+        // Who looks for more than there can be gets what there can be.
+        assert_eq!(input.peek(READ + 1).unwrap().len(), READ);
+        assert_eq!((given.load(Relaxed), input.offset()), (2 * READ + 1, READ as u64 + 1));
+    }
+
+    #[test]
+    fn what_was_read_already_may_be_more() {
+        let given = Arc::new(AtomicUsize::new(0));
+        let mut input = Input::new(&vec![1; READ + 9], Box::new(Endless(given.clone())));
+        assert_eq!(input.bytes().map(<[u8]>::len).unwrap_or(0), READ + 9);
+        assert_eq!(given.load(Relaxed), 0);
+    }
+}

@@ -60,6 +60,8 @@ mod tests_damage;
 #[cfg(test)]
 mod tests_facts;
 #[cfg(test)]
+mod tests_limits;
+#[cfg(test)]
 mod tests_oracle;
 #[cfg(test)]
 mod tests_pcap;

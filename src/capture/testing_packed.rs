@@ -1,11 +1,17 @@
 //! Compressed streams made in memory, for the tests of this folder.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::testing::{Got, LITTLE, data, read_sound};
+use super::Error;
+use super::testing::{Got, LITTLE, data, drain, open, read_sound};
 use flate2::{Compression, Crc, write::GzEncoder};
 use std::hash::Hasher;
 use std::io::Write;
 use twox_hash::XxHash32;
+
+/// Everything there is, and why it ended.
+pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
+    open(capture).map_or_else(|error| (Vec::new(), Some(error)), |mut source| drain(&mut source))
+}
 
 /// A capture of `count` frames, no two of them alike, and the frames.
 pub(super) fn many(count: u32) -> (Vec<u8>, Vec<Got>) {

@@ -7,7 +7,7 @@
 use super::compressed::{MAX_WINDOW, is_skippable};
 use super::lz4::LEGACY;
 use super::testing::{Got, Pipe, drain, open, read_sound};
-use super::testing_packed::{bzip2, gzip, lz4, many, xxh32, xz, zstd};
+use super::testing_packed::{bzip2, gzip, lz4, many, read, xxh32, xz, zstd};
 use super::{Error, ErrorKind, Source};
 use flate2::{Compression, write::GzEncoder};
 use lz4_flex::block::compress as lz4_block;
@@ -39,11 +39,6 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         .into_iter()
         .chain(FORMATS.map(|(name, ending)| (name, file(&format!("parts.pcap.{ending}")))))
         .collect()
-}
-
-/// Everything there is, and why it ended.
-fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
-    open(capture).map_or_else(|error| (Vec::new(), Some(error)), |mut source| drain(&mut source))
 }
 
 fn message(capture: &[u8]) -> String {

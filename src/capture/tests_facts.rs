@@ -57,6 +57,15 @@ fn interfaces_listed_are_bounded() {
 }
 
 #[test]
+fn texts_of_interfaces_are_cut() {
+    for (length, kept) in [(128, 128), (129, 128)] {
+        let options = LITTLE.option(2, &vec![b'n'; length]);
+        let facts = facts(&[LITTLE.section(&[]), LITTLE.interface(1, 0, &options)].concat());
+        assert_eq!(facts.interfaces[0].name, Some("n".repeat(kept)));
+    }
+}
+
+#[test]
 fn the_latest_statistics_of_an_interface_count() {
     for order in [LITTLE, BIG] {
         let mut capture = [

@@ -47,3 +47,22 @@ impl Raised {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule;
+
+    #[test]
+    fn eight_rules_are_kept_each_once_and_a_ninth_has_no_place() {
+        let mut raised = Raised::default();
+        let rules: Vec<_> = rule::all().take(MAX_RAISED + 1).collect();
+        for rule in &rules {
+            raised.add(rule);
+            raised.add_at(rule, Span { start: 1, end: 2 });
+        }
+        assert!(raised.rules().eq(rules.iter().take(MAX_RAISED).copied()));
+        assert!(!raised.has(rules.last().expect("there are more")));
+        assert!(raised.findings(7).all(|finding| finding.span == Some(Span { start: 0, end: 7 })));
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::say;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::report::count;
+use qdissect::report::{Missed, count};
 use std::convert::Infallible;
 
 /// A display filter as given, and what was made of it.
@@ -30,12 +30,46 @@ impl Expression {
     }
 }
 
-/// Says how many datagrams were judged without all that the filter asks for.
-pub fn remark(missed: u64) {
-    if missed > 0 {
-        say(&format_args!(
-            "qdissect: The filter had no headers of {}: too many other frames stood in between.\n",
-            count(missed, "datagram")
-        ));
+/// Says what the filter or the columns (`who`) asked for in vain.
+pub fn remark(who: &str, missed: Missed) {
+    missed_sentences(who, missed).iter().for_each(|sentence| say(&format_args!("qdissect: {sentence}\n")));
+}
+
+fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
+    let datagrams = |n| count(n, "datagram");
+    let all = [
+        (
+            frames,
+            format!("{who} had no headers of {}: too many other frames stood in between.", datagrams(frames)),
+        ),
+        (
+            values,
+            format!(
+                "{who} had not all values of {}: they hold more than are picked of one.",
+                datagrams(values)
+            ),
+        ),
+        (
+            exchanges,
+            format!(
+                "Whether a packet passed was forgotten of {}, for want of room: they were judged by themselves.",
+                count(exchanges, "exchange")
+            ),
+        ),
+    ];
+    all.into_iter().filter(|(n, _)| *n > 0).map(|(_, sentence)| sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_missed_is_said_each_in_a_sentence() {
+        assert!(missed_sentences("The filter", Missed::default()).is_empty());
+        let said = missed_sentences("The columns", Missed { frames: 1, values: 2, exchanges: 3 });
+        assert!(said[0].starts_with("The columns had no headers of 1 datagram: "), "{said:?}");
+        assert!(said[1].starts_with("The columns had not all values of 2 datagrams: "), "{said:?}");
+        assert!(said[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "), "{said:?}");
     }
 }

@@ -4,7 +4,7 @@ use super::inputs::{Input, Inputs};
 use super::run::name;
 use super::seen::Seen;
 use super::{read, say, stop};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use qdissect::capture::{Error, Source};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -17,18 +17,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How often it is asked whether there is a newer file.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Files remembered, some 200 bytes each: when there are more, those that are not there any more are forgotten, for a
+/// ring of files may be followed for years. One that comes back after that is read again.
+const MAX_REMEMBERED: usize = 65_536;
+
 /// What is followed: what was named, and which files have been read.
 #[derive(Clone, Debug)]
 pub struct Follow {
     named: Vec<PathBuf>,
     /// Files that have been read.
     read: HashMap<Node, Seen>,
+    /// With more than so many, it is looked which are still there.
+    most: usize,
 }
 
 impl Follow {
     /// Nothing has been read.
     pub fn new(named: Vec<PathBuf>) -> Follow {
-        Follow { named, read: HashMap::new() }
+        Follow { named, read: HashMap::new(), most: MAX_REMEMBERED }
     }
 
     /// Opens the last file there is: its end is no end, until it has been replaced or there is a newer one.
@@ -53,6 +59,18 @@ impl Follow {
     /// A file has been read to its end.
     pub fn done(&mut self, path: &Path) {
         self.read.extend(Node::at(path).map(|(node, data)| (node, Seen::all(path, &data))));
+        if self.read.len() > self.most {
+            self.forget();
+        }
+    }
+
+    /// Forgets the files that are not there any more.
+    fn forget(&mut self) {
+        let found = Inputs::find(self.named.iter(), true).list;
+        let there: HashSet<_> = found.iter().filter_map(|input| Some(Node::at(&input.path)?.0)).collect();
+        self.read.retain(|node, _| there.contains(node));
+        // Where many are there, it is not looked again at each of them.
+        self.most = self.most.max(2 * self.read.len());
     }
 
     /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
@@ -153,5 +171,35 @@ impl Read for Growing {
             sleep(PAUSE);
         }
         Err(ErrorKind::Interrupted.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_gone_are_forgotten_when_there_are_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |n: u32| folder.path().join(format!("{n}.pcap"));
+        let mut follow = Follow::new(vec![folder.path().to_owned()]);
+        assert_eq!(follow.most, 65_536);
+        follow.most = 4;
+        let read = |follow: &mut Follow, n| {
+            fs::write(path(n), n.to_string()).unwrap();
+            follow.done(&path(n));
+        };
+        (1..=4).for_each(|n| read(&mut follow, n));
+        // Moved, not removed: their numbers are not given to others.
+        (1..=3).for_each(|n| fs::rename(path(n), folder.path().join(format!("{n}.old"))).unwrap());
+        assert_eq!(follow.read.len(), 4);
+        read(&mut follow, 5);
+        assert_eq!((follow.read.len(), follow.most), (2, 4));
+        assert!(follow.new_files().is_empty(), "what is there has been read");
+        (6..=8).for_each(|n| read(&mut follow, n));
+        assert_eq!((follow.read.len(), follow.most), (5, 10), "all of them are there");
+        fs::rename(folder.path().join("1.old"), path(1)).unwrap();
+        let new = follow.new_files();
+        assert!(new.len() == 1 && new[0].path == path(1), "{new:?}");
     }
 }

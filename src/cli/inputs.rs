@@ -20,8 +20,8 @@ const COMPRESSED: [&str; 6] = ["gz", "zst", "lz4", "xz", "bz2", "zstd"];
 pub struct Input {
     /// As named, or found.
     pub path: PathBuf,
-    /// What came of opening it, where that cannot be done twice.
-    opened: Option<Result<Source, Error>>,
+    /// What came of opening it, where that cannot be done twice. A box, for there may be a million inputs.
+    opened: Option<Box<Result<Source, Error>>>,
 }
 
 /// The inputs of a run.
@@ -115,7 +115,7 @@ impl Input {
         let mut opened = read::open(&self.path);
         let time = opened.as_mut().map_or(Time::UNKNOWN, Source::next_time);
         if !file {
-            self.opened = Some(opened);
+            self.opened = Some(Box::new(opened));
         }
         time
     }
@@ -125,7 +125,7 @@ impl Input {
     /// # Errors
     /// Those of `open`.
     pub fn open(&mut self, open: Open<'_>) -> Result<Source, Error> {
-        self.opened.take().unwrap_or_else(|| open(&self.path))
+        self.opened.take().map_or_else(|| open(&self.path), |opened| *opened)
     }
 }
 

@@ -129,7 +129,12 @@ impl Capture<'_> {
                 run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
-            (Some(chosen), _) => self.report(options, columns::fields(to, chosen, &args.common, true)),
+            (Some(chosen), _) => {
+                let (rows, totals, code) =
+                    self.run(options, columns::fields(to, chosen, &args.common, true))?;
+                filter::remark("The columns", rows.missed());
+                Ok((code, totals.files))
+            }
             (None, Some(form)) => {
                 self.report(options, Records::new(Output::new(to, form, true), true, quiet))
             }
@@ -156,7 +161,7 @@ impl Capture<'_> {
         let filtered = Filtered::new(filter.clone(), options.secrets, report);
         let (filtered, totals, code) = self.read(options, filtered)?;
         let (report, missed) = filtered.into_parts();
-        filter::remark(missed);
+        filter::remark("The filter", missed);
         Ok((report, totals, code))
     }
 

@@ -192,4 +192,25 @@ mod tests {
             assert!(ring(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
         }
     }
+
+    #[test]
+    fn numbers_beyond_what_can_be_meant_are_declined() {
+        use clap::Parser;
+        let takes = |option: &str, value: &str| {
+            let args = ["qdissect", "live", "-i", "lo", "-w", "a", option, value];
+            crate::cli::args::Cli::try_parse_from(args).map(drop).map_err(|e| e.to_string())
+        };
+        for (option, most, beyond) in [
+            ("-s", "262144", "262145"),
+            ("-B", "4096", "4097"),
+            ("-b", "files:99999", "files:100000"),
+            ("-b", "filesize:4294967295", "filesize:4294967296"),
+            ("-a", "duration:4294967295", "duration:4294967296"),
+        ] {
+            assert_eq!(takes(option, most), Ok(()), "{option} {most}");
+            let declined = takes(option, beyond).unwrap_err();
+            assert!(declined.contains(beyond), "{declined}");
+        }
+        assert!(takes("-B", "0").is_err() && takes("-s", "0").is_ok());
+    }
 }

@@ -94,6 +94,10 @@ impl Meter {
     /// The meter of an input; `None` where nobody wants to see it.
     pub fn new(path: &Path) -> Option<Meter> {
         with_line(|_| ())?;
+        Some(Meter::of(path))
+    }
+
+    fn of(path: &Path) -> Meter {
         let (file, total) = match path.file_name() {
             Some(dash) if dash == path && dash == "-" => ("standard input".to_owned(), None),
             file => {
@@ -101,7 +105,7 @@ impl Meter {
                 (file, path.metadata().ok().filter(Metadata::is_file).map(|data| data.len()))
             }
         };
-        Some(Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() })
+        Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() }
     }
 
     /// Where the number of the frame read last is to be kept.
@@ -252,6 +256,18 @@ mod tests {
         assert!(more.text().ends_with(", 0 s left"));
         assert_eq!([clock(59.5), clock(61.0), clock(7200.0)], ["60 s", "1:01 min", "2.0 h"]);
         assert_eq!([scaled(999.0), scaled(2.5e6)], ["999", "2.5 M"]);
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let called = |file: &str| Meter::of(&Path::new("/nowhere").join(file)).name;
+        let (fits, wide) = ("a".repeat(30), "\u{4e2d}".repeat(15));
+        assert_eq!([called(&fits), called(&wide)], [fits.clone(), wide.clone()]);
+        for long in [fits + "b", wide + "b"] {
+            let cut = called(&long);
+            assert!(cut.ends_with('…') && unicode_width::UnicodeWidthStr::width(&*cut) <= 30, "{cut}");
+        }
+        assert_eq!(Meter::of(Path::new("-")).name, "standard input");
     }
 
     fn wanted(args: &[&str], apart: bool) -> bool {

@@ -80,7 +80,7 @@ pub fn read_with<R: Report>(
     let filtered = Filtered::new(filter.clone(), options.secrets, report);
     let (filtered, totals, code) = read_into(common, options, inputs, filtered, open)?;
     let (report, missed) = filtered.into_parts();
-    filter::remark(missed);
+    filter::remark("The filter", missed);
     Ok((report, totals, code))
 }
 

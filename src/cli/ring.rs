@@ -6,6 +6,7 @@
 
 use super::live_args::LiveArgs;
 use super::run::why;
+use super::say;
 use jiff::Timestamp;
 use qdissect::capture::Piece;
 use qdissect::report::shown;
@@ -70,10 +71,15 @@ impl Ring {
             Piece::Interface => {}
             Piece::Packet | Piece::Other => return,
         }
-        if self.head.len() + bytes.len() > MAX_HEAD {
-            self.size = None; // no further file could be read alone
-        } else {
+        if self.head.len() + bytes.len() <= MAX_HEAD {
             self.head.extend_from_slice(bytes);
+        } else if self.size.take().is_some() {
+            // No further file could be read alone.
+            say(&format_args!(
+                "qdissect: The interfaces of the capture are described in more than {MAX_HEAD} bytes, with which every \
+                 file of the ring would have to begin: no further file is begun, and all that follows is saved to \
+                 the present one.\n"
+            ));
         }
     }
 
@@ -161,5 +167,28 @@ mod tests {
         assert_eq!(name("a/b.pcapng", 1), "a/b_00001_20261120183000.pcapng");
         assert_eq!(name("b.x.pcap", 100_002), "b.x_00002_20261120183000.pcap");
         assert_eq!(name("b", 7), "b_00007_20261120183000");
+    }
+
+    #[test]
+    fn a_ring_whose_files_would_begin_with_too_much_has_no_further_file() {
+        let ring = || Ring {
+            path: PathBuf::new(),
+            size: Some(1),
+            kept: None,
+            file: None,
+            name: PathBuf::new(),
+            written: 0,
+            number: 0,
+            names: VecDeque::new(),
+            head: vec![],
+        };
+        for (more, goes_on) in [(0, true), (1, false)] {
+            let mut ring = ring();
+            ring.see(Piece::Start, &[0; 28]);
+            ring.see(Piece::Packet, &[0; 1_000]);
+            ring.see(Piece::Interface, &vec![0; MAX_HEAD - 28 + more]);
+            assert_eq!(ring.head.len(), if goes_on { MAX_HEAD } else { 28 });
+            assert_eq!(ring.is_full(MAX_HEAD as u64 + 1), goes_on);
+        }
     }
 }

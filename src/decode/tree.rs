@@ -237,3 +237,28 @@ impl Listener for Heard {
         &self.notes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{FieldKind, Labels};
+
+    static FIELD: Field =
+        Field { name: "a", key: "a", kind: FieldKind::Bytes, about: "", labels: Labels::None };
+
+    #[test]
+    fn eight_bytes_of_a_field_are_shown() {
+        let payload = [0xd5; 9];
+        let shown = |end: u16| {
+            let mut tree = Tree::default();
+            tree.field(
+                &FIELD,
+                Span { start: 0, end },
+                Value::Bytes(payload.get(..end.into()).unwrap_or_default()),
+            );
+            tree.nodes().first().map(|node| node.hex(&payload))
+        };
+        assert_eq!(shown(8), Some("d5".repeat(8)));
+        assert_eq!(shown(9), Some("d5".repeat(8) + "…"));
+    }
+}

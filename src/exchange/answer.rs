@@ -12,7 +12,7 @@ use crate::net::Datagram;
 use crate::protocols::{Glance, Role, StepInfo};
 use std::hash::BuildHasher;
 
-/// Answers in parts that are under way at once.
+/// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
 
 /// An answer of which some parts have come.
@@ -102,17 +102,20 @@ impl Table {
         request.answer_frame = d.frame;
         let late = now.since(request.sent).is_some_and(|t| t > window);
         let answer = Answer { late, foreign_key, ..request.answered(d.time) };
-        if v.glance.role == Role::ResponsePart && self.answering.len() < MAX_ANSWERING {
-            request.state = State::Answering;
-            self.answering.push_back(Answering {
-                exchange: answer.exchange,
-                outcome: if late { Outcome::Late } else { Outcome::Answered },
-                response_time: answer.response_time,
-                first: now,
-                frames: vec![d.frame],
-                bytes: d.wire_len() as u64,
-            });
-            return Pairing::Answered(answer);
+        if v.glance.role == Role::ResponsePart {
+            if self.answering.len() < MAX_ANSWERING {
+                request.state = State::Answering;
+                self.answering.push_back(Answering {
+                    exchange: answer.exchange,
+                    outcome: if late { Outcome::Late } else { Outcome::Answered },
+                    response_time: answer.response_time,
+                    first: now,
+                    frames: vec![d.frame],
+                    bytes: d.wire_len() as u64,
+                });
+                return Pairing::Answered(answer);
+            }
+            self.evicted += 1;
         }
         request.state = State::Answered;
         if let Some(c) = self.conversations.get(slot) {

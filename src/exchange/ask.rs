@@ -252,3 +252,42 @@ impl Table {
         self.orphans.remove(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::NONE;
+    use crate::exchange::Windows;
+    use crate::net::Endpoint;
+    use crate::protocols::{Direction, Glance};
+
+    /// What may be a challenge or its answer, the n-th conversation's.
+    fn doubtful(table: &mut Table, n: u16) -> Slot {
+        let (src, dst) = (Endpoint::v4([192, 0, 2, 1], n), Endpoint::v4([192, 0, 2, 2], 7777));
+        let (frame, time) = (u64::from(n), Time::from_nanos(0));
+        let (at, cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, 0, false, 0, 0, 0);
+        let payload = &[0; 5][..];
+        let d =
+            Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload };
+        let (message, role, step, key, memo, begins) = (0, Role::MaybeResponse, 0, None, 0, false);
+        let (level, paired) = (Level::Low, Level::High);
+        let glance = Glance { message, role, step, key, memo, level, paired, begins };
+        let direction = Direction::C2s;
+        let (id, decided, doubtful, slot, server_index) = (Id::Sqp, false, true, None, NONE);
+        table.show(&d, &Verdict { id, glance, direction, decided, doubtful, slot, server_index }).0
+    }
+
+    #[test]
+    fn of_what_turned_out_to_be_no_request_the_oldest_is_forgotten() {
+        let mut table = Table::new(Windows::new(None));
+        let turn = |table: &mut Table, n| {
+            let slot = doubtful(table, n);
+            table.withdraw(slot, Id::Sqp);
+        };
+        (1..=MAX_WITHDRAWN as u16).for_each(|n| turn(&mut table, n));
+        assert!(table.withdrew(1) && table.withdrew(MAX_WITHDRAWN as u64));
+        turn(&mut table, MAX_WITHDRAWN as u16 + 1);
+        assert_eq!([1, 2, 1_025].map(|exchange| table.withdrew(exchange)), [false, true, true]);
+        assert!(table.orphans.len() <= EARLY_FRAMES as usize, "what may be answers is bounded as well");
+    }
+}

@@ -222,6 +222,32 @@ impl Exchange {
         if self.response_parts.is_empty() { self.response_frame.as_slice() } else { &self.response_parts }
     }
 
+    /// One that nobody answered, for tests.
+    #[cfg(test)]
+    pub(crate) fn unanswered(id: u64, protocol: Id, [client, server]: [Endpoint; 2]) -> Exchange {
+        Exchange {
+            id,
+            protocol,
+            step: 0,
+            level: Level::High,
+            conversation: Conversations::new(1).open(client, server, protocol).0,
+            client,
+            server,
+            server_index: crate::conversation::NONE,
+            key: None,
+            request_frame: id,
+            request_time: Time::UNKNOWN,
+            response_frame: None,
+            response_parts: vec![],
+            outcome: Outcome::Unanswered,
+            response_time: None,
+            request_bytes: 0,
+            response_bytes: 0,
+            retransmissions: 0,
+            reason: None,
+        }
+    }
+
     /// Its conversation may have become surer since it closed.
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {

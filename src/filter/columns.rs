@@ -174,6 +174,13 @@ mod tests {
             "There is no field \"server_name\"; did you mean sqp.server_info.server_name?"
         );
         assert!(refused("\u{1b}[2J").starts_with("There is no field \"\\x1b[2J\""));
-        assert!(Columns::parse(&vec!["udp"; MAX_COLUMNS + 1]).is_err());
+    }
+
+    #[test]
+    fn so_many_columns_are_taken_and_one_more_is_declined() {
+        let most = Columns::parse(&vec!["udp"; MAX_COLUMNS]).unwrap();
+        assert_eq!(most.names().count(), MAX_COLUMNS);
+        let refused = Columns::parse(&vec!["udp"; MAX_COLUMNS + 1]).unwrap_err();
+        assert_eq!(refused, "2049 columns are named; 2048 are the most.");
     }
 }

@@ -131,3 +131,30 @@ fn ip(packet: &[u8]) -> Option<Ip> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_beyond_the_eighth_are_not_looked_at() {
+        let tagged = |tags: u8| {
+            let mut bytes = vec![0; 12];
+            (1..=tags).for_each(|n| bytes.extend([0x81, 0, 0, n]));
+            bytes.extend([0x08, 0]);
+            let frame = Frame {
+                number: 1,
+                time: Time::UNKNOWN,
+                link: ETHERNET,
+                interface: 0,
+                at: 0,
+                wire_len: 60,
+                bytes: &bytes,
+            };
+            Facts::of(&frame).vlans
+        };
+        assert!(tagged(8).into_iter().eq(1..=8));
+        assert!(tagged(9).into_iter().eq(1..=8));
+        assert!(tagged(0).is_empty());
+    }
+}

@@ -50,6 +50,10 @@ pub struct Pick {
     lists: usize,
     index: [u16; 3],
     notes: Notes,
+    /// The datagram has more values than are picked.
+    full: bool,
+    /// How many datagrams had.
+    missed: u64,
 }
 
 impl Pick {
@@ -75,6 +79,13 @@ impl Pick {
         // What stops decoding is a finding of the packet already; the fields before it are picked.
         let _ = packet.id.dissect(datagram.payload, cx, self);
         self.end();
+        self.missed = self.missed.saturating_add(u64::from(self.full));
+    }
+
+    /// Datagrams of which some values were not looked at: they hold more than [`MAX_PICKED`], or texts of more than
+    /// [`MAX_PICKED_BYTES`].
+    pub fn missed(&self) -> u64 {
+        self.missed
     }
 
     /// Shows the values of an entry of the wanted fields until one is enough.
@@ -153,12 +164,15 @@ impl Pick {
     fn push(&mut self, slot: u16, held: Held) {
         if self.picked.len() < MAX_PICKED {
             self.picked.push((slot, held));
+        } else {
+            self.full = true;
         }
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
         let room = MAX_PICKED_BYTES.saturating_sub(start);
+        self.full |= bytes.len() > room;
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         start..self.bytes.len()
     }
@@ -195,9 +209,68 @@ impl Listener for Pick {
         self.open.clear();
         self.lists = 0;
         self.index = [0; 3];
+        self.full = false;
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {
         &self.notes
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::filter::Filter;
+
+    /// One that picks a number and a text, and the declarations of these.
+    fn pick() -> (Pick, [&'static Field; 2]) {
+        let filter = Filter::parse("sqp.token == 1 and sqp.server_info.server_name == \"a\"").unwrap();
+        let pick = Pick::new(&filter);
+        let fields = [0, 1].map(|slot| pick.wanted[slot].fields[0]);
+        (pick, fields)
+    }
+
+    fn count(pick: &Pick, slot: u16) -> usize {
+        pick.picked.iter().filter(|(of, _)| *of == slot).count()
+    }
+
+    #[test]
+    fn values_beyond_the_limit_are_not_looked_at_and_that_is_known() {
+        let (mut pick, [number, text]) = pick();
+        let at = Span { start: 0, end: 0 };
+        pick.begin();
+        (0..MAX_PICKED as u32 - 1).for_each(|n| pick.field(number, at, Value::Uint(n)));
+        pick.field(text, at, Value::Text(b"a"));
+        assert_eq!((count(&pick, 0), count(&pick, 1), pick.full), (MAX_PICKED - 1, 1, false));
+        pick.field(text, at, Value::Text(b"b"));
+        assert_eq!((pick.picked.len(), count(&pick, 1), pick.full), (MAX_PICKED, 1, true));
+        pick.begin();
+        pick.field(text, at, Value::Text(b"b"));
+        assert_eq!((count(&pick, 1), pick.full), (1, false), "the next datagram has room of its own");
+    }
+
+    #[test]
+    fn texts_beyond_the_limit_are_cut_and_that_is_known() {
+        let (mut pick, [number, text]) = pick();
+        let (at, half) = (Span { start: 0, end: 0 }, vec![b'a'; MAX_PICKED_BYTES / 2]);
+        let texts = |pick: &Pick| {
+            let mut lengths = vec![];
+            pick.each(1, &mut |value| {
+                lengths.extend(match value {
+                    Datum::Text(bytes) => Some(bytes.len()),
+                    _ => None,
+                });
+                false
+            });
+            lengths
+        };
+        pick.begin();
+        (0..2).for_each(|_| pick.field(text, at, Value::Text(&half)));
+        assert!(texts(&pick) == [half.len(); 2] && !pick.full);
+        pick.field(text, at, Value::Text(b"b"));
+        pick.field(number, at, Value::Uint(1));
+        assert!(texts(&pick) == [half.len(), half.len(), 0] && pick.full);
+        assert_eq!(count(&pick, 0), 1, "numbers need none of that room");
     }
 }

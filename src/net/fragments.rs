@@ -184,6 +184,12 @@ impl Fragments {
         &self.counts
     }
 
+    /// Buffers kept for sets and for packets.
+    #[cfg(test)]
+    pub fn spare(&self) -> [usize; 2] {
+        [self.spare.len(), self.payloads.len()]
+    }
+
     /// Sets remembered, and their memory in bytes.
     #[cfg(test)]
     pub fn held(&self) -> (usize, usize) {

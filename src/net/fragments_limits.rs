@@ -249,6 +249,31 @@ fn memory_is_used_again() {
     assert!(places.iter().all(|place| *place == places[0]));
 }
 
+#[test]
+fn of_the_memory_that_is_done_with_sixty_four_short_buffers_are_kept() {
+    let mut fragments = Fragments::default();
+    let mut all = vec![];
+    // All of them at once, so that none is used again before the last has been given back.
+    (0..70).for_each(|id| drop(fragments.add(&begin(id, 1, 0))));
+    for id in 0..70 {
+        all.push(fragments.add(&piece(id, 8, false, b"end")).unwrap());
+    }
+    for (given, packet) in (1..).zip(all) {
+        fragments.recycle(packet);
+        assert_eq!(fragments.spare()[1], given.min(64));
+    }
+    assert!(finish(&mut fragments).is_empty(), "all of them were whole");
+    assert_eq!(fragments.spare(), [64, 64]);
+    for (length, kept) in [(8, [1, 1]), (40_000, [0, 0])] {
+        let mut fragments = Fragments::default();
+        fragments.add(&piece(1, 0, true, &bytes(length)));
+        let whole = fragments.add(&piece(1, length, false, b"end")).unwrap();
+        fragments.recycle(whole);
+        assert!(finish(&mut fragments).is_empty());
+        assert_eq!(fragments.spare(), kept, "{length} bytes");
+    }
+}
+
 /// What can be said of a packet.
 fn facts(packet: &Packet) -> (Vec<u8>, u64, Option<usize>, bool, bool) {
     (packet.payload.clone(), packet.first.frame, packet.total, packet.whole, packet.disputed)

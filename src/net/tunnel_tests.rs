@@ -335,3 +335,21 @@ proptest! {
         drop(opened(&cut_frame(link, &bytes, bytes.len() + more)));
     }
 }
+
+#[test]
+fn extension_headers_of_gtp_have_a_limit() {
+    let inner = v4(17, &udp(QUERY));
+    // Each header names the kind of the one behind it.
+    let extended = |count: usize| {
+        let headers: Vec<u8> =
+            (1..=count).flat_map(|n| [1, 0, 0, if n < count { 0x85 } else { 0 }]).collect();
+        gtp(4, &join(&[&[0, 0, 0, 0x85], &headers]), &inner)
+    };
+    let (protocol, segment) = extended(8);
+    let bytes = wired(&v4(protocol, &segment));
+    let (datagram, path) = opened(&frame(1, &bytes)).unwrap();
+    is_ours(&datagram);
+    assert_eq!(path, "gtp:258");
+    let (_, segment) = extended(9);
+    is_plain(55_555, 2152, &segment[8..]);
+}

@@ -5,7 +5,7 @@
 use super::strings::{self, Quoted};
 use super::{Form, MAX_PIECE, plain};
 
-/// Longest comment within a list in bytes: what is longer is taken for a list with words in it.
+/// Longest comment within a list in bytes, without its marks: what is longer is taken for words of the list.
 const MAX_COMMENT: usize = 4096;
 
 /// Bytes that a literal stands for.
@@ -137,7 +137,7 @@ fn comment(text: &str) -> Option<usize> {
     let (mark, close) = marks.into_iter().find(|(mark, _)| text.starts_with(mark))?;
     let window = text.as_bytes().get(mark.len()..)?;
     let close = close.as_bytes();
-    let end = window.windows(close.len()).take(MAX_COMMENT).position(|w| w == close)?;
+    let end = window.windows(close.len()).take(MAX_COMMENT + 1).position(|w| w == close)?;
     Some(end.saturating_add(mark.len()).saturating_add(close.len()))
 }
 
@@ -308,6 +308,16 @@ mod tests {
         assert_eq!(found("\"\\xd5\\xf6\" \\\n\"\\x00\""), Some((vec![0xd5, 0xf6, 0], 0)));
         assert_eq!(found("x = (b'\\xd5'\n     b'\\xf6\\0')"), Some((vec![0xd5, 0xf6, 0], 0)));
         assert_eq!(found("b'\\xd5'\nb'\\xf6'"), Some((vec![0xd5], 0)), "each printed for itself");
+    }
+
+    #[test]
+    fn a_comment_that_is_too_long_is_words_of_the_list() {
+        for [open, close] in [["/*", "*/"], ["//", "\n"], ["#", "\n"]] {
+            let list = |len: usize| format!("{{0xd5, {open}{}{close} 0xf6}}", "x".repeat(len));
+            assert_eq!(found(&list(MAX_COMMENT)), Some((vec![0xd5, 0xf6], 0)), "{open}");
+            let (bytes, wrong) = found(&list(MAX_COMMENT + 1)).unwrap();
+            assert!(bytes == [0xd5, 0xf6] && wrong > 0, "{open}: that it is no byte is said");
+        }
     }
 
     #[test]

@@ -27,11 +27,14 @@ const MAX_CONVERSATIONS: usize = 4_096;
 pub struct Blame {
     exchanges: Bounded<u64, ArrayVec<Cause, MAX_CAUSES>>,
     answers: Bounded<[Endpoint; 2], Cause>,
+    /// The latest exchange whose causes were forgotten.
+    gone: u64,
 }
 
 impl Default for Blame {
     fn default() -> Self {
-        Blame { exchanges: Bounded::new(MAX_EXCHANGES), answers: Bounded::new(MAX_CONVERSATIONS) }
+        let (exchanges, answers) = (Bounded::new(MAX_EXCHANGES), Bounded::new(MAX_CONVERSATIONS));
+        Blame { exchanges, answers, gone: 0 }
     }
 }
 
@@ -141,8 +144,22 @@ impl Blame {
     fn note(&mut self, exchange: u64, cause: Cause) {
         match self.exchanges.get_mut(&exchange) {
             Some(causes) => drop(causes.try_push(cause)),
-            None => drop(self.exchanges.insert(exchange, ArrayVec::from_iter([cause]))),
+            None => {
+                self.gone = self.exchanges.next_to_go().unwrap_or_default().max(self.gone);
+                self.exchanges.insert(exchange, ArrayVec::from_iter([cause]));
+            }
         }
+    }
+
+    /// Broken answers forgotten for want of room, which may have had symptoms.
+    pub fn forgotten(&self) -> u64 {
+        self.answers.forgotten()
+    }
+
+    /// Whether what caused the end of an exchange may have been forgotten for want of room.
+    #[cold]
+    pub fn may_have_forgotten(&self, e: &Exchange) -> bool {
+        e.id <= self.gone && self.exchanges.get(&e.id).is_none()
     }
 
     /// The finding about an exchange without an answer; `None` where its rule is switched off.
@@ -169,4 +186,51 @@ pub fn refusal(policy: &Policy) -> Option<Finding> {
     finding.severity = policy.severity(finding.rule)?;
     finding.sent(Direction::S2c);
     Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::{self, Rule};
+
+    /// A rule of SQP that explains silence, or one that does not.
+    fn rule(explains: bool) -> &'static Rule {
+        let silence = Id::Sqp.info().unanswered;
+        let causes = |rule: &Rule| {
+            Id::Sqp.causes(rule, silence, Relation::Request)
+                || Id::Sqp.causes(rule, silence, Relation::Instead)
+        };
+        rule::all().find(|rule| causes(rule) == explains).expect("there is one of each")
+    }
+
+    fn silence(blame: &Blame, id: u64) -> Option<Cause> {
+        let end = Endpoint::v4([192, 0, 2, 1], 1);
+        let e = Exchange::unanswered(id, Id::Sqp, [end; 2]);
+        blame.silence(&e, &Policy::default()).expect("the rule is on").caused_by
+    }
+
+    #[test]
+    fn four_causes_of_an_exchange_are_remembered() {
+        let cause = |frame, explains| Cause { rule: rule(explains), frame };
+        for (others, expected) in [(3, Some(cause(9, true))), (4, None)] {
+            let mut blame = Blame::default();
+            (0..others).for_each(|frame| blame.note(7, cause(frame, false)));
+            blame.note(7, cause(9, true));
+            assert_eq!(silence(&blame, 7), expected, "{others} before it");
+        }
+    }
+
+    #[test]
+    fn the_oldest_exchanges_are_forgotten_and_that_is_known() {
+        let (mut blame, most) = (Blame::default(), MAX_EXCHANGES as u64);
+        let cause = Cause { rule: rule(true), frame: 1 };
+        let end = Endpoint::v4([192, 0, 2, 1], 1);
+        let doubtful =
+            |blame: &Blame, id| blame.may_have_forgotten(&Exchange::unanswered(id, Id::Sqp, [end; 2]));
+        (1..=most).for_each(|n| blame.note(2 * n, cause));
+        assert_eq!((silence(&blame, 2), doubtful(&blame, 1)), (Some(cause), false));
+        blame.note(2 * most + 2, cause);
+        assert_eq!((silence(&blame, 2), silence(&blame, 4)), (None, Some(cause)));
+        assert_eq!([1, 2, 3, 4].map(|id| doubtful(&blame, id)), [true, true, false, false]);
+    }
 }

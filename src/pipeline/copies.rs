@@ -213,6 +213,24 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_that_falls_on_the_place_of_another_drives_it_out() {
+        let payloads: Vec<_> = (0..20_000_u32).map(u32::to_be_bytes).collect();
+        let place = |payload: &[u8]| signature(&datagram(1, 0, payload)) as usize % PLACES;
+        let first = &payloads[0];
+        let same =
+            payloads.iter().skip(1).find(|other| place(&other[..]) == place(first)).expect("one of them");
+        let others = payloads.iter().filter(|other| place(&other[..]) != place(first)).take(5_000);
+        let mut copies = Copies::default();
+        assert_eq!(see(&mut copies, &datagram(1, 0, first), 7, 0), None);
+        for other in others {
+            see(&mut copies, &datagram(2, 0, other), 7, 0);
+        }
+        assert_eq!(see(&mut copies, &datagram(3, 0, first), 7, 0), Some(1), "in spite of 5,000 others");
+        assert_eq!(see(&mut copies, &datagram(4, 0, same), 7, 0), None);
+        assert_eq!(see(&mut copies, &datagram(5, 0, first), 7, 0), None, "now it is an original again");
+    }
+
+    #[test]
     fn without_a_time_stamp_there_is_no_evidence() {
         let mut copies = Copies::default();
         let timeless = |frame| Datagram { time: Time::UNKNOWN, ..datagram(frame, 0, b"question") };

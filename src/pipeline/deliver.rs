@@ -128,7 +128,10 @@ pub(super) fn deliver_exchange<R: Report>(
     }
     totals.exchange(e);
     let silence = match e.outcome {
-        Outcome::Unanswered => blame.silence(e, &options.policy),
+        Outcome::Unanswered => {
+            totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));
+            blame.silence(e, &options.policy)
+        }
         Outcome::Refused => blame::refusal(&options.policy),
         _ => return report.exchange(e, &[]),
     };

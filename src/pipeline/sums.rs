@@ -33,3 +33,51 @@ impl Sums {
         !holds && count.wrong * 2 <= count.checked
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+    use crate::net::Endpoint;
+
+    /// A datagram of an interface whose checksum is right or wrong.
+    fn datagram(interface: u32, right: bool) -> Datagram<'static> {
+        let (src, dst) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
+        let (frame, time, at, cut, partial, ip_id, tunnel) = (1, Time::UNKNOWN, 0, 0, false, 0, 0);
+        let (origin, payload) = (interface << 8, &b"payload"[..]);
+        let d = |checksum| Datagram {
+            frame,
+            time,
+            src,
+            dst,
+            at,
+            cut,
+            origin,
+            partial,
+            checksum,
+            ip_id,
+            tunnel,
+            payload,
+        };
+        let mut with = (1..=u16::MAX).map(d).filter(|d| d.checksum_holds() == Some(right));
+        with.next().expect("one of them is")
+    }
+
+    #[test]
+    fn sixty_three_interfaces_are_judged_apart_and_all_others_together() {
+        let wrong = |seen: &[(u32, bool)], last: u32| {
+            let mut sums = Sums::default();
+            for &(interface, right) in seen {
+                sums.wrong(&datagram(interface, right));
+            }
+            sums.wrong(&datagram(last, false))
+        };
+        // One that is wrong means something where as many are right.
+        for interface in [0, 1, 62, 63, 64, 70_000] {
+            assert!(wrong(&[(interface, true)], interface), "{interface}");
+            assert!(!wrong(&[(interface, false)], interface), "{interface}");
+        }
+        assert!(!wrong(&[(61, true)], 62) && !wrong(&[(62, true)], 63), "each for itself");
+        assert!(wrong(&[(63, true)], 64) && wrong(&[(64, true)], 70_000), "the others share a place");
+    }
+}

@@ -1,6 +1,6 @@
 //! Packets as rows of the fields that the user names: tshark's `-T fields`, and CSV and TSV.
 
-use super::recent::Recent;
+use super::recent::{Missed, Recent};
 use super::safe::{guarded, quoted_cell};
 use super::{Packet, Report, Totals, shown};
 use crate::capture::{self, Comments, Frame};
@@ -144,6 +144,11 @@ impl<W: Write> Fields<W> {
             layout.head(&mut text, columns.names());
         }
         Fields { out, text, flush, quiet, layout, columns, pick, secrets, recent }
+    }
+
+    /// What the columns asked for in vain.
+    pub fn missed(&self) -> Missed {
+        Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: 0 }
     }
 
     fn row(&mut self, frame: u64, view: View<'_>) -> io::Result<()> {

@@ -6,7 +6,7 @@
 #[cfg(feature = "cli")]
 use crate::capture::Facts;
 
-/// Most files whose facts are kept; further ones only count.
+/// Most files whose names and facts are kept; further ones only count.
 #[cfg(feature = "cli")]
 const MAX_FACTS: usize = 1_000;
 
@@ -99,5 +99,15 @@ mod tests {
         for (frame, file, number) in [(1, 0, 1), (10, 0, 10), (11, 2, 1), (25, 2, 15), (26, 3, 1)] {
             assert_eq!(files.place(frame), Place { file, frame: number }, "{frame}");
         }
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn further_files_have_no_name_and_their_frames_their_numbers() {
+        let mut captures = Captures::default();
+        (0..=MAX_FACTS as u64).for_each(|n| captures.begin(&n.to_string(), &Facts::default(), 10 * n));
+        assert_eq!((captures.list.len(), captures.places.len()), (1_000, 1_001));
+        assert_eq!([999, 1_000].map(|file| captures.name(file)), [Some("999"), None]);
+        assert_eq!(captures.places.place(10_003), Place { file: 1_000, frame: 3 });
     }
 }

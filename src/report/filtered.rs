@@ -1,6 +1,6 @@
 //! A display filter before any report: what does not pass is not told.
 
-use super::recent::Recent;
+use super::recent::{Missed, Recent};
 use super::{Packet, Report, Totals};
 use crate::bounded::Bounded;
 use crate::capture::{self, Comments, Frame, Time};
@@ -23,6 +23,10 @@ struct Gate {
     recent: Recent,
     /// Numbers of exchanges whose packets passed.
     passed: Bounded<u64, ()>,
+    /// The latest of those that were forgotten.
+    gone: u64,
+    /// Exchanges that may have been among them.
+    forgotten: u64,
 }
 
 impl Gate {
@@ -45,9 +49,17 @@ impl Gate {
         // A copy comes when its exchange has closed.
         let copy = matches!(p.pairing, Pairing::Copy { .. });
         if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
-            self.passed.insert(exchange, ());
+            self.pass(exchange);
         }
         passes
+    }
+
+    /// Remembers that a packet of an exchange passed.
+    fn pass(&mut self, exchange: u64) {
+        let oldest = self.passed.next_to_go().unwrap_or_default();
+        if self.passed.insert(exchange, ()).is_none() {
+            self.gone = self.gone.max(oldest);
+        }
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
@@ -58,10 +70,13 @@ impl Gate {
         self.filter.matches(&View { facts, bytes, comments, ..View::of_datagram(&local) })
     }
 
-    fn exchange(&self, e: &Exchange, findings: &[Finding]) -> bool {
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
         // Of what it does not have, only its packets can tell; outcomes and findings may be its alone.
         let own = !self.needs.datagram || self.needs.outcome || self.needs.findings;
-        self.passed.get(&e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings))
+        let passes =
+            self.passed.get(&e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
+        self.forgotten += u64::from(!passes && e.id <= self.gone);
+        passes
     }
 }
 
@@ -78,13 +93,14 @@ impl<R: Report> Filtered<R> {
     pub fn new(filter: Filter, secrets: bool, report: R) -> Self {
         let (needs, pick) = (filter.needs(), Pick::new(&filter));
         let (recent, passed) = (Recent::new(needs), Bounded::new(MAX_PASSED));
-        Filtered { report, gate: Gate { filter, needs, pick, secrets, recent, passed } }
+        let gate = Gate { filter, needs, pick, secrets, recent, passed, gone: 0, forgotten: 0 };
+        Filtered { report, gate }
     }
 
-    /// The report, and the number of datagrams that were judged without what the filter asks of their frames:
-    /// too many others came in between.
-    pub fn into_parts(self) -> (R, u64) {
-        (self.report, self.gate.recent.missed)
+    /// The report, and what was judged without all that the filter asks for.
+    pub fn into_parts(self) -> (R, Missed) {
+        let Gate { recent, pick, forgotten, .. } = self.gate;
+        (self.report, Missed { frames: recent.missed, values: pick.missed(), exchanges: forgotten })
     }
 }
 
@@ -154,5 +170,34 @@ impl<R: Report> Report for Filtered<R> {
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
         self.report.finish(totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Endpoint;
+    use crate::protocols::Id;
+    use crate::report::Exchanges;
+
+    fn exchange(id: u64) -> Exchange {
+        Exchange::unanswered(id, Id::Sqp, [Endpoint::v4([192, 0, 2, 1], 1); 2])
+    }
+
+    #[test]
+    fn the_oldest_exchanges_that_passed_are_forgotten_and_that_is_counted() {
+        let filter = Filter::parse("udp.srcport == 9").expect("a filter");
+        let mut filtered = Filtered::new(filter, false, Exchanges::new(io::sink(), false, true, false));
+        let gate = &mut filtered.gate;
+        let most = 262_144;
+        (1..=most).for_each(|id| gate.pass(2 * id));
+        assert!(gate.exchange(&exchange(2), &[]) && !gate.exchange(&exchange(3), &[]));
+        assert_eq!(gate.forgotten, 0);
+        gate.pass(2 * most);
+        assert!(gate.exchange(&exchange(2), &[]), "that one is known");
+        gate.pass(2 * most + 2);
+        assert!(!gate.exchange(&exchange(2), &[]) && gate.exchange(&exchange(4), &[]));
+        assert!(!gate.exchange(&exchange(3), &[]), "this one never passed, and comes behind");
+        assert_eq!(filtered.into_parts().1, Missed { exchanges: 1, ..Missed::default() });
     }
 }

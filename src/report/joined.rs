@@ -30,3 +30,29 @@ impl Joined {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+    use crate::net::Endpoint;
+
+    #[test]
+    fn the_oldest_are_forgotten_and_what_came_in_one_frame_has_no_others() {
+        let end = Endpoint::v4([192, 0, 2, 1], 1);
+        let datagram = |frame, at| {
+            let (src, dst, time, payload) = (end, end, Time::UNKNOWN, &[][..]);
+            let (cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, false, 0, 0, 0);
+            Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
+        };
+        let mut joined = Joined::default();
+        let last = 2 * MAX_JOINED as u64;
+        (1..=MAX_JOINED as u64).for_each(|n| joined.note(2 * n, &[2 * n - 1, 2 * n]));
+        assert_eq!(joined.of(&datagram(2, Datagram::NOWHERE)), [1, 2]);
+        joined.note(last + 2, &[last + 1, last + 2]);
+        assert!(joined.of(&datagram(2, Datagram::NOWHERE)).is_empty());
+        assert_eq!(joined.of(&datagram(4, Datagram::NOWHERE)), [3, 4]);
+        assert_eq!(joined.of(&datagram(last + 2, Datagram::NOWHERE)), [last + 1, last + 2]);
+        assert!(joined.of(&datagram(4, 100)).is_empty(), "it stands in the file as one piece");
+    }
+}

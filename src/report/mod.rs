@@ -56,6 +56,7 @@ pub use layers::MAX_HEADS;
 #[cfg(feature = "cli")]
 pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
+pub use recent::Missed;
 pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;

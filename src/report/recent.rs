@@ -11,6 +11,17 @@ pub const MAX_RECENT: usize = 16_384;
 /// Their bytes, where those are needed: 16 MiB.
 pub const MAX_RECENT_BYTES: usize = 16 << 20;
 
+/// What a filter or columns asked for in vain, for want of room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Datagrams whose frames were not remembered any more: too many others came in between.
+    pub frames: u64,
+    /// Datagrams with more values than are picked of one.
+    pub values: u64,
+    /// Exchanges of which it was forgotten whether one of their packets had passed.
+    pub exchanges: u64,
+}
+
 /// Facts of recent frames, and their bytes, as far as they are needed.
 #[derive(Debug, Default)]
 pub(super) struct Recent {

@@ -291,8 +291,8 @@ impl<W: Write> Report for Records<W> {
         self.names.push(json.into());
         self.files.begin(before);
         self.captures.push_back(capture_record(name, facts));
-        // What waits speaks of earlier files, if there are any.
-        if self.files.len() == 1 { self.catch_up(0) } else { Ok(()) }
+        // What waits speaks of earlier files, if there are any, and if it is to be told at all.
+        if self.files.len() == 1 || self.quiet { self.catch_up(usize::MAX) } else { Ok(()) }
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {

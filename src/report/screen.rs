@@ -1,7 +1,7 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
 use super::stamp::stamp;
-use super::summary::{Broken, Server, Summary};
+use super::summary::{Broken, MAX_TIMED, Server, Summary};
 use super::{Captures, Place, Totals, count, dropped_remark, duration, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
@@ -91,7 +91,7 @@ pub(crate) fn head(
             let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
             format!("{}: {}{packed}", shown(name), facts.format)
         }
-        files => format!("{} captures", files.len()),
+        _ => format!("{} captures", captures.places.len()),
     };
     let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();
     let links = if links.is_empty() { "no interface".to_owned() } else { links.join(", ") };
@@ -343,6 +343,11 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
         writeln!(out, "{remark}")?;
     }
     limits(out, t)?;
+    let bare =
+        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
+    if bare > 0 {
+        writeln!(out, "servers beyond the first {MAX_TIMED} have no median and no p99: {bare}")?;
+    }
     match summary.elsewhere {
         0 => Ok(()),
         n => writeln!(

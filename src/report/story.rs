@@ -157,6 +157,11 @@ impl Teller {
             (Some(&(_, frame)), Some(_)) => {
                 told.push(format!("asked with another value than the one issued in frame {}", name(frame)));
             }
+            _ if self.issued.forgotten() > 0 => {
+                told.push(
+                    "asked without a challenge that is remembered, for the oldest were forgotten".into(),
+                );
+            }
             _ => told.push("asked without a challenge in the capture".into()),
         }
         match e.retransmissions {
@@ -216,5 +221,42 @@ fn beaten(g: &Glance, winner: Option<(&str, Level)>) -> String {
         None => "but nothing confirms that, or less surely than --min-confidence asks".into(),
         Some((name, level)) if level > g.level => format!("less surely than {name}"),
         Some((name, _)) => format!("but no more surely than {name}, which comes first"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A query of a client with that token, which nobody answered.
+    fn exchange(client: Endpoint, server: Endpoint, token: u64) -> Exchange {
+        let step = Id::Sqp.info().steps.iter().position(|step| !step.issues).expect("queries");
+        Exchange { step: step as u8, key: Some(token), ..Exchange::unanswered(1, Id::Sqp, [client, server]) }
+    }
+
+    #[test]
+    fn the_oldest_challenges_are_forgotten_and_that_is_said() {
+        let server = Endpoint::v4([192, 0, 2, 1], 7777);
+        let client = |n: u64| Endpoint::v4([10, 0, (n >> 8) as u8, n as u8], 9);
+        let explain = Explain { choice: Choice::default(), windows: Windows::new(None) };
+        let mut teller = Teller::new(explain);
+        let told =
+            |teller: &Teller, n| teller.exchange(&exchange(client(n), server, n), &|frame| frame.to_string());
+        let nobody = MAX_ISSUED as u64 + 1;
+        let issue = |teller: &mut Teller, n| {
+            teller.issued.insert((client(n), server, Id::Sqp), (n, n));
+        };
+        (0..MAX_ISSUED as u64).for_each(|n| issue(&mut teller, n));
+        assert!(told(&teller, 0).contains("challenged in frame 0; asked with the value issued there"));
+        assert!(told(&teller, nobody).contains("asked without a challenge in the capture"));
+        issue(&mut teller, MAX_ISSUED as u64);
+        assert!(told(&teller, 1).contains("challenged in frame 1; asked with the value issued there"));
+        for n in [0, nobody] {
+            let told = told(&teller, n);
+            assert!(
+                told.contains("without a challenge that is remembered, for the oldest were forgotten"),
+                "{told}"
+            );
+        }
     }
 }

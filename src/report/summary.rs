@@ -290,3 +290,33 @@ fn server_record(s: &Server) -> Value {
     }
     record
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept of a text, in bytes.
+    fn kept(new: Text<'_>) -> String {
+        let mut kept = None;
+        keep(&mut kept, Some(new));
+        String::from_utf8(kept.expect("there is a text")).expect("no character is cut in two")
+    }
+
+    #[test]
+    fn texts_of_servers_are_cut_between_characters() {
+        let long = "a".repeat(MAX_TEXT);
+        assert_eq!(kept(Text::Text(long.as_bytes())), long);
+        assert_eq!(kept(Text::Text(format!("{long}b").as_bytes())), long);
+        let most = "a".repeat(MAX_TEXT - 1);
+        let utf16: Vec<u8> = format!("{most}\u{e9}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let latin1 = [most.as_bytes(), &[0xe9]].concat();
+        let utf8 = format!("{most}\u{e9}");
+        for text in [Text::Text(utf8.as_bytes()), Text::Utf16(&utf16), Text::Latin1(&latin1)] {
+            assert_eq!(kept(text), most, "the last character has two bytes, and room for one");
+        }
+        let utf16: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for text in [Text::Utf16(&utf16), Text::Latin1(long.as_bytes())] {
+            assert_eq!(kept(text), long);
+        }
+    }
+}

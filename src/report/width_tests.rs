@@ -1,7 +1,13 @@
 //! Columns hold whatever a server calls itself.
 
 use super::screen::{MAX_CELL, Screen, arrange};
-use super::{short, shown};
+use super::summary::{Said, Server, Summary};
+use super::times::Times;
+use super::{Totals, short, shown};
+use crate::capture::{Facts, Interface};
+use crate::check::Counts;
+use crate::net::Endpoint;
+use crate::protocols::Id;
 use unicode_width::UnicodeWidthStr;
 
 #[test]
@@ -27,4 +33,61 @@ fn wide_characters_and_marks_break_no_column() {
         assert!(widths.iter().all(|w| *w == widths[0] && *w <= usize::from(width)), "{width}:\n{text}");
         assert!(names[0].chars().all(|c| text.contains(c)), "{text}");
     }
+}
+
+/// The summary of a capture with these interfaces, a server of this name and address, in two lines and a table.
+fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
+    let mut summary = Summary::default();
+    let interface = |n| {
+        let mut interface = Interface::default();
+        interface.name = Some(format!("if{n}"));
+        interface
+    };
+    let facts = Facts { interfaces: (0..interfaces).map(interface).collect(), ..Facts::default() };
+    summary.files.begin("a", &facts, 0);
+    let said = Said { server_name: Some(name.into()), ..Said::default() };
+    summary.servers.push(Some(Server {
+        endpoint,
+        id: Id::Sqp,
+        requests: 0,
+        answered: 0,
+        late: 0,
+        unanswered: 0,
+        undecided: 0,
+        refused: 0,
+        times: Times::default(),
+        findings: Counts::default(),
+        said,
+    }));
+    let mut out = vec![];
+    let how = Screen { width: 300, colour: false };
+    super::screen::write(&mut out, how, &summary, &Totals::default()).expect("memory takes everything");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+#[test]
+fn names_of_interfaces_and_servers_are_cut_and_say_so() {
+    let end = Endpoint::v4([192, 0, 2, 1], 7777);
+    let all = screen(8, "a", end);
+    assert!(all.contains("captured on \"if0\", ") && all.contains(", \"if7\"\n"), "{all}");
+    let more = screen(9, "a", end);
+    assert!(more.contains(", \"if7\" and others\n"), "{more}");
+    let name = "n".repeat(MAX_CELL);
+    assert!(screen(0, &name, end).contains(&format!(" {name} ")));
+    let cut = screen(0, &(name.clone() + "n"), end);
+    assert!(!cut.contains(&name) && cut.contains("nnn… "), "{cut}");
+}
+
+#[test]
+fn an_address_is_in_one_line_up_to_twenty_four_characters() {
+    let lines = |address: &str| {
+        let mut table = Screen { width: 80, colour: false }.table(true);
+        table.set_header(["server\nname", "protocol\ngame, version", "players"]);
+        let wide = "w ".repeat(60);
+        table.add_row([format!("{address}\n{wide}"), wide.clone(), "17".to_owned()]);
+        arrange(Screen { width: 80, colour: false }, &mut table, 2, address.len());
+        table.to_string().contains(address)
+    };
+    assert!(lines("[2001:db8:1:2::34]:27100"), "24 characters");
+    assert!(!lines("[2001:db8:1234:5678:9abc:def0:1234:5678]:27100"));
 }

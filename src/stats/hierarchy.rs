@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 const MAX_LINKS: usize = 64;
 /// Stands for those.
 const OTHER_LINKS: u16 = u16::MAX;
-/// Datagrams whose protocol is not told at once: more than wait in the pipeline.
+/// Frames whose datagram is not told of at once: more than wait in the pipeline. The oldest tunnel or fragment goes
+/// first, and counts as one.
 const MAX_PENDING: usize = 4_096;
 
 /// Frames and their bytes.
@@ -90,10 +91,12 @@ impl Hierarchy {
     }
 
     fn await_datagram(&mut self, frame: Pending) {
-        if self.pending.len() >= MAX_PENDING
-            && let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.pop_front()
-        {
-            self.count(link, Leaf::Turned(why as usize), bytes);
+        if self.pending.len() >= MAX_PENDING {
+            // Of a datagram that waits it will be told; of what is in a tunnel or a fragment perhaps never.
+            let oldest = self.pending.iter().position(|p| p.otherwise.is_some()).unwrap_or(0);
+            if let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.remove(oldest) {
+                self.count(link, Leaf::Turned(why as usize), bytes);
+            }
         }
         self.pending.push_back(frame);
     }
@@ -242,6 +245,24 @@ mod tests {
                 "frame:ppp_hdlc:icmp 1 10",
             ]
         );
+    }
+
+    #[test]
+    fn no_number_of_fragments_makes_it_grow_or_loses_a_frame() {
+        let end = Endpoint::v4([192, 0, 2, 1], 1);
+        let mut h = Hierarchy::default();
+        h.frame(&frame(1, 1, 10), &Ok(datagram(1, end)));
+        let fragment = |h: &mut Hierarchy, number| h.frame(&frame(number, 1, 1), &Err(Turned::Fragment));
+        (2..=MAX_PENDING as u64).for_each(|number| fragment(&mut h, number));
+        assert!(h.layers().is_empty(), "nothing is known of any of them");
+        fragment(&mut h, 9_000);
+        assert_eq!(text(&h).last().unwrap(), "frame:ethernet:ip_fragment 1 1", "the oldest of them");
+        // The one that waits is told of, and so are the latest; the oldest is counted already.
+        [1, 2, 3, 9_000].into_iter().for_each(|number| h.datagram(&datagram(number, end), None));
+        h.finish();
+        let layers = text(&h);
+        assert!(layers.contains(&"frame:ethernet:ipv4:udp:unclaimed 3 12".into()), "{layers:?}");
+        assert_eq!(layers.first().unwrap(), &format!("frame {} {}", MAX_PENDING + 1, MAX_PENDING + 10));
     }
 
     #[test]

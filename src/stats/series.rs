@@ -256,6 +256,25 @@ mod tests {
     }
 
     #[test]
+    fn ten_empty_intervals_are_rows_and_eleven_a_gap() {
+        for (empty, expected) in [(10, (12, 0)), (11, (2, 1))] {
+            let mut series = Series::new(Some(S));
+            [0, (empty + 1) * S].iter().for_each(|&time| asked(&mut series, time));
+            assert_eq!((series.rows().rows.len(), series.rows().gaps), expected);
+        }
+    }
+
+    #[test]
+    fn intervals_beyond_the_most_are_added_up() {
+        let mut series = Series::new(Some(S));
+        (0..MAX_INTERVALS as i64).for_each(|n| asked(&mut series, n * S));
+        assert_eq!((series.pieces.len(), series.beyond.queries), (65_536, 0));
+        asked(&mut series, MAX_INTERVALS as i64 * S);
+        asked(&mut series, 0);
+        assert_eq!((series.pieces.len(), series.beyond.queries), (65_536, 1), "those that are there go on");
+    }
+
+    #[test]
     fn the_interval_asked_for_is_kept_and_pauses_are_shown() {
         let mut series = Series::new(Some(2 * S));
         [0, S, 7 * S, 100 * S].iter().for_each(|&time| asked(&mut series, time));

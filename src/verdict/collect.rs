@@ -11,7 +11,8 @@ use crate::rule::{self, Rule, Severity, Side};
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
-/// Most remarks that are made once for each server.
+/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which
+/// servers are there with one side only. Further ones are judged at once, as if both sides were there.
 const MAX_REMARKS: usize = 50_000;
 
 /// The report behind `check`.
@@ -26,6 +27,8 @@ pub struct Check<F> {
     remarks: Vec<Entry>,
     /// Findings that mean nothing where the capture holds only one side; what is so is known at the end.
     doubtful: Vec<Entry>,
+    /// Further ones that were judged without that.
+    hasty: u64,
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
     seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
@@ -48,6 +51,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             known: HashMap::new(),
             remarks: vec![],
             doubtful: vec![],
+            hasty: 0,
             seen: vec![],
             broken: HashMap::new(),
             counts: Counts::default(),
@@ -66,6 +70,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             self.doubtful.push(entry);
             return Ok(());
         }
+        self.hasty += u64::from(past);
         self.keep(entry)
     }
 
@@ -109,8 +114,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     ///
     /// # Errors
     /// When a remark cannot be written.
-    pub fn verdict(mut self, totals: Totals) -> io::Result<Verdict> {
+    pub fn verdict(mut self, mut totals: Totals) -> io::Result<Verdict> {
         let one_sided: HashSet<_> = totals.one_sided.iter().copied().collect();
+        if !one_sided.is_empty() {
+            totals.waiting_overflow += self.hasty;
+        }
         for mut entry in std::mem::take(&mut self.doubtful) {
             if one_sided.contains(&(entry.server, entry.protocol)) {
                 entry.finding.severity = Severity::Note;
@@ -264,10 +272,80 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
         self.places.begin(before);
-        if self.files.len() < MAX_FILES {
-            self.files.push((name.to_owned(), facts.clone()));
-            self.seen(self.files.len() - 1);
-        }
+        // Nothing is to be said of a capture that it does not hold: those that are not kept have no name.
+        let name = match self.files.len() {
+            ..MAX_FILES => name,
+            MAX_FILES => "(further captures)",
+            _ => return Ok(()),
+        };
+        self.files.push((name.to_owned(), facts.clone()));
+        self.seen(self.files.len() - 1);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::protocols::Level;
+
+    /// A finding about an exchange of the n-th server.
+    pub fn entry(n: u32) -> Entry {
+        let [_, a, b, c] = n.to_be_bytes();
+        let server = Endpoint::v4([10, a, b, c], 7777);
+        Entry {
+            finding: Finding::of_exchange(Id::Sqp.info().unanswered),
+            file: 0,
+            frame: 1,
+            cause_file: None,
+            protocol: Id::Sqp,
+            message: None,
+            server,
+            client: server,
+            level: Level::High,
+            file_offset: None,
+            exchange: None,
+            marked: Default::default(),
+            dropped: 0,
+            count: 1,
+            fingerprint: Default::default(),
+            excused: None,
+        }
+    }
+
+    /// The verdict on that many findings of this rule, each of another server.
+    fn verdict(rule: &'static Rule, count: usize, totals: Totals) -> Verdict {
+        let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+        for n in 0..count {
+            let mut entry = entry(n as u32);
+            entry.finding = Finding::of_exchange(rule);
+            check.add(entry).expect("nothing is written");
+        }
+        check.verdict(totals).expect("nothing is written")
+    }
+
+    #[test]
+    fn remarks_beyond_those_kept_are_counted() {
+        let rule = rule::all().find(|rule| rule.per_server && !rule.needs_past).expect("there is one");
+        for more in [0, 3] {
+            let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
+            assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
+        }
+    }
+
+    #[test]
+    fn findings_that_are_judged_without_the_other_side_are_counted_where_that_matters() {
+        let past = |rule: &&Rule| rule.needs_past && !rule.per_server && rule.severity > Severity::Note;
+        let rule = rule::all().find(past).expect("there is one");
+        let first = entry(0).server;
+        for (more, one_sided, expected) in
+            [(0, vec![(first, Id::Sqp)], 0), (3, vec![], 0), (3, vec![(first, Id::Sqp)], 3)]
+        {
+            let notes = one_sided.len() as u64;
+            let totals = Totals { one_sided, ..Totals::default() };
+            let verdict = verdict(rule, MAX_REMARKS + more, totals);
+            assert_eq!(verdict.totals.waiting_overflow, expected);
+            assert_eq!((verdict.counts.note, verdict.counts.total()), (notes, (MAX_REMARKS + more) as u64));
+        }
     }
 }

@@ -73,3 +73,27 @@ fn kind(entry: &Entry) -> [u8; 8] {
 fn first8(hash: &[u8]) -> [u8; 8] {
     hash.first_chunk().copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::collect::tests::entry;
+    use super::*;
+    use crate::decode::{FieldKind, Labels};
+
+    #[test]
+    fn kinds_beyond_the_limit_count_as_the_first_each_time() {
+        let of = |prints: &mut Fingerprints, field: &'static Field| {
+            let mut entry = entry(1);
+            entry.finding.field = Some(field);
+            prints.of(&entry).number
+        };
+        let fields: Vec<Field> = (0..=MAX_KINDS)
+            .map(|_| Field { name: "a", key: "a", kind: FieldKind::Uint, about: "", labels: Labels::None })
+            .collect();
+        let fields: &'static [Field] = fields.leak();
+        let mut prints = Fingerprints::default();
+        assert!(fields.iter().take(MAX_KINDS).all(|field| of(&mut prints, field) == 1));
+        assert_eq!([&fields[0], &fields[MAX_KINDS - 1]].map(|field| of(&mut prints, field)), [2, 2]);
+        assert_eq!([(); 3].map(|()| of(&mut prints, &fields[MAX_KINDS])), [1, 1, 1]);
+    }
+}

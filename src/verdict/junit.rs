@@ -274,12 +274,15 @@ fn findings(n: usize) -> String {
 /// Why none of the findings counts, where that is for an excuse.
 fn excused(found: &[&Entry]) -> Option<String> {
     let mut whys: Vec<String> = vec![];
+    let mut more = false;
     for excuse in found.iter().filter_map(|e| e.excused.as_ref()) {
         let why = reason(excuse);
-        if whys.len() < LISTED && !whys.contains(&why) {
-            whys.push(why);
+        match whys.contains(&why) {
+            false if whys.len() < LISTED => whys.push(why),
+            known => more |= !known,
         }
     }
+    whys.extend(more.then(|| "and others".to_owned()));
     Some(whys.join("; ")).filter(|whys| !whys.is_empty())
 }
 

@@ -47,7 +47,7 @@ use hashbrown::HashMap;
 pub const MAX_FINDINGS: usize = 50_000;
 /// Bytes kept of the place that a finding marks.
 pub const MAX_MARKED: usize = 32;
-/// Captures whose facts are kept; further ones share the last name.
+/// Captures whose names and facts are kept; further ones share a place behind them, which is named so.
 pub const MAX_FILES: usize = 4_096;
 
 /// A finding with its place in the capture and in the conversation.

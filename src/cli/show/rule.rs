@@ -181,7 +181,7 @@ mod tests {
     use super::super::page::written as text;
     use super::*;
     use qdissect::report::is_hostile;
-    use qdissect::rule;
+    use qdissect::rule::{self, Step};
 
     #[test]
     fn every_rule_has_one_line_with_number_severity_and_title() {
@@ -225,6 +225,37 @@ mod tests {
         let text = text(|page| write_rule(page, rule));
         assert!(text.contains("frames 2 to 20: the same message again\n    frame 21,"), "{text}");
         assert!(text.contains("17 further exchanges alike"), "{text}");
+    }
+
+    /// An example of these steps.
+    fn example(steps: Vec<Step>) -> Example {
+        Example::of(steps.leak())
+    }
+
+    #[test]
+    fn of_what_nobody_claims_sixteen_bytes_are_shown() {
+        let rule = rule::all().next().expect("there are rules");
+        for (bytes, shown) in
+            [(16, "\n      ".to_owned() + &"ff".repeat(16) + "\n"), (17, "ff…\n".to_owned())]
+        {
+            let text = text(|page| {
+                write_example(page, rule, &example(vec![Step::C("ff".repeat(bytes).leak())]), "")
+            });
+            assert!(text.contains(&shown) && text.contains(&format!("({bytes} bytes)")), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_what_is_alike_four_are_shown_and_of_five_one() {
+        let rule = Id::Satisfactory.info().unanswered;
+        for (polls, shown) in [(4, 4), (5, 1)] {
+            let poll = |n: u8| Step::C(format!("d5f6 00 01 {:02x}00000000000000 01", n + 1).leak());
+            let text = text(|page| write_example(page, rule, &example((0..polls).map(poll).collect()), ""));
+            assert_eq!(text.matches(" satisfactory poll (").count(), shown, "{text}");
+            assert_eq!(text.contains(": the same message again\n"), shown == 1, "{text}");
+            assert_eq!(text.matches("exchange: satisfactory status, asked in frame").count(), 4, "{text}");
+            assert_eq!(text.contains("1 further exchange alike\n"), polls > 4, "{text}");
+        }
     }
 
     #[test]

@@ -17,11 +17,11 @@ use std::hash::{BuildHasher, Hash};
 
 /// Requests whose commands are remembered until their answer comes; the oldest goes first.
 const MAX_ASKED: usize = 4_096;
-/// Commands of a request that are compared with their replies; further ones are only counted.
+/// Commands of a request that are compared with their replies; of further ones only the number is.
 const MAX_COMMANDS: usize = 16;
 /// Logins remembered over all servers; the oldest goes first.
 const MAX_LOGINS: usize = 8_192;
-/// Servers whose extensions are remembered, and how many of each.
+/// Servers whose extensions are remembered, and how many of each; where one has more, any command may be among them.
 const MAX_ANNOUNCING: usize = 1_024;
 const MAX_EXTENSIONS: usize = 32;
 /// From this ratio of answer to request on, a server is worth abusing as a reflector.
@@ -120,6 +120,14 @@ enum Login {
     Got(u64),
 }
 
+/// The extensions of a server.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    names: [u64; MAX_EXTENSIONS],
+    /// There are more.
+    more: bool,
+}
+
 /// What was asked, who logged in, and what was announced. Texts are kept as seeded hashes: a mistake would
 /// take one chance in 2^64.
 #[derive(Debug)]
@@ -128,7 +136,11 @@ pub struct Memory {
     logins: Bounded<u64, Login>,
     /// The client that got a string.
     owners: Bounded<u64, u64>,
-    announced: Bounded<Endpoint, [u64; MAX_EXTENSIONS]>,
+    announced: Bounded<Endpoint, Announced>,
+    /// The latest request whose commands were forgotten.
+    gone: u64,
+    /// Commands, replies and extensions that could not be compared, for want of room.
+    beyond: u64,
     hasher: DefaultHashBuilder,
 }
 
@@ -139,16 +151,23 @@ impl Default for Memory {
             logins: Bounded::new(MAX_LOGINS),
             owners: Bounded::new(MAX_LOGINS),
             announced: Bounded::new(MAX_ANNOUNCING),
+            gone: 0,
+            beyond: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
 }
 
 impl Memory {
-    /// How much was forgotten for want of room, requests apart: those may have been answered.
+    /// How much was forgotten for want of room; of requests, those that were answered afterwards.
     pub fn forgotten(&self) -> u64 {
         let logins = self.logins.forgotten().saturating_add(self.owners.forgotten());
-        logins.saturating_add(self.announced.forgotten())
+        logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
+    }
+
+    /// Counts what could not be compared.
+    fn count_beyond(&mut self, count: usize) {
+        self.beyond = self.beyond.saturating_add(count as u64);
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
@@ -208,6 +227,8 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raise
             login(memory, seen, &command, at, raised);
         }
     }
+    memory.count_beyond(new.count.saturating_sub(MAX_COMMANDS));
+    memory.gone = memory.asked.next_to_go().unwrap_or_default().max(memory.gone);
     memory.asked.insert(exchange, new);
 }
 
@@ -223,7 +244,7 @@ fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span
     }
     let name = memory.hash(command.name);
     let announced = memory.announced.get(&seen.conversation.server());
-    if announced.is_none_or(|all| !all.contains(&name)) {
+    if announced.is_none_or(|all| !all.more && !all.names.contains(&name)) {
         raised.add_at(&REQ_004, at);
     }
 }
@@ -250,6 +271,7 @@ fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, 
 /// A whole response to a request.
 fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8], raised: &mut Raised) {
     let asked = memory.asked.get(&answer.exchange).copied();
+    memory.count_beyond(usize::from(asked.is_none() && answer.exchange <= memory.gone));
     if let Some(name) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
             raised.add(&ENC_005);
@@ -304,11 +326,13 @@ fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
             memory.owners.insert(memory.hash((server, string)), memory.hash(client));
         }
         b"extensions" => {
-            let mut all = [0; MAX_EXTENSIONS];
-            for (slot, name) in all.iter_mut().zip(reply.values()) {
+            let mut names = [0; MAX_EXTENSIONS];
+            for (slot, name) in names.iter_mut().zip(reply.values()) {
                 *slot = memory.hash(name);
             }
-            memory.announced.insert(server, all);
+            let beyond = reply.values().skip(MAX_EXTENSIONS).count();
+            memory.count_beyond(beyond);
+            memory.announced.insert(server, Announced { names, more: beyond > 0 });
         }
         _ => {}
     }

@@ -101,10 +101,19 @@ pub(super) static ENDS: Ends =
 /// What a command or reply must know of the message around it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
+    /// It begins the message: nothing separates it from what is before.
+    pub first: bool,
     /// Its beginning stood in an earlier datagram.
     pub continues: bool,
     /// Its end is not in this datagram.
     pub open: bool,
+}
+
+impl Around {
+    /// Bytes that separate a command or reply, which is the rest of a message, from the one before.
+    pub fn separator(self, rest: &[u8]) -> usize {
+        usize::from(!self.first && rest.first() == Some(&GS))
+    }
 }
 
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
@@ -125,10 +134,12 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
             let last = !c.rest().iter().skip(1).any(|b| *b == GS);
             // What begins with GS is a whole one.
             let rest = cx.continues && count == 0 && whole.first() != Some(&GS);
-            let around = Around { continues: rest, open: !ended && last };
+            let first = count == 0 && !cx.continues;
+            let around = Around { first, continues: rest, open: !ended && last };
             count = count.saturating_add(1);
             c.group(&COMMAND, |c| match c.rest() {
-                [SOH, ..] | [GS, SOH, ..] => encoded_command(c),
+                [GS, SOH, ..] if !first => encoded_command(c),
+                [SOH, ..] => encoded_command(c),
                 _ if answers => reply::decode(c, around),
                 _ => request::decode(c, around),
             })

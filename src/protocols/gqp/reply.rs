@@ -173,10 +173,10 @@ impl fmt::Debug for Replies<'_> {
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), Fault> {
     let start = c.offset();
     let status = read_status(c, around)?;
-    let separated = status.is_none() && c.rest().first() == Some(&GS);
-    let blanks = c.rest().get(usize::from(separated)..).unwrap_or_default();
+    let separator = if status.is_none() { around.separator(c.rest()) } else { 0 };
+    let blanks = c.rest().get(separator..).unwrap_or_default();
     let blanks = blanks.iter().take_while(|b| **b == b' ').count();
-    let before = usize::from(separated).saturating_add(blanks);
+    let before = separator.saturating_add(blanks);
     // Of a reply begun in the datagram before, this is the rest of anything.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &super::request::NAME, before, &[GS, RS, US, EOT], rules)?;
@@ -204,8 +204,8 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     if around.continues {
         return Ok(None); // it stood in the datagram before
     }
-    let before = usize::from(c.rest().first() == Some(&GS));
-    let reply = c.rest().get(before..).unwrap_or_default();
+    let before = around.separator(c.rest());
+    let reply = until(c.rest().get(before..).unwrap_or_default(), &[GS]).0;
     let binary = matches!(reply.first(), Some(0x0a | 0x14..=0x16));
     let Some(status) = status(reply).or(reply.first().copied().filter(|_| binary)) else {
         let start = c.offset().saturating_add(before as u16);

@@ -84,7 +84,7 @@ impl fmt::Debug for Commands<'_> {
 }
 
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), Fault> {
-    let before = usize::from(c.rest().first() == Some(&GS));
+    let before = around.separator(c.rest());
     let start = c.offset();
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], &EVERYWHERE)?;
     let whole = !around.continues && !around.open;

@@ -459,8 +459,18 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text:?}");
         }
-        let deep = format!("{{'a':{}{}}}", "[".repeat(9), "]".repeat(9));
-        assert_eq!(read(&deep), None);
         assert!(Config::read(b"{\0}").is_none(), "half a unit");
+    }
+
+    #[test]
+    fn nesting_is_followed_to_its_limit() {
+        let nested = |open: &str, inside: &str, close: &str, n| {
+            read(&format!("{{'a':{}{inside}{},'pvp':'True'}}", open.repeat(n), close.repeat(n)))
+        };
+        // The outermost braces count, and so does what stands within the innermost.
+        assert_eq!(nested("[", "", "]", 7).unwrap().3, "True");
+        assert_eq!(nested("{'b':", "1", "}", 6).unwrap().3, "True");
+        assert_eq!(nested("[", "", "]", 8), None);
+        assert_eq!(nested("{'b':", "1", "}", 7), None);
     }
 }

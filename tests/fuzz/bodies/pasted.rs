@@ -27,7 +27,7 @@ pub fn pasted(bytes: &[u8]) {
     let (name, format) = FORMATTERS[usize::from(*how) % FORMATTERS.len()];
     let text = format(rest);
     let pasted = held(&text, read(&text, None));
-    if name == "colons" && is_time_of_day(&text) {
+    if name == "colons" && is_time_of_day(&text) || text.contains(['"', '\'']) && is_digits(rest) {
         return;
     }
     let pieces: Vec<&[u8]> = pasted.pieces.iter().map(|p| &*p.bytes).collect();
@@ -39,6 +39,11 @@ pub fn pasted(bytes: &[u8]) {
 fn is_time_of_day(text: &str) -> bool {
     let parts: Vec<Option<u8>> = text.trim().split(':').map(|part| part.parse().ok()).collect();
     matches!(parts[..], [Some(0..=23), Some(0..=59), Some(0..=60)])
+}
+
+/// Hex digits in quotes, such as b'39393939', are what `hexlify` prints: taken for the bytes that they stand for.
+fn is_digits(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| b.is_ascii_hexdigit() || b" \t,;:-|".contains(b))
 }
 
 fn held(text: &str, pasted: Pasted) -> Pasted {

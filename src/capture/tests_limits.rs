@@ -1,0 +1,148 @@
+//! The limits of compressed streams: the largest that is taken, and the first that is not. What stands before that is
+//! there in any case.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+use super::ErrorKind;
+use super::lz4::{LEGACY, MAGIC};
+use super::testing::{LITTLE, data};
+use super::testing_packed::{many, read, xxh32};
+use lz4_flex::block::compress;
+use std::fs;
+
+/// The largest block of zstd (RFC 8878, 3.1.1.2.4).
+const ZSTD_BLOCK: usize = 128 << 10;
+/// The largest block of a legacy frame, and its longest data: `LZ4_compressBound`.
+const LEGACY_BLOCK: usize = 8 << 20;
+const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
+/// In a block of lz4: the data are not compressed.
+const BARE: u32 = 1 << 31;
+
+/// A capture of exactly `len` bytes, in few frames, and how many these are.
+fn sized(len: usize) -> (Vec<u8>, usize) {
+    let (mut capture, mut frames) = (LITTLE.pcap(0xa1b2_c3d4, 0, 1), 0);
+    while capture.len() < len {
+        // Not less than a record may be left.
+        let part = (len - capture.len()).min(200_000);
+        let part = if (1..100).contains(&(len - capture.len() - part)) { part - 100 } else { part };
+        capture.extend(LITTLE.record((frames as u32, 0), 200_000, &[], &vec![7; part - 16]));
+        frames += 1;
+    }
+    (capture, frames)
+}
+
+/// A frame of zstd with `data` in blocks of these sizes; `kind` 0 is not compressed, 1 is one byte repeated.
+fn zstd(blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
+    let mut frame = b"\x28\xb5\x2f\xfd\0\x88".to_vec();
+    for (kind, size, data) in blocks {
+        frame.extend(&((*size as u32) << 3 | kind << 1).to_le_bytes()[..3]);
+        frame.extend(*data);
+    }
+    frame.extend([1, 0, 0]);
+    frame
+}
+
+#[test]
+fn blocks_of_zstd_have_a_limit() {
+    let (capture, plain) = many(4_000);
+    let (first, rest) = capture.split_at(100_000);
+    let (most, last) = rest.split_at(ZSTD_BLOCK);
+    let sound = zstd(&[(0, first.len(), first), (0, most.len(), most), (0, last.len(), last)]);
+    let (frames, error) = read(&sound);
+    assert!(error.is_none() && frames == plain, "{error:?}");
+    for (kind, data) in [(0, &rest[..=ZSTD_BLOCK]), (1, &rest[..1])] {
+        let (frames, error) = read(&zstd(&[(0, first.len(), first), (kind, ZSTD_BLOCK + 1, data)]));
+        let error = error.unwrap();
+        assert!(
+            error.to_string().contains("has a block of 131073 bytes, and 128 KiB are the most"),
+            "{error}"
+        );
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert_eq!(frames, plain[..(first.len() - 24) / 76], "what stands before it is there");
+    }
+    // A byte may stand for so many: the last frame is longer than a buffer, and made of it.
+    let mut long = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
+    long.extend(LITTLE.record((0, 0), ZSTD_BLOCK as u32, &[], &vec![9; ZSTD_BLOCK]));
+    let head = &long[..40];
+    let (frames, error) = read(&zstd(&[(0, head.len(), head), (1, ZSTD_BLOCK, &[9])]));
+    assert!(error.is_none() && frames.len() == 1 && frames[0].bytes == vec![9; ZSTD_BLOCK], "{error:?}");
+}
+
+/// A frame of lz4 with blocks of up to the size that `code` stands for, independent of each other or not.
+fn lz4(code: u8, independent: bool, blocks: &[(u32, &[u8])]) -> Vec<u8> {
+    let head = [0x40 | u8::from(independent) << 5, code << 4];
+    let mut frame = [MAGIC, &head, &[(xxh32(&head) >> 8) as u8]].concat();
+    for (bare, block) in blocks {
+        frame.extend((block.len() as u32 | bare).to_le_bytes());
+        frame.extend(*block);
+    }
+    frame.extend([0; 4]);
+    frame
+}
+
+#[test]
+fn blocks_of_lz4_have_the_limit_that_their_frame_names() {
+    for (code, most) in [(4, 64 << 10), (5, 256 << 10), (6, 1 << 20), (7, 4 << 20)] {
+        let (capture, count) = sized(most);
+        for block in [(BARE, &capture[..]), (0, &compress(&capture))] {
+            let (frames, error) = read(&lz4(code, true, &[block]));
+            assert!(error.is_none() && frames.len() == count, "{most}: {error:?}");
+        }
+        let (capture, _) = sized(most + 1);
+        let packed = compress(&capture);
+        let too_long = format!("has a block of {} bytes where {most} are the most", most + 1);
+        for (block, what) in [
+            ((BARE, &capture[..]), too_long.as_str()),
+            ((0, &packed[..]), "has a block that cannot be decoded"),
+        ] {
+            // An empty capture before it, so that there is something to lose.
+            let head = (BARE, &capture[..24]);
+            let error = read(&lz4(code, true, &[head, block])).1.unwrap();
+            assert_eq!(error.kind(), ErrorKind::Damaged);
+            assert!(error.to_string().contains(what), "{most}: {error}");
+        }
+    }
+}
+
+#[test]
+fn blocks_of_legacy_lz4_have_a_limit() {
+    let legacy = |size: usize, block: &[u8]| [LEGACY, &(size as u32).to_le_bytes(), block].concat();
+    let (capture, count) = sized(LEGACY_BLOCK);
+    let packed = compress(&capture);
+    let (frames, error) = read(&legacy(packed.len(), &packed));
+    assert!(error.is_none() && frames.len() == count, "{error:?}");
+    let packed = compress(&[&capture[..], b"!"].concat());
+    let error = read(&legacy(packed.len(), &packed)).1.unwrap();
+    assert!(error.to_string().contains("has a block that cannot be decoded"), "{error}");
+    // The longest data that may be announced are waited for, longer ones are not.
+    let cut = read(&legacy(LEGACY_DATA, b"")).1.unwrap();
+    assert_eq!(cut.kind(), ErrorKind::CutShort, "{cut}");
+    let error = read(&legacy(LEGACY_DATA + 1, b"")).1.unwrap();
+    assert!(error.to_string().contains("has a block of 8421521 bytes where 8421520 are the most"), "{error}");
+}
+
+#[test]
+fn blocks_of_lz4_reach_back_as_far_as_an_offset_can_say() {
+    let first = LITTLE.record((1, 0), 60, &[], &data(60));
+    let filler = LITTLE.record((2, 0), 65_443, &[], &data(65_535 - first.len() - 16));
+    let capture = [LITTLE.pcap(0xa1b2_c3d4, 0, 1), first.clone(), filler].concat();
+    assert_eq!(capture.len(), 24 + 65_535);
+    let (one, two) = capture.split_at(64 << 10);
+    // The first record once more: 71 bytes from 65,535 bytes back, and its last five as they are.
+    let again = [&[0x0f, 0xff, 0xff, 52, 0x50], &first[71..]].concat();
+    let (frames, error) = read(&lz4(4, false, &[(BARE, one), (BARE, two), (0, &again)]));
+    assert!(error.is_none(), "{error:?}");
+    let bytes: Vec<_> = frames.iter().map(|frame| &frame.bytes[..]).collect();
+    assert_eq!((bytes.len(), bytes[0], bytes[2]), (3, &data(60)[..], &data(60)[..]));
+}
+
+#[test]
+fn levels_of_bzip2_end_at_nine() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/captures/containers/base.pcap.bz2");
+    let mut file = fs::read(path).unwrap();
+    assert_eq!((file[3], read(&file).1.is_none()), (b'9', true));
+    for level in [b'0', b'9' + 1] {
+        file[3] = level;
+        let (frames, error) = read(&file);
+        assert_eq!((frames.len(), error.unwrap().kind()), (0, ErrorKind::NotACapture), "{level}");
+    }
+}
