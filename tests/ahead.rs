@@ -2,13 +2,15 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "inputs/said.rs"]
+mod said;
+
 use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
-use std::fmt::Write as _;
+use qdissect::report::{Form, Output, Records};
+use said::{How, said};
 use std::fs;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
 /// Captures below a directory.
@@ -26,77 +28,10 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Gives so many bytes at a time: every buffer is another one.
-struct Slow<R>(R, usize);
-
-impl<R: Read> Read for Slow<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = into.len().min(self.1);
-        self.0.read(&mut into[..most])
-    }
-}
-
-/// How inputs are read.
-#[derive(Clone, Copy)]
-struct How {
-    ahead: bool,
-    /// Bytes at a time.
-    step: usize,
-}
-
-/// Reads captures one after the other; what went wrong, and the totals.
-fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
-    let options = Options { all: true, ..Options::default() };
-    let (mut pipeline, mut errors) = (Pipeline::new(options, report), String::new());
-    for input in inputs {
-        let reader = Slow(Cursor::new(input.clone()), how.step);
-        let mut source = match Source::from_reader("input", Box::new(reader)) {
-            Ok(source) => source,
-            Err(e) => {
-                let _ = writeln!(errors, "{e}");
-                continue;
-            }
-        };
-        let read = match how.ahead {
-            true => pipeline.read_ahead(&mut source, "input"),
-            false => pipeline.read(&mut source, "input"),
-        };
-        match read {
-            Ok(()) => {}
-            Err(Stopped::Capture(e)) => writeln!(errors, "{e}").unwrap(),
-            Err(Stopped::Report(e)) => panic!("{e}"),
-        }
-        let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
-    }
-    let (report, totals) = pipeline.finish(errors.is_empty()).unwrap();
-    (report, totals, errors)
-}
-
-/// Everything that is said of captures.
-fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
-    let text = |out: Vec<u8>| String::from_utf8(out).unwrap();
-    let mut all = vec![];
-    let mut out = vec![];
-    let (_, totals, errors) =
-        run(inputs, how, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
-    all.extend([text(out), format!("{totals:?}"), errors]);
-    let mut out = vec![];
-    run(inputs, how, Lister::new(&mut out, false, false, true));
-    all.push(text(out));
-    let mut out = vec![];
-    run(inputs, how, Exchanges::new(&mut out, false, false, true));
-    all.push(text(out));
-    let (found, totals, _) = run(inputs, how, Summary::default());
-    let mut out = vec![];
-    summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &found, &totals).unwrap();
-    all.push(text(out));
-    all
-}
-
 fn same(inputs: &[Vec<u8>], name: &str, steps: &[usize]) {
-    let expected = said(inputs, How { ahead: false, step: usize::MAX });
+    let expected = said(inputs, How::PLAIN);
     for &step in steps {
-        let ahead = said(inputs, How { ahead: true, step });
+        let ahead = said(inputs, How { ahead: true, step, ..How::PLAIN });
         for (ahead, expected) in ahead.iter().zip(&expected) {
             let first = ahead.lines().zip(expected.lines()).find(|(a, b)| a != b);
             assert!(ahead == expected, "{name}, {step} bytes at a time: {first:#?}");
@@ -132,6 +67,76 @@ fn a_capture_that_is_cut_or_damaged_ends_in_the_same_place() {
             let mut damaged = whole.clone();
             damaged[cut] ^= 0xff;
             same(&[damaged], &format!("{name} damaged at {cut}"), &[500]);
+        }
+    }
+}
+
+/// A pcap file whose frames are those of another one so many times, each time a minute later.
+fn repeated(capture: &[u8], times: u32) -> Vec<u8> {
+    let (head, records) = capture.split_at(24);
+    let field = |at: usize| u32::from_le_bytes(records[at..at + 4].try_into().unwrap());
+    let mut out = head.to_vec();
+    for minute in 0..times {
+        let mut at = 0;
+        while at < records.len() {
+            let end = at + 16 + field(at + 8) as usize;
+            out.extend((field(at) + 60 * minute).to_le_bytes());
+            out.extend(&records[at + 4..end]);
+            at = end;
+        }
+    }
+    out
+}
+
+/// More than the blocks between the threads hold.
+fn long() -> Vec<u8> {
+    let capture = fs::read("captures/sqp/fake_badutf8.pcap").unwrap();
+    let long = repeated(&capture, 5_000);
+    assert!(long.len() > 5 * (256 << 10), "{}", long.len());
+    long
+}
+
+#[test]
+fn a_long_capture_says_the_same() {
+    same(&[long()], "long", &[usize::MAX]);
+}
+
+/// Takes so many bytes and then fails.
+struct Full<'a>(&'a mut Vec<u8>, usize);
+
+impl io::Write for Full<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let takes = bytes.len().min(self.1 - self.0.len());
+        self.0.extend(&bytes[..takes]);
+        if takes == 0 { Err(io::Error::other("it is full")) } else { Ok(takes) }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_ends_the_reading() {
+    let (long, mut expected) = (long(), vec![]);
+    for ahead in [false, true] {
+        let mut written = vec![];
+        let records =
+            Records::new(Output::new(Full(&mut written, 100_000), Form::Ndjson, false), true, false);
+        let mut pipeline = Pipeline::new(Options::default(), records);
+        let mut source = Source::from_reader("input", Box::new(Cursor::new(long.clone()))).unwrap();
+        let read = match ahead {
+            true => pipeline.read_ahead(&mut source, "input"),
+            false => pipeline.read(&mut source, "input"),
+        };
+        match read {
+            Err(Stopped::Report(e)) => assert_eq!(e.to_string(), "it is full"),
+            other => panic!("{other:?}"),
+        }
+        drop(pipeline);
+        if ahead {
+            assert!(written == expected, "{} bytes, not {}", written.len(), expected.len());
+        } else {
+            expected = written;
         }
     }
 }

@@ -5,7 +5,8 @@
 mod play;
 
 use play::{
-    CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, lines, play, report, shot,
+    CLIENTS, Collected, End, PORT, SERVER, START, Seen, Shot, everything, foreign, lines, play, report, shot,
+    shots,
 };
 use qdissect::classify::Choice;
 use qdissect::exchange::{Exchange, Outcome, Pairing};
@@ -341,4 +342,52 @@ fn an_answered_request_stays_one_when_its_conversation_turns() {
         let packet = told.iter().find(|r| r["type"] == "packet" && &r["frame"] == frame).unwrap();
         assert_eq!(packet["exchange"], exchange["id"], "{packet}");
     }
+}
+
+/// GQP: what a request breaks makes its answer break the same, but not one that stands before it.
+#[test]
+fn who_stands_in_front_is_no_symptom_of_what_follows_in_order_or_not() {
+    let (request, answer) = ("6563686f 1e 636166e9 04", "3130 6563686f 1e 11 636166e9 04");
+    let pair = |time| [c(time, request), s(time + MS, answer)];
+    let turned = |time| [s(time + MS, answer), c(time, request)];
+    for (behind, symptoms) in [(pair(40 * S), &[2, 5][..]), (turned(40 * S), &[2])] {
+        let shots = [&pair(0)[..], &[clock(30 * S)], &behind, &[clock(90 * S)]].concat();
+        let (heard, totals) = play(&shots);
+        let elsewhere =
+            |p: &&Seen| p.findings.iter().filter_map(|f| f.caused_by).any(|cause| cause.frame != p.frame);
+        let frames: Vec<u64> = heard.packets.iter().filter(elsewhere).map(|p| p.frame).collect();
+        assert_eq!(frames, symptoms, "{heard:#?}");
+        let (_, unordered) = report(everything(), Collected::<false>::default(), &shots);
+        assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
+    }
+}
+
+/// Whoever waits in front of others that have nothing to do with it makes them no surer.
+#[test]
+fn a_datagram_that_waits_for_its_turn_is_as_sure_as_without_that() {
+    let mut shots = shots(&Id::Skycoop.info().samples[0]);
+    let levels = |shots: &[Shot]| {
+        let heard = play(shots).0.packets;
+        [2, 3].map(|frame| heard.iter().find(|p| p.frame == frame).map(|p| p.level))
+    };
+    let alone = levels(&shots);
+    assert_eq!(alone, [Some(Level::Medium), Some(Level::High)]);
+    shots[0] = shot(shots[1].time - MS, CLIENTS[1], ([192, 0, 2, 77], 9000), &hex(H1));
+    assert_eq!(levels(&shots), alone);
+}
+
+/// SQP: a remark that is made once a server still explains the silence of later times, for whoever tells of it.
+#[test]
+fn a_remark_made_before_still_causes_a_silence() {
+    let all = "01 80902348 0001 1f";
+    let asked = |time| [c(time, H1), s(time + MS, H2), c(time + 2 * MS, all)];
+    let shots = [&asked(0)[..], &asked(20 * S), &[clock(90 * S)]].concat();
+    let (heard, _) = play(&shots);
+    let of = |id: &str| {
+        heard.packets.iter().filter(|p| p.rules().contains(&id)).map(|p| p.frame).collect::<Vec<_>>()
+    };
+    assert_eq!(of("SQP-REQ-010"), [3]);
+    let silent = heard.exchanges.iter().flat_map(|(_, findings)| findings);
+    let causes: Vec<_> = silent.map(|f| f.caused_by.map(|cause| (cause.rule.id, cause.frame))).collect();
+    assert_eq!(causes, [Some(("SQP-REQ-010", 3)), Some(("SQP-REQ-010", 6))]);
 }

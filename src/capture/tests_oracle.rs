@@ -23,24 +23,36 @@ fn ours(capture: &[u8]) -> Vec<Plain> {
         .collect()
 }
 
-/// Gives each block of a capture to `each`.
-fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) {
+/// Gives each block of a capture to `each`, up to what is wrong; whether something is.
+fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) -> bool {
+    let mut asked = 0;
     loop {
         match reader.next() {
             Ok((size, block)) => {
                 each(block);
                 reader.consume(size);
+                asked = 0;
             }
-            Err(PcapError::Eof) => break,
-            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
-            Err(error) => panic!("{error:?}"),
+            Err(PcapError::Eof) => return false,
+            // At the end of a file it may ask for more for ever.
+            Err(PcapError::Incomplete(_)) if asked < 3 => {
+                asked += 1;
+                reader.refill().unwrap();
+            }
+            Err(_) => return true,
         }
     }
 }
 
-fn theirs_pcap(capture: &[u8]) -> Vec<Plain> {
+/// The frames of a capture in which nothing is wrong.
+fn sound((frames, wrong): (Vec<Plain>, bool)) -> Vec<Plain> {
+    assert!(!wrong, "it ends too early");
+    frames
+}
+
+fn theirs_pcap(capture: &[u8]) -> (Vec<Plain>, bool) {
     let (mut link, mut unit, mut frames) = (0, 1000, Vec::new());
-    blocks(Box::new(LegacyPcapReader::new(CAPACITY, capture).unwrap()), |block| match block {
+    let wrong = blocks(Box::new(LegacyPcapReader::new(CAPACITY, capture).unwrap()), |block| match block {
         PcapBlockOwned::LegacyHeader(header) => {
             link = header.network.0 as u16;
             unit = if header.is_nanosecond_precision() { 1 } else { 1000 };
@@ -51,25 +63,39 @@ fn theirs_pcap(capture: &[u8]) -> Vec<Plain> {
         }
         PcapBlockOwned::NG(_) => panic!("not pcapng"),
     });
-    frames
+    (frames, wrong)
 }
 
 /// Nanoseconds by fractions of a second, and not as the code under test does it.
 fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
     let units = if resolution < 0x80 { 10u128.pow(resolution.into()) } else { 1 << (resolution & 0x7f) };
     let (whole, part) = (u128::from(count) / units, u128::from(count) % units);
-    (whole as i64 + offset) * 1_000_000_000 + (part * 1_000_000_000 / units) as i64
+    let nanos = (whole as i128 + i128::from(offset)) * 1_000_000_000 + (part * 1_000_000_000 / units) as i128;
+    // The year 2262 is the last one that fits.
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
-    let (mut interfaces, mut frames) = (Vec::new(), Vec::new());
-    blocks(Box::new(PcapNGReader::new(CAPACITY, capture).unwrap()), |block| match block {
+    sound(damaged_pcapng(capture))
+}
+
+/// The same of a capture in which packets may be damaged.
+fn damaged_pcapng(capture: &[u8]) -> (Vec<Plain>, bool) {
+    let (mut interfaces, mut frames, mut unknown) = (Vec::new(), Vec::new(), false);
+    let wrong = blocks(Box::new(PcapNGReader::new(CAPACITY, capture).unwrap()), |block| match block {
         PcapBlockOwned::NG(Block::SectionHeader(_)) => interfaces.clear(),
         PcapBlockOwned::NG(Block::InterfaceDescription(idb)) => {
             interfaces.push((idb.linktype.0 as u16, idb.snaplen, idb.if_tsresol, idb.if_tsoffset));
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-            let (link, _, resolution, offset) = interfaces[packet.if_id as usize];
+            // It does not look whether there is such an interface.
+            let Some(&(link, _, resolution, offset)) = interfaces.get(packet.if_id as usize) else {
+                unknown = true;
+                return;
+            };
+            if unknown {
+                return;
+            }
             let count = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
             let wire_len = packet.origlen.max(packet.caplen);
             frames.push((
@@ -79,7 +105,7 @@ pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
                 packet.packet_data().to_vec(),
             ));
         }
-        PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
+        PcapBlockOwned::NG(Block::SimplePacket(packet)) if !unknown => {
             let (link, snaplen, ..) = interfaces[0];
             let limit = if snaplen == 0 { usize::MAX } else { snaplen as usize };
             let data = packet.packet_data();
@@ -88,7 +114,28 @@ pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
         PcapBlockOwned::NG(_) => {}
         _ => panic!("not pcap"),
     });
-    frames
+    (frames, wrong || unknown)
+}
+
+/// Bytes changed, each in the middle of what begins with it.
+type Damage = Vec<(prop::sample::Index, u8)>;
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let telling = proptest::sample::select(&[0u8, 1, 3, 4, 6, 8, 28, 32, 60, 0x7f, 0x80, 0xff][..]);
+    proptest::collection::vec((any::<prop::sample::Index>(), prop_oneof![telling, any::<u8>()]), 1..4)
+}
+
+/// As far as both read a damaged capture it is the same; who reads less of it says that something is wrong.
+fn agree(capture: &[u8], (theirs, wrong): (Vec<Plain>, bool)) {
+    let (got, error) = read(capture);
+    let ours: Vec<Plain> = got
+        .into_iter()
+        .map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes))
+        .collect();
+    let both = ours.len().min(theirs.len());
+    assert_eq!(ours[..both], theirs[..both]);
+    assert!(ours.len() >= theirs.len() || error.is_some(), "{} frames of {}", ours.len(), theirs.len());
+    assert!(ours.len() <= theirs.len() || wrong, "{} frames, and there are {}", ours.len(), theirs.len());
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -159,7 +206,7 @@ proptest! {
         for (time, wire_len, bytes) in &records {
             capture.extend(order.record(*time, *wire_len, &[], bytes));
         }
-        prop_assert_eq!(ours(&capture), theirs_pcap(&capture));
+        prop_assert_eq!(ours(&capture), sound(theirs_pcap(&capture)));
     }
 
     #[test]
@@ -168,7 +215,7 @@ proptest! {
         for (time, extra, bytes) in &records {
             capture.extend(LITTLE.record((*time, 5), bytes.len() as u32, extra, bytes));
         }
-        prop_assert_eq!(ours(&capture), theirs_pcap(&capture));
+        prop_assert_eq!(ours(&capture), sound(theirs_pcap(&capture)));
     }
 
     #[test]
@@ -178,6 +225,61 @@ proptest! {
     ) {
         let capture = pcapng(first, steps);
         prop_assert_eq!(ours(&capture), theirs_pcapng(&capture));
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_pcap_as_pcap_parser(
+        big: bool,
+        records in proptest::collection::vec((any::<u32>(), 0u32..3000, bytes()), 1..20),
+        damage in damage(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let order = Order { big };
+        let mut capture = order.pcap(0xa1b2_c3d4, 65535, 1);
+        let head = capture.len();
+        for (time, wire_len, bytes) in &records {
+            capture.extend(order.record((*time, 5), *wire_len, &[], bytes));
+        }
+        for (at, byte) in damage {
+            let at = head + at.index(capture.len() - head);
+            capture[at] = byte;
+        }
+        let theirs = theirs_pcap(&capture);
+        agree(&capture, theirs);
+        capture.truncate(head + cut.index(capture.len() - head));
+        let theirs = theirs_pcap(&capture);
+        agree(&capture, theirs);
+    }
+
+    /// Damage behind the descriptions of interfaces, with which it computes time stamps wrongly.
+    #[test]
+    fn damaged_pcapng_as_pcap_parser(
+        big: bool,
+        packets in proptest::collection::vec((0u8..3, any::<u32>(), 0u32..3000, bytes()), 1..20),
+        damage in damage(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let order = Order { big };
+        let mut capture = [order.section(&[]), order.interface(1, 0, &[]), order.interface(101, 0, &[])].concat();
+        let head = capture.len();
+        for (kind, time, wire_len, bytes) in &packets {
+            let packet = match kind {
+                0 => order.block(3, &[&order.word(bytes.len() as u32), bytes]),
+                _ => order.enhanced(u32::from(kind - 1), (*time).into(), *wire_len, bytes),
+            };
+            capture.extend(packet);
+        }
+        for (at, byte) in damage {
+            let at = head + at.index(capture.len() - head);
+            capture[at] = byte;
+        }
+        let theirs = damaged_pcapng(&capture);
+        agree(&capture, theirs);
+        capture.truncate(head + cut.index(capture.len() - head));
+        let theirs = damaged_pcapng(&capture);
+        agree(&capture, theirs);
     }
 }
 

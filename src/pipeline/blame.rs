@@ -71,11 +71,26 @@ impl Blame {
                 Some(severity) => severity,
                 None => return false,
             };
-            // Asked last: what is not told must not count as told.
-            every || !f.rule.per_server || servers.first_time(told.server_index, f.rule)
+            true
         });
         self.link(id, out, d, told);
         self.remember(id, out, d, told, open);
+        // Asked last: what is not told must not count as told. What was told before causes others all the same.
+        if !every {
+            out.retain(|f| !f.rule.per_server || servers.first_time(told.server_index, f.rule));
+        }
+    }
+
+    /// A request breaks only what its server was remarked for before: that may be why it gets no answer all the same.
+    #[cold]
+    #[inline(never)]
+    pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Told<'_>, sink: &S) {
+        let (id, frame) = (told.verdict.id, d.frame);
+        let Some(exchange) = told.pairing.exchange() else { return };
+        let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
+        for rule in rules.filter(|rule| id.causes(rule, id.info().unanswered, Relation::Request)) {
+            self.note(exchange, Cause { rule, frame });
+        }
     }
 
     /// Side and sizes.
@@ -105,10 +120,11 @@ impl Blame {
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
             let asked = exchange.into_iter().flatten();
-            let asked = asked.filter(|c| c.frame != d.frame).copied();
-            let asked = asked.into_iter().find(|c| id.causes(c.rule, symptom, Relation::Asked));
-            let earlier = answer.copied().filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
-            out[i].caused_by = same.or(asked).or(earlier);
+            // Who waited is judged behind others that it stands before: these caused nothing in it.
+            let before = |c: &&Cause| c.frame < d.frame;
+            let asked = asked.filter(before).find(|c| id.causes(c.rule, symptom, Relation::Asked));
+            let earlier = answer.filter(before).filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
+            out[i].caused_by = same.or(asked.copied()).or(earlier.copied());
         }
     }
 

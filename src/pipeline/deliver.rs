@@ -8,7 +8,7 @@ use crate::conversation::Slot;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
-use crate::protocols::{Context, Level, Role};
+use crate::protocols::{Context, Direction, Level, Role};
 use crate::report::{Packet, Report, Totals};
 use std::io;
 
@@ -73,11 +73,15 @@ impl<R: Report> Pipeline<R> {
         let decoded = v.id.tell(d.payload, cx, &mut self.sink);
         self.sink.end();
         self.findings.clear();
-        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) && self.has_news(&told) {
-            let open = self.table.oldest_open(told.slot);
-            let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
-            self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
-            self.findings.iter().for_each(|f| self.totals.findings.see(f));
+        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+            if self.has_news(&told) {
+                let open = self.table.oldest_open(told.slot);
+                let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
+                self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
+                self.findings.iter().for_each(|f| self.totals.findings.see(f));
+            } else if direction == Direction::C2s {
+                self.blame.remarked(d, &told, &self.sink);
+            }
         }
         self.report.packet(&Packet {
             datagram: d,

@@ -54,23 +54,31 @@ impl<R: Report> Pipeline<R> {
         raised.add(&GEN_008);
         let verdict = Verdict { server_index, ..*v };
         let (candidate, since) = (level <= Level::Low, self.table.clock());
-        let (unfinished, edge) = (false, false);
-        self.hold(d, Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, since })
+        let (unfinished, edge, settled) = (false, false, false);
+        self.hold(
+            d,
+            Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since },
+        )
     }
 
     /// A datagram of which not everything is known yet, or that must not overtake others.
     #[inline(never)]
     pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
-        let waits = claim.waits(d, !claim.candidate, d.frame, self.table.clock());
-        if waits || R::ORDERED && !self.room.is_empty() {
+        if claim.waits(d, !claim.candidate, d.frame, self.table.clock()) {
             return self.wait(d, Some(claim));
         }
+        // What is said of it must not depend on whether it has to wait for its turn.
         self.settle_late(d, &mut claim);
+        claim.settled = true;
+        if R::ORDERED && !self.room.is_empty() {
+            return self.wait(d, Some(claim));
+        }
         self.deliver_claim(d, &claim)
     }
 
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
-        let level = self.table.conversations.get(claim.slot).map_or(claim.level, |c| c.level);
+        let surer = self.table.conversations.get(claim.slot).filter(|_| !claim.settled);
+        let level = surer.map_or(claim.level, |c| c.level);
         let Claim { verdict, pairing, raised, edge, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
         self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot: claim.slot })
@@ -95,13 +103,15 @@ impl<R: Report> Pipeline<R> {
     #[inline(never)]
     pub(super) fn settle_room(&mut self, clock: Time) -> io::Result<()> {
         if !self.room.is_empty() {
-            while let Some(e) = self.table.next_closed() {
+            while let Some(mut e) = self.table.next_closed() {
                 // One whose conversation is not confirmed yet waits in any case.
-                if R::ORDERED || e.level <= Level::Low {
+                let waits = e.level <= Level::Low;
+                e.refresh(&self.table.conversations);
+                if R::ORDERED || waits {
                     self.make_room()?;
-                    self.room.wait_exchange(e);
+                    self.room.wait_exchange(e, waits);
                 } else {
-                    self.deliver_late(e)?;
+                    self.deliver_exchange(&e)?;
                 }
             }
         }
@@ -131,11 +141,18 @@ impl<R: Report> Pipeline<R> {
         let item = self.room.pop(&mut payload);
         let out = match item {
             None => Ok(()),
-            Some(Item::Exchange(e)) => self.deliver_late(e),
+            Some(Item::Exchange(mut e, waited)) => {
+                if waited {
+                    e.refresh(&self.table.conversations); // it may have become surer since
+                }
+                self.deliver_exchange(&e)
+            }
             Some(Item::Datagram(d, _, None)) => self.deliver_unclaimed(&Datagram { payload: &payload, ..d }),
             Some(Item::Datagram(d, _, Some(mut claim))) => {
                 let d = Datagram { payload: &payload, ..d };
-                self.settle_late(&d, &mut claim);
+                if !claim.settled {
+                    self.settle_late(&d, &mut claim);
+                }
                 if matches!(claim.pairing, Pairing::Unasked { .. }) {
                     // Once it is told that nothing was asked, no request may claim it.
                     self.table.drop_orphan(claim.slot, d.frame);
@@ -196,9 +213,7 @@ impl<R: Report> Pipeline<R> {
         self.observe(d, claim.slot, &glance, &pairing, (None, claim.edge), &mut claim.raised);
     }
 
-    /// An exchange that has waited: its conversation may have become surer since.
-    fn deliver_late(&mut self, mut e: Exchange) -> io::Result<()> {
-        e.refresh(&self.table.conversations);
-        deliver_exchange(&e, &self.options, &self.blame, &mut self.totals, &mut self.report)
+    fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
+        deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
 }

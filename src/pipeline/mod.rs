@@ -332,8 +332,11 @@ impl<R: Report> Pipeline<R> {
             return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
-        let (candidate, since) = (level <= Level::Low, self.table.clock());
-        self.hold(d, Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, since })
+        let (candidate, settled, since) = (level <= Level::Low, false, self.table.clock());
+        self.hold(
+            d,
+            Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since },
+        )
     }
 
     /// Whether the requests to a server are probably missing from the capture, now that it has sent this.

@@ -41,6 +41,8 @@ pub struct Claim {
     pub candidate: bool,
     /// How sure its conversation was when it came; the conversation may be closed since.
     pub level: Level,
+    /// Nothing more is to be found out about it: it waits for its turn behind others, whatever they wait for.
+    pub settled: bool,
     /// Capture time when it came; its own time stamp may lie far behind.
     pub since: Time,
 }
@@ -50,8 +52,8 @@ pub struct Claim {
 pub enum Item {
     /// A datagram without its payload, which lies in the room's own memory.
     Datagram(Datagram<'static>, usize, Option<Claim>),
-    /// A closed exchange.
-    Exchange(Exchange),
+    /// A closed exchange, and whether it waits until its conversation is surer.
+    Exchange(Exchange, bool),
 }
 
 /// See the module's words.
@@ -90,9 +92,9 @@ impl Room {
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
 
-    /// Lets an exchange in.
-    pub fn wait_exchange(&mut self, e: Exchange) {
-        self.items.push_back(Item::Exchange(e));
+    /// Lets an exchange in, which waits until its conversation is surer, or only for its turn.
+    pub fn wait_exchange(&mut self, e: Exchange, waits: bool) {
+        self.items.push_back(Item::Exchange(e, waits));
     }
 
     /// The one whose turn is next.
@@ -114,7 +116,7 @@ impl Room {
     pub fn go_on(&mut self, slot: Slot, direction: Direction) {
         let claims = self.items.iter_mut().rev().filter_map(|item| match item {
             Item::Datagram(_, _, claim) => claim.as_mut(),
-            Item::Exchange(_) => None,
+            Item::Exchange(..) => None,
         });
         let part = |c: &&mut Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
         if let Some(claim) = claims.into_iter().find(part) {
@@ -144,6 +146,9 @@ impl Claim {
     /// Whether it must still wait, at frame `frame` and capture time `clock`, its conversation having
     /// been confirmed or not.
     pub fn waits(&self, d: &Datagram<'_>, confirmed: bool, frame: u64, clock: Time) -> bool {
+        if self.settled {
+            return false;
+        }
         let passed = clock.since(self.since).unwrap_or(0);
         let candidate = self.candidate && !confirmed && passed <= MAX_WAIT;
         let unasked = matches!(self.pairing, Pairing::Unasked { .. });

@@ -94,7 +94,7 @@ impl Processor {
 }
 
 /// Processor time of this thread, in nanoseconds.
-fn thread_time() -> u64 {
+pub fn thread_time() -> u64 {
     // The kernel brings it up to date when the thread leaves the processor.
     std::thread::sleep(Duration::from_micros(20));
     let schedule = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -55,6 +55,10 @@ fn without_files(mut record: Value, files: &HashMap<&str, usize>, ends: &Ends<'_
             cause.as_object_mut().unwrap().remove("file");
         }
     }
+    // Their numbers do not say of which file they are.
+    if let Some(pieces) = record.get("fragments").and_then(Value::as_array).map(Vec::len) {
+        record["fragments"] = pieces.into();
+    }
     let object = record.as_object_mut().unwrap();
     ["file", "request_file", "response_files", "duplicate_file", "file_offset"]
         .iter()

@@ -8,7 +8,7 @@ use super::input::Input;
 use super::talk;
 use crate::ci::{hold_github, hold_junit, hold_markdown, written, xml};
 use crate::play::{Shot, frame};
-use qdissect::capture::Facts;
+use qdissect::capture::{Facts, Source};
 use qdissect::check::Policy;
 use qdissect::exchange::Windows;
 use qdissect::filter::Columns;
@@ -24,6 +24,7 @@ use qdissect::stats::{self, Section, Stats};
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use roxmltree::Document;
 use serde_json::Value;
+use std::io::Cursor;
 
 /// Columns of which some hold text from the network.
 const COLUMNS: &[&str] = &[
@@ -41,19 +42,38 @@ const SCREEN: Screen = Screen { width: 80, colour: false };
 /// Characters with which a cell would be a formula to a spreadsheet; numbers of ours may begin with a sign.
 const FORMULA: [char; 2] = ['=', '@'];
 
-/// A talk, its options, and the name of its capture.
-struct Given {
-    options: Options,
-    name: String,
-    shots: Vec<Shot>,
+/// What is told of: the datagrams of a talk, or the bytes of a capture.
+pub enum Told<'a> {
+    Talk(Vec<Shot>),
+    Capture(&'a [u8]),
 }
 
-impl Given {
+/// Something to tell of, options, and the name of its capture.
+pub struct Given<'a> {
+    pub options: Options,
+    pub name: String,
+    pub told: Told<'a>,
+}
+
+impl Given<'_> {
     fn told<R: Report>(&self, report: R) -> (R, Totals) {
         let mut pipeline = Pipeline::new(self.options.clone(), report);
-        let frames = self.shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
-        pipeline.play(&self.name, &Facts::default(), frames).expect("memory takes everything");
-        pipeline.finish(true).expect("memory takes everything")
+        let whole = match &self.told {
+            Told::Talk(shots) => {
+                let frames = shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
+                pipeline.play(&self.name, &Facts::default(), frames).expect("memory takes everything");
+                true
+            }
+            // As far as it can be read.
+            Told::Capture(bytes) => Source::from_reader(&self.name, Box::new(Cursor::new(bytes.to_vec())))
+                .is_ok_and(|mut source| pipeline.read(&mut source, &self.name).is_ok()),
+        };
+        pipeline.finish(whole).expect("memory takes everything")
+    }
+
+    /// Writes it in every format, and reads that back.
+    pub fn write(&self) {
+        FORMATS.iter().for_each(|format| format(self));
     }
 }
 
@@ -94,7 +114,7 @@ fn rows(out: Vec<u8>, separator: char, what: &str) {
 }
 
 /// What is written of a talk: one group of formats for each input, for some take long.
-const FORMATS: &[fn(&Given)] =
+const FORMATS: &[fn(&Given<'_>)] =
     &[lines, details, records, columns, summaries, statistics, judged, analysed, tested, annotated];
 
 /// Every report writes what its reader can read.
@@ -104,10 +124,10 @@ pub fn writers(bytes: &[u8]) {
     let options = talk::options(input.byte());
     let length = usize::from(input.byte());
     let name = String::from_utf8_lossy(input.take(length)).into_owned();
-    format(&Given { options, name, shots: talk::shots(&mut input) });
+    format(&Given { options, name, told: Told::Talk(talk::shots(&mut input)) });
 }
 
-fn lines(given: &Given) {
+fn lines(given: &Given<'_>) {
     let mut out = vec![];
     given.told(Lister::new(&mut out, false, false, true));
     harmless(out, "lines");
@@ -116,7 +136,7 @@ fn lines(given: &Given) {
     harmless(out, "exchanges");
 }
 
-fn details(given: &Given) {
+fn details(given: &Given<'_>) {
     let Options { choice, timeout, secrets, .. } = given.options.clone();
     let explain = Some(Explain { choice, windows: Windows::new(timeout) });
     for tree in [false, true] {
@@ -127,7 +147,7 @@ fn details(given: &Given) {
     }
 }
 
-fn records(given: &Given) {
+fn records(given: &Given<'_>) {
     let mut out = vec![];
     given.told(Records::new(Output::new(&mut out, Form::Json, false), true, false));
     assert!(json(&out, "JSON").is_array());
@@ -136,7 +156,7 @@ fn records(given: &Given) {
     assert!(ndjson(out, "NDJSON") > 0, "there is a summary");
 }
 
-fn columns(given: &Given) {
+fn columns(given: &Given<'_>) {
     for style in [Style::Plain, Style::Csv, Style::Tsv] {
         let separator = if style == Style::Csv { ',' } else { '\t' };
         let chosen = Columns::parse(COLUMNS).expect("the columns are known");
@@ -155,7 +175,7 @@ fn columns(given: &Given) {
     }
 }
 
-fn summaries(given: &Given) {
+fn summaries(given: &Given<'_>) {
     let (summary, totals) = given.told(Summary::default());
     let mut out = vec![];
     screen::write(&mut out, SCREEN, &summary, &totals).expect("memory takes everything");
@@ -170,7 +190,7 @@ fn summaries(given: &Given) {
     }
 }
 
-fn statistics(given: &Given) {
+fn statistics(given: &Given<'_>) {
     let (stats, totals) = given.told(Stats::new(None));
     let mut out = vec![];
     stats::write(&mut out, SCREEN, &stats, &totals, Section::ALL).expect("memory takes everything");
@@ -186,12 +206,12 @@ fn statistics(given: &Given) {
     }
 }
 
-fn verdict(given: &Given) -> Verdict {
+fn verdict(given: &Given<'_>) -> Verdict {
     let (check, totals) = given.told(Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
     check.verdict(totals).expect("nothing is written yet")
 }
 
-fn judged(given: &Given) {
+fn judged(given: &Given<'_>) {
     let verdict = verdict(given);
     written(|out| verdict::table(out, &verdict, (false, 80), false));
     written(|out| verdict::concise(out, &verdict, false));
@@ -199,7 +219,7 @@ fn judged(given: &Given) {
     ndjson(written(|out| verdict::ndjson(out, &verdict)).into_bytes(), "verdict");
 }
 
-fn analysed(given: &Given) {
+fn analysed(given: &Given<'_>) {
     let verdict = verdict(given);
     assert!(json(written(|out| verdict::gitlab(out, &verdict)).as_bytes(), "GitLab").is_array());
     for style in [SarifStyle::Spec, SarifStyle::Github] {
@@ -208,16 +228,17 @@ fn analysed(given: &Given) {
     }
 }
 
-fn tested(given: &Given) {
+fn tested(given: &Given<'_>) {
     let (verdict, limit) = (verdict(given), Some(Severity::Note));
-    if !given.shots.is_empty() {
-        hold_junit(&xml(&verdict, JunitStyle::Common, limit)); // without frames there is no time to state
+    // Without a time stamp there is no time to state.
+    if verdict.totals.span.is_some() {
+        hold_junit(&xml(&verdict, JunitStyle::Common, limit));
     }
     let jenkins = xml(&verdict, JunitStyle::Jenkins, limit);
     Document::parse(&jenkins).unwrap_or_else(|e| panic!("JUnit: {e} in {jenkins}"));
 }
 
-fn annotated(given: &Given) {
+fn annotated(given: &Given<'_>) {
     let verdict = verdict(given);
     hold_markdown(&written(|out| verdict::markdown(out, &verdict)));
     hold_markdown(&verdict::step_summary(&verdict));

@@ -1,0 +1,177 @@
+//! Damaged frames that tshark and we take for different things. Each reason is looked for in the frame: what is to be
+//! excused must be found there.
+
+use super::mutate::blocks;
+use qdissect::capture::{Frame, Time};
+use qdissect::net::{Turned, ip_packet, peel};
+use std::ops::Range;
+
+const ETHERNET: u16 = 1;
+const PPP: u16 = 9;
+const FRAME_RELAY: u16 = 107;
+const PRISM: u16 = 119;
+const PPI: u16 = 192;
+const NFLOG: u16 = 239;
+/// Link types that tshark does not know.
+const UNKNOWN: [u16; 3] = [166, 240, 281];
+/// Those of which it does not count what stands in front of the frame, and how long that is.
+const PSEUDO: [(u16, u64); 2] = [(123, 4), (204, 1)];
+/// Tags of 802.1Q and its kin.
+const TAGS: [[u8; 2]; 4] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0]];
+/// More tags than that are not followed.
+const MAX_TAGS: usize = 8;
+
+/// A frame that one of the two takes for a datagram, or both for different ones.
+pub struct Disputed<'a> {
+    pub frame: Frame<'a>,
+    pub tshark: bool,
+    pub ours: bool,
+}
+
+type Reason = (&'static str, fn(&Disputed<'_>) -> bool);
+
+const REASONS: &[Reason] = &[
+    ("a link type that tshark does not know", |it| UNKNOWN.contains(&it.frame.link) && !it.tshark),
+    ("the length of the IP packet is beyond the frame: damage to us", |it| {
+        let long = it.packet().is_some_and(|(packet, on_wire)| announced(packet) > on_wire);
+        !it.ours && long && it.is_turned(Turned::BadIp)
+    }),
+    ("an IPv6 length of 0, as offload leaves it: whole to us", |it| {
+        it.ours && it.packet().is_some_and(|(packet, _)| matches!(packet, [0x60..=0x6f, _, _, _, 0, 0, ..]))
+    }),
+    ("a UDP length of 0: a jumbogram to tshark, damage to us", |it| {
+        // What a packet has of UDP without extension headers.
+        let length = it.packet().and_then(|(packet, _)| packet.get(44..46));
+        !it.ours && length == Some(&[0, 0]) && it.is_turned(Turned::BadUdpLength)
+    }),
+    ("an option goes beyond its extension header: options are nothing to us", |it| {
+        it.ours && it.packet().is_some_and(|(packet, _)| is_overrun(packet))
+    }),
+    ("more tags than we follow", |it| {
+        let rest = it.frame.bytes.get(12..).unwrap_or_default();
+        let tags = rest.chunks_exact(4).take_while(|tag| TAGS.iter().any(|known| tag.starts_with(known)));
+        !it.ours && tags.count() > MAX_TAGS
+    }),
+    ("an 802.3 length shorter than its packet: nothing to us", |it| {
+        let length = it
+            .frame
+            .bytes
+            .get(12..14)
+            .map_or(0, |length| usize::from(length[0]) << 8 | usize::from(length[1]));
+        let needs = it.packet().map_or(0, |(packet, _)| announced(packet) + 8);
+        it.ours && it.frame.link == ETHERNET && length < needs.min(0x600)
+    }),
+    ("another version, type or code than RFC 2516 (4) has for PPPoE's sessions", |it| {
+        let mut words = it.frame.bytes.windows(4);
+        !it.ours && words.any(|word| word[..2] == [0x88, 0x64] && word[2..] != [0x11, 0])
+    }),
+    ("a control byte that RFC 1662 (3.1) would have dropped", |it| {
+        !it.ours && it.frame.link == PPP && matches!(it.frame.bytes, [0xff, control, ..] if *control != 3)
+    }),
+    ("unnumbered information that asks for an answer", |it| {
+        !it.ours && it.frame.link == FRAME_RELAY && it.frame.bytes.get(2) == Some(&0x13)
+    }),
+    ("a fragment of a Wi-Fi frame", |it| !it.ours && it.is_turned(Turned::WifiPieces)),
+    ("a damaged length of Prism's header", |it| {
+        let length = it.frame.bytes.get(4..8);
+        !it.ours && it.frame.link == PRISM && !matches!(length, Some([144, 0, 0, 0] | [0, 0, 0, 144]))
+    }),
+    ("another version of PPI than there is", |it| {
+        !it.ours && it.frame.link == PPI && it.frame.bytes.first() != Some(&0)
+    }),
+    ("damaged attributes of NFLOG", |it| it.frame.link == NFLOG && !is_sound_nflog(it.frame.bytes)),
+];
+
+impl Disputed<'_> {
+    /// Its IP packet with what follows it, and how much of that was on the wire.
+    fn packet(&self) -> Option<(&[u8], usize)> {
+        let packet = ip_packet(&self.frame)?;
+        Some((packet, packet.len() + (self.frame.wire_len as usize).saturating_sub(self.frame.bytes.len())))
+    }
+
+    fn is_turned(&self, reason: Turned) -> bool {
+        peel(&self.frame).is_err_and(|why| why == reason)
+    }
+}
+
+/// Length of an IP packet as its header has it; 0 where that is not to be had.
+fn announced(packet: &[u8]) -> usize {
+    match packet {
+        [0x40..=0x4f, _, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
+        [0x60..=0x6f, _, _, _, high, low, ..] => 40 + usize::from(u16::from_be_bytes([*high, *low])),
+        _ => 0,
+    }
+}
+
+/// Whether an IPv6 packet begins with options of which one goes beyond their header.
+fn is_overrun(packet: &[u8]) -> bool {
+    let [0x60..=0x6f, _, _, _, _, _, 0 | 60, rest @ ..] = packet else { return false };
+    let Some([_, units, options @ ..]) = rest.get(33..) else { return false };
+    let (room, mut at) = (usize::from(*units) * 8 + 6, 0);
+    while at < room {
+        at += match options.get(at..) {
+            Some([0, ..]) => 1,
+            Some([_, length, ..]) => 2 + usize::from(*length),
+            _ => return false, // cut
+        };
+    }
+    at > room
+}
+
+/// Whether all attributes are of kinds that there are, and the last one is an IP packet and ends with the frame.
+fn is_sound_nflog(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(4..).unwrap_or_default();
+    while let [low, high, kind, 0, value @ ..] = rest {
+        let length = usize::from(u16::from_le_bytes([*low, *high]));
+        match kind {
+            1 if !matches!(value, [8, 0, ..] | [0x86, 0xdd, ..]) => return false,
+            9 => return length == rest.len(),
+            _ if length < 4 => return false,
+            _ => rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default(),
+        }
+    }
+    false
+}
+
+/// Why the two take a frame for different things, where that is known and nobody's fault.
+pub fn reason(it: &Disputed<'_>) -> Option<&'static str> {
+    REASONS.iter().find(|(_, holds)| holds(it)).map(|(reason, _)| *reason)
+}
+
+/// A frame as it is for [`reason`].
+pub fn disputed(link: u16, wire_len: u32, bytes: &[u8], tshark: bool, ours: bool) -> Disputed<'_> {
+    let frame = Frame { number: 1, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len, bytes };
+    Disputed { frame, tshark, ours }
+}
+
+/// What a file says that tshark cannot compute time stamps with: a unit that is neither a micro- nor a nanosecond, or an
+/// offset (options 9 and 14 of an interface).
+pub fn is_strange_clock(file: &[u8]) -> bool {
+    let interface = |block: &Range<usize>| matches!(file[block.clone()], [1, 0, 0, 0, ..] | [0, 0, 0, 1, ..]);
+    let strange = |options: &[u8]| {
+        let mut options = options.windows(5);
+        options.any(|it| matches!(it, [9, 0, 1, 0, unit] | [0, 9, 0, 1, unit] if ![6, 9].contains(unit)))
+    };
+    let offset = |options: &[u8]| options.windows(4).any(|it| matches!(it, [14, 0, 8, 0] | [0, 14, 0, 8]));
+    blocks(file).iter().filter(|block| interface(block)).any(|block| {
+        let options = file[block.clone()].get(16..).unwrap_or_default();
+        strange(options) || offset(options)
+    })
+}
+
+/// Whether the record of a pcap file whose frame begins at `at` has a fraction of a second that is none, which tshark
+/// takes for a negative number.
+pub fn is_strange_fraction(file: &[u8], at: usize) -> bool {
+    let big = matches!(file, [0xa1, 0xb2, ..]);
+    let units =
+        if matches!(file, [0x4d, 0x3c, ..] | [_, _, 0x3c, 0x4d, ..]) { 1_000_000_000 } else { 1_000_000 };
+    // Records of the modified format are longer.
+    let behind = if matches!(file, [0x34, 0xcd, ..] | [_, _, 0xcd, 0x34, ..]) { 20 } else { 12 };
+    let fraction = at.checked_sub(behind).and_then(|start| file.get(start..)?.first_chunk::<4>());
+    fraction.is_some_and(|it| if big { u32::from_be_bytes(*it) } else { u32::from_le_bytes(*it) } >= units)
+}
+
+/// Bytes of a frame that tshark does not count.
+pub fn pseudo(link: u16) -> u64 {
+    PSEUDO.iter().find(|(known, _)| *known == link).map_or(0, |(_, length)| *length)
+}

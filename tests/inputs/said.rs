@@ -1,0 +1,109 @@
+//! Everything that is said of captures in memory, however their bytes come.
+
+use qdissect::capture::Source;
+use qdissect::check::Policy;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::Level;
+use qdissect::report::summary::{self, Summary};
+use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
+use qdissect::verdict::{self, Check, Entry};
+use std::fmt::Write as _;
+use std::io::{self, Cursor, Read};
+
+/// Gives so many bytes at a time: every buffer is another one.
+struct Slow<R>(R, usize);
+
+impl<R: Read> Read for Slow<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.1);
+        self.0.read(&mut into[..most])
+    }
+}
+
+/// How inputs are read.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    pub ahead: bool,
+    /// Bytes at a time.
+    pub step: usize,
+    /// What is less sure counts as unclaimed.
+    pub least: Level,
+}
+
+impl How {
+    /// At once, on one thread, with what is shown by default.
+    pub const PLAIN: How = How { ahead: false, step: usize::MAX, least: Level::Medium };
+}
+
+/// Reads captures one after the other; what went wrong, and the totals.
+pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
+    let options = Options { all: true, min_confidence: how.least, ..Options::default() };
+    let (mut pipeline, mut errors, mut complete) = (Pipeline::new(options, report), String::new(), true);
+    for (i, input) in inputs.iter().enumerate() {
+        let name = format!("input {i}");
+        let reader = Slow(Cursor::new(input.clone()), how.step);
+        let mut source = match Source::from_reader(&name, Box::new(reader)) {
+            Ok(source) => source,
+            Err(e) => {
+                let _ = writeln!(errors, "{e}");
+                complete = false;
+                continue;
+            }
+        };
+        let read = match how.ahead {
+            true => pipeline.read_ahead(&mut source, &name),
+            false => pipeline.read(&mut source, &name),
+        };
+        match read {
+            Ok(()) => {}
+            Err(Stopped::Capture(e)) => {
+                let _ = writeln!(errors, "{e}");
+                complete = false;
+            }
+            Err(Stopped::Report(e)) => panic!("{e}"),
+        }
+        let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
+    }
+    let (report, totals) = pipeline.finish(complete).expect("memory takes everything");
+    (report, totals, errors)
+}
+
+fn text(out: Vec<u8>) -> String {
+    String::from_utf8(out).expect("reports are UTF-8")
+}
+
+/// The records of captures, one a line.
+pub fn records(inputs: &[Vec<u8>], how: How) -> (String, Totals, String) {
+    let mut out = vec![];
+    let (_, totals, errors) =
+        run(inputs, how, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
+    (text(out), totals, errors)
+}
+
+/// Everything that is said of captures.
+pub fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
+    let (records, totals, errors) = records(inputs, how);
+    let mut all = vec![records, format!("{totals:?}"), errors];
+    let mut out = vec![];
+    run(inputs, how, Lister::new(&mut out, false, false, true));
+    all.push(text(out));
+    let mut out = vec![];
+    run(inputs, how, Exchanges::new(&mut out, false, false, true));
+    all.push(text(out));
+    let (found, totals, _) = run(inputs, how, Summary::default());
+    let mut out = vec![];
+    summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &found, &totals)
+        .expect("memory takes everything");
+    all.push(text(out));
+    let mut entries = String::new();
+    let judge = |entry: &mut Entry, file: &str| {
+        let _ = writeln!(entries, "{file} {entry:?}");
+        Ok(())
+    };
+    let (check, totals, _) = run(inputs, how, Check::new(Policy::default(), judge));
+    let verdict = check.verdict(totals).expect("memory takes everything");
+    let mut out = vec![];
+    verdict::table(&mut out, &verdict, (false, 100), false).expect("memory takes everything");
+    all.extend([text(out), entries]);
+    all
+}
