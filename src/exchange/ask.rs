@@ -179,8 +179,7 @@ impl Table {
             c.latest = self.queues[at].push(request) + 1;
         }
         self.conversations.touch(slot);
-        let due = request.last.plus(self.windows.late(id));
-        self.next_deadline = self.next_deadline.min(due);
+        self.next_deadline = self.next_deadline.min(self.queues[at].due());
     }
 
     /// A further part of a request; `None` if it comes too late or is one too many.

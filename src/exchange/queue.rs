@@ -82,9 +82,6 @@ impl Closed {
     pub fn push(&mut self, e: Exchange) {
         self.list.push(e);
     }
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
     pub fn front_mut(&mut self) -> Option<&mut Exchange> {
         self.list.get_mut(self.shown)
     }

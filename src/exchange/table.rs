@@ -116,12 +116,6 @@ impl Table {
         open.last().map(|(_, r)| r.id)
     }
 
-    /// Whether [`Table::next_closed`] has something to give.
-    #[inline]
-    pub fn has_closed(&self) -> bool {
-        !self.closed.is_empty()
-    }
-
     /// Moves capture time on; closes what has waited too long.
     #[inline]
     pub fn advance(&mut self, time: Time) {
@@ -348,7 +342,7 @@ mod tests {
             assert!(
                 matches!(show(&mut table, frame, MS, role), Pairing::Answered(a) if a.request_frame == 1)
             );
-            assert!(!table.has_closed());
+            assert!(table.next_closed().is_none());
         }
         show(&mut table, 4, 2 * MS, Role::Response);
         let done = table.next_closed().unwrap();
@@ -364,6 +358,6 @@ mod tests {
         table.finish();
         let done = table.next_closed().unwrap();
         assert_eq!((done.response_parts, done.outcome), (vec![2], Outcome::Answered));
-        assert!(!table.has_closed());
+        assert!(table.next_closed().is_none());
     }
 }
