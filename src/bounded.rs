@@ -61,13 +61,51 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     }
 
     /// The key that the next new one drives out; `None` while there is room.
-    pub fn next_to_go(&self) -> Option<K> {
+    fn next_to_go(&self) -> Option<K> {
         if self.order.len() < self.most { None } else { self.order.front().copied() }
     }
 
     /// Entries forgotten so far.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
+    }
+}
+
+/// The same by numbers of exchanges, of which it knows which may have been forgotten.
+#[derive(Debug)]
+pub struct Numbered<V> {
+    map: Bounded<u64, V>,
+    /// The highest number forgotten; they count from 1.
+    gone: u64,
+}
+
+impl<V> Numbered<V> {
+    /// An empty map of at most `most` entries; memory is taken as it fills.
+    pub fn new(most: usize) -> Self {
+        Numbered { map: Bounded::new(most), gone: 0 }
+    }
+
+    /// The value of a number.
+    pub fn get(&self, number: u64) -> Option<&V> {
+        self.map.get(&number)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut V> {
+        self.map.get_mut(&number)
+    }
+
+    /// Remembers a value; a known number keeps its age.
+    pub fn insert(&mut self, number: u64, value: V) {
+        let oldest = self.map.next_to_go();
+        if self.map.insert(number, value).is_none() {
+            self.gone = self.gone.max(oldest.unwrap_or(0));
+        }
+    }
+
+    /// Whether a number is not known that may have been.
+    pub fn may_have_forgotten(&self, number: u64) -> bool {
+        number <= self.gone && self.get(number).is_none()
     }
 }
 
@@ -121,6 +159,17 @@ mod tests {
             [Some('a'), None, Some('b'), Some('c'), None]
         );
         assert_eq!((known.pop(), known.len(), known.get(3), known.get(7)), (Some('a'), 2, None, Some(&'b')));
+    }
+
+    #[test]
+    fn a_number_that_was_driven_out_may_have_been_known_and_so_may_those_before_it() {
+        let mut known = Numbered::new(2);
+        [2, 5, 2].into_iter().for_each(|number| known.insert(number, 'a'));
+        assert_eq!([1, 2, 5].map(|number| known.may_have_forgotten(number)), [false; 3]);
+        known.insert(6, 'b');
+        assert_eq!([1, 2, 3, 5, 6].map(|n| known.may_have_forgotten(n)), [true, true, false, false, false]);
+        known.insert(1, 'c');
+        assert_eq!([1, 4, 5].map(|n| known.may_have_forgotten(n)), [false, true, true]);
     }
 
     #[test]

@@ -2,29 +2,25 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "inputs/captures.rs"]
+#[allow(dead_code)] // its own part of it
+mod inputs;
 #[path = "inputs/said.rs"]
 mod said;
 
+use inputs::own;
 use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Form, Output, Records};
 use said::{How, said};
 use std::fs;
 use std::io::{self, Cursor};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Captures below a directory.
-fn captures(directory: &Path) -> Vec<PathBuf> {
-    let mut all = vec![];
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(captures(&path));
-        } else if path.extension().is_some_and(|e| e == "pcap" || e == "pcapng") {
-            all.push(path);
-        }
-    }
-    all.sort();
+/// Captures as they are, not compressed.
+fn plain() -> Vec<PathBuf> {
+    let mut all = own();
+    all.retain(|path| path.extension().is_some_and(|e| e == "pcap" || e == "pcapng"));
     all
 }
 
@@ -41,7 +37,7 @@ fn same(inputs: &[Vec<u8>], name: &str, steps: &[usize]) {
 
 #[test]
 fn every_capture_says_the_same() {
-    let all = captures(Path::new("captures"));
+    let all = plain();
     assert!(all.len() > 50, "{}", all.len());
     for path in &all {
         same(&[fs::read(path).unwrap()], &path.display().to_string(), &[usize::MAX, 1_000]);
@@ -54,7 +50,7 @@ fn many_buffers_and_files_that_go_on_say_the_same() {
     for step in [1, 7, 64, 333] {
         same(std::slice::from_ref(&demo), "demo", &[step]);
     }
-    let all: Vec<_> = captures(Path::new("captures")).iter().map(|path| fs::read(path).unwrap()).collect();
+    let all: Vec<_> = plain().iter().map(|path| fs::read(path).unwrap()).collect();
     same(&all, "all captures in one run", &[300, 4_096, usize::MAX]);
 }
 

@@ -6,6 +6,9 @@
 mod causes;
 #[path = "limits/documented.rs"]
 mod documented;
+#[path = "inputs/frames.rs"]
+#[allow(dead_code)] // its own part of it
+mod frames;
 #[path = "limits/gqp.rs"]
 mod gqp;
 #[path = "house/play.rs"]

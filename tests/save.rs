@@ -2,6 +2,11 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::panic)] // tests fail that way
 
+#[path = "inputs/captures.rs"]
+#[allow(dead_code)] // its own part of it
+mod inputs;
+
+use inputs::own;
 use pcap_parser::pcapng::OptionCode;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -52,21 +57,12 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Every capture there is, but those that cannot be opened.
+/// Captures as they are, but those that cannot be opened.
 fn captures() -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from("captures")];
-    let mut captures = vec![];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-            match entry.extension().and_then(|e| e.to_str()) {
-                None => folders.push(entry),
-                Some("pcap" | "pcapng") if Source::open(&entry).is_ok() => captures.push(entry),
-                Some(_) => {}
-            }
-        }
-    }
-    captures.sort();
-    captures
+    let mut all = own();
+    all.retain(|path| path.extension().is_some_and(|e| e == "pcap" || e == "pcapng"));
+    all.retain(|path| Source::open(path).is_ok());
+    all
 }
 
 /// Time, link type, length on the wire and bytes of a frame.

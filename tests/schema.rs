@@ -10,16 +10,18 @@ mod feed;
 mod gather;
 #[path = "schema/hold.rs"]
 mod hold;
+#[path = "inputs/captures.rs"]
+mod inputs;
 #[path = "house/play.rs"]
 mod play;
 
-use gather::{Input, captures, pasted};
+use gather::{Input, pasted};
 use hold::{ALL, Held, is_valid, keys, shape, validator};
+use inputs::{further, own};
 use proptest::prelude::*;
 use qdissect::protocols::Id;
 use qdissect::schema::{ARRAY, names, records, schema, schema_of};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
@@ -33,9 +35,7 @@ fn run(args: &[&str]) -> Vec<Value> {
 /// Everything there are records of in this repository.
 fn repository() -> Held {
     let mut held = Held::default();
-    let all = captures(Path::new("captures"));
-    assert!(all.len() > 100, "the captures of the repository");
-    for path in &all {
+    for path in &own() {
         held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(path)).records());
     }
     for entry in fs::read_dir("tests/data/pasted").expect("there are texts") {
@@ -190,9 +190,8 @@ fn a_request_that_turns_out_to_come_from_the_server_is_no_request() {
 
 #[test]
 fn further_captures_are_as_the_schema_says() {
-    let further = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
     let mut held = Held::default();
-    for path in env::split_paths(&further).flat_map(|path| captures(&path)) {
+    for path in further() {
         held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(&path)).records());
     }
     held.assert();

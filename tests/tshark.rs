@@ -9,10 +9,8 @@ mod run;
 #[path = "inputs/tshark.rs"]
 mod seen;
 
-use inputs::captures;
+use inputs::{further, own};
 use seen::{by_tshark, by_us, have_tshark};
-use std::env;
-use std::path::Path;
 
 /// Frames that the two take for different things, each with its reason.
 const APART: &[(&str, &[u64], &str)] = &[
@@ -53,13 +51,8 @@ fn tshark_sees_the_same_datagrams() {
         eprintln!("skipped: tshark is not installed");
         return;
     }
-    let mut found = vec![];
-    captures(Path::new("captures"), &mut found);
-    assert!(found.len() > 100, "the captures of the repository");
-    let further = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
-    env::split_paths(&further).for_each(|path| captures(&path, &mut found));
     let (mut compared, mut apart) = (0, vec![]);
-    for path in &found {
+    for path in &[own(), further()].concat() {
         let Some(theirs) = by_tshark(path) else { continue };
         let ours = by_us(path);
         compared += theirs.len();

@@ -17,10 +17,11 @@ const CAPACITY: usize = 1 << 15;
 pub(super) type Plain = (Option<i64>, u16, u32, Vec<u8>);
 
 fn ours(capture: &[u8]) -> Vec<Plain> {
-    read_sound(capture)
-        .into_iter()
-        .map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes))
-        .collect()
+    plain(read_sound(capture))
+}
+
+fn plain(got: Vec<Got>) -> Vec<Plain> {
+    got.into_iter().map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes)).collect()
 }
 
 /// Gives each block of a capture to `each`, up to what is wrong; whether something is.
@@ -128,14 +129,27 @@ fn damage() -> impl Strategy<Value = Damage> {
 /// As far as both read a damaged capture it is the same; who reads less of it says that something is wrong.
 fn agree(capture: &[u8], (theirs, wrong): (Vec<Plain>, bool)) {
     let (got, error) = read(capture);
-    let ours: Vec<Plain> = got
-        .into_iter()
-        .map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes))
-        .collect();
+    let ours = plain(got);
     let both = ours.len().min(theirs.len());
     assert_eq!(ours[..both], theirs[..both]);
     assert!(ours.len() >= theirs.len() || error.is_some(), "{} frames of {}", ours.len(), theirs.len());
     assert!(ours.len() <= theirs.len() || wrong, "{} frames, and there are {}", ours.len(), theirs.len());
+}
+
+/// The same of a capture that is damaged behind its head, and of what is left of it when it is cut there as well.
+fn agree_once_damaged(
+    (mut capture, head): (Vec<u8>, usize),
+    damage: Damage,
+    cut: prop::sample::Index,
+    theirs: fn(&[u8]) -> (Vec<Plain>, bool),
+) {
+    for (at, byte) in damage {
+        let at = head + at.index(capture.len() - head);
+        capture[at] = byte;
+    }
+    agree(&capture, theirs(&capture));
+    capture.truncate(head + cut.index(capture.len() - head));
+    agree(&capture, theirs(&capture));
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -242,15 +256,7 @@ proptest! {
         for (time, wire_len, bytes) in &records {
             capture.extend(order.record((*time, 5), *wire_len, &[], bytes));
         }
-        for (at, byte) in damage {
-            let at = head + at.index(capture.len() - head);
-            capture[at] = byte;
-        }
-        let theirs = theirs_pcap(&capture);
-        agree(&capture, theirs);
-        capture.truncate(head + cut.index(capture.len() - head));
-        let theirs = theirs_pcap(&capture);
-        agree(&capture, theirs);
+        agree_once_damaged((capture, head), damage, cut, theirs_pcap);
     }
 
     /// Damage behind the descriptions of interfaces, with which it computes time stamps wrongly.
@@ -271,15 +277,7 @@ proptest! {
             };
             capture.extend(packet);
         }
-        for (at, byte) in damage {
-            let at = head + at.index(capture.len() - head);
-            capture[at] = byte;
-        }
-        let theirs = damaged_pcapng(&capture);
-        agree(&capture, theirs);
-        capture.truncate(head + cut.index(capture.len() - head));
-        let theirs = damaged_pcapng(&capture);
-        agree(&capture, theirs);
+        agree_once_damaged((capture, head), damage, cut, damaged_pcapng);
     }
 }
 

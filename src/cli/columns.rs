@@ -1,11 +1,12 @@
 //! `-T fields`, `csv` and `tsv`: the columns and how they are written.
 
 use super::args::{Common, DumpFormat, Reading};
-use super::filter::Expression;
+use super::filter::{self, Expression};
+use super::run::Done;
 use super::text::perhaps;
 use clap::{Args, ValueEnum};
 use qdissect::filter::Columns;
-use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
+use qdissect::report::{Fields, Form, Layout, Occurrence, Style, Totals, quoted};
 use qdissect::similar::similar;
 use std::io::Write;
 
@@ -204,6 +205,12 @@ pub fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
 pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush: bool) -> Fields<W> {
     let (columns, layout) = chosen;
     Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets])
+}
+
+/// What came of rows, which say what their columns asked for in vain.
+pub fn written<W: Write>((rows, totals, code): (Fields<W>, Totals, u8)) -> Done {
+    filter::remark("The columns", rows.missed());
+    (code, totals.files)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::say;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::report::{Missed, count};
+use qdissect::report::{Filtered, Missed, Report, Totals, count};
 use std::convert::Infallible;
 
 /// A display filter as given, and what was made of it.
@@ -28,6 +28,13 @@ impl Expression {
         let wrong = self.read.as_ref().err()?;
         Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
     }
+}
+
+/// What was read through a filter, which says what it asked for in vain.
+pub fn passed<R: Report>((filtered, totals, code): (Filtered<R>, Totals, u8)) -> (R, Totals, u8) {
+    let (report, missed) = filtered.into_parts();
+    remark("The filter", missed);
+    (report, totals, code)
 }
 
 /// Says what the filter or the columns (`who`) asked for in vain.

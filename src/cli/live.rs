@@ -130,10 +130,8 @@ impl Capture<'_> {
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {
-                let (rows, totals, code) =
-                    self.run(options, columns::fields(to, chosen, &args.common, true))?;
-                filter::remark("The columns", rows.missed());
-                Ok((code, totals.files))
+                let rows = columns::fields(to, chosen, &args.common, true);
+                self.run(options, rows).map(columns::written)
             }
             (None, Some(form)) => {
                 self.report(options, Records::new(Output::new(to, form, true), true, quiet))
@@ -159,10 +157,7 @@ impl Capture<'_> {
             return self.read(options, report);
         };
         let filtered = Filtered::new(filter.clone(), options.secrets, report);
-        let (filtered, totals, code) = self.read(options, filtered)?;
-        let (report, missed) = filtered.into_parts();
-        filter::remark("The filter", missed);
-        Ok((report, totals, code))
+        self.read(options, filtered).map(filter::passed)
     }
 
     fn read<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {

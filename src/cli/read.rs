@@ -78,10 +78,7 @@ pub fn read_with<R: Report>(
         return read_into(common, options, inputs, report, open);
     };
     let filtered = Filtered::new(filter.clone(), options.secrets, report);
-    let (filtered, totals, code) = read_into(common, options, inputs, filtered, open)?;
-    let (report, missed) = filtered.into_parts();
-    filter::remark("The filter", missed);
-    Ok((report, totals, code))
+    read_into(common, options, inputs, filtered, open).map(filter::passed)
 }
 
 /// The same without a filter, or with one in the report.

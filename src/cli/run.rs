@@ -5,7 +5,6 @@ use super::check;
 use super::clash;
 use super::columns::{self, RowFormat};
 use super::config::Config;
-use super::filter;
 use super::inputs::Inputs;
 use super::output::Target;
 use super::progress;
@@ -20,10 +19,9 @@ use qdissect::pipeline::Options;
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
-    ExchangeRows, Exchanges, Fields, Form, Layout, Lister, Output, Records, Report, Totals, server_rows,
-    shown,
+    ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
 };
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 /// Exit code: done.
@@ -133,7 +131,10 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {
-            (Some(chosen), _) => rows(common, options, inputs, columns::fields(to, chosen, common, flush)),
+            (Some(chosen), _) => {
+                let rows = columns::fields(to, chosen, common, flush);
+                read_all(common, options, inputs, rows).map(columns::written)
+            }
             (None, Some(form)) => {
                 report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
             }
@@ -288,13 +289,6 @@ fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     policy.select(&rules.select)?;
     rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
     Ok(policy)
-}
-
-/// Rows of columns, and what these asked for in vain.
-fn rows<W: Write>(common: &Common, options: Options, inputs: Inputs, rows: Fields<W>) -> io::Result<Done> {
-    let (rows, totals, code) = read_all(common, options, inputs, rows)?;
-    filter::remark("The columns", rows.missed());
-    Ok((code, totals.files))
 }
 
 fn report<R: Report>(common: &Common, options: Options, inputs: Inputs, report: R) -> io::Result<Done> {

@@ -264,10 +264,7 @@ mod tests {
     fn doubtful(table: &mut Table, n: u16) -> Slot {
         let (src, dst) = (Endpoint::v4([192, 0, 2, 1], n), Endpoint::v4([192, 0, 2, 2], 7777));
         let (frame, time) = (u64::from(n), Time::from_nanos(0));
-        let (at, cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, 0, false, 0, 0, 0);
-        let payload = &[0; 5][..];
-        let d =
-            Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload };
+        let d = Datagram { frame, time, ..Datagram::between(src, dst, &[0; 5]) };
         let (message, role, step, key, memo, begins) = (0, Role::MaybeResponse, 0, None, 0, false);
         let (level, paired) = (Level::Low, Level::High);
         let glance = Glance { message, role, step, key, memo, level, paired, begins };

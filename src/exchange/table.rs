@@ -276,20 +276,7 @@ mod tests {
         let asks = matches!(role, Role::Request | Role::RequestPart);
         let (src, dst) = if asks { (client, server) } else { (server, client) };
         let (payload, time) = ([frame], Time::from_nanos(time));
-        let d = Datagram {
-            frame: u64::from(frame),
-            time,
-            src,
-            dst,
-            at: 0,
-            cut: 0,
-            origin: 0,
-            partial: false,
-            checksum: 0,
-            ip_id: 0,
-            tunnel: 0,
-            payload: &payload,
-        };
+        let d = Datagram { frame: u64::from(frame), time, ..Datagram::between(src, dst, &payload) };
         let glance = Glance {
             message: 0,
             role,

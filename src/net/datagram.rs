@@ -182,6 +182,14 @@ impl Datagram<'_> {
         self.payload.len().saturating_add(self.cut as usize)
     }
 
+    /// One of which nothing is known but its ends and what it says, for tests.
+    #[cfg(test)]
+    pub(crate) fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
+        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, 0, 0, 0);
+        let (partial, checksum, ip_id, tunnel) = (false, 0, 0, 0);
+        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
+    }
+
     /// The UDP header and what was captured of the payload.
     pub fn segment(&self) -> Vec<u8> {
         let length = u16::try_from(self.wire_len().saturating_add(8)).unwrap_or(u16::MAX);

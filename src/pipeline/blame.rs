@@ -5,7 +5,7 @@
 //! protocol's to say.
 
 use super::deliver::Told;
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, GEN_001, GEN_004, GEN_005, Policy};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
@@ -25,16 +25,13 @@ const MAX_CONVERSATIONS: usize = 4_096;
 /// What earlier datagrams may have caused.
 #[derive(Debug)]
 pub struct Blame {
-    exchanges: Bounded<u64, ArrayVec<Cause, MAX_CAUSES>>,
+    exchanges: Numbered<ArrayVec<Cause, MAX_CAUSES>>,
     answers: Bounded<[Endpoint; 2], Cause>,
-    /// The latest exchange whose causes were forgotten.
-    gone: u64,
 }
 
 impl Default for Blame {
     fn default() -> Self {
-        let (exchanges, answers) = (Bounded::new(MAX_EXCHANGES), Bounded::new(MAX_CONVERSATIONS));
-        Blame { exchanges, answers, gone: 0 }
+        Blame { exchanges: Numbered::new(MAX_EXCHANGES), answers: Bounded::new(MAX_CONVERSATIONS) }
     }
 }
 
@@ -65,12 +62,8 @@ impl Blame {
             self.complete(finding, d, told);
         }
         out.retain_mut(|f| {
-            let severity = policy.severity(f.rule);
-            f.severity = match severity {
-                Some(_) if told.edge && f.rule.needs_past => Severity::Note,
-                Some(severity) => severity,
-                None => return false,
-            };
+            let Some(severity) = policy.severity(f.rule) else { return false };
+            f.severity = if told.edge && f.rule.needs_past { Severity::Note } else { severity };
             true
         });
         self.link(id, out, d, told);
@@ -106,7 +99,7 @@ impl Blame {
 
     /// Says which findings are symptoms.
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Told<'_>) {
-        let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(&e));
+        let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
             Direction::C2s => self.answers.get(&[d.src, d.dst]),
             Direction::S2c => None,
@@ -158,12 +151,9 @@ impl Blame {
     }
 
     fn note(&mut self, exchange: u64, cause: Cause) {
-        match self.exchanges.get_mut(&exchange) {
+        match self.exchanges.get_mut(exchange) {
             Some(causes) => drop(causes.try_push(cause)),
-            None => {
-                self.gone = self.exchanges.next_to_go().unwrap_or_default().max(self.gone);
-                self.exchanges.insert(exchange, ArrayVec::from_iter([cause]));
-            }
+            None => self.exchanges.insert(exchange, ArrayVec::from_iter([cause])),
         }
     }
 
@@ -175,7 +165,7 @@ impl Blame {
     /// Whether what caused the end of an exchange may have been forgotten for want of room.
     #[cold]
     pub fn may_have_forgotten(&self, e: &Exchange) -> bool {
-        e.id <= self.gone && self.exchanges.get(&e.id).is_none()
+        self.exchanges.may_have_forgotten(e.id)
     }
 
     /// The finding about an exchange without an answer; `None` where its rule is switched off.
@@ -188,7 +178,7 @@ impl Blame {
             let causes = |relation| e.protocol.causes(c.rule, rule, relation);
             causes(Relation::Request) || causes(Relation::Instead)
         };
-        let causes = self.exchanges.get(&e.id);
+        let causes = self.exchanges.get(e.id);
         // The earliest: datagrams that waited are judged late.
         finding.caused_by =
             causes.and_then(|all| all.iter().filter(explains).min_by_key(|c| c.frame).copied());

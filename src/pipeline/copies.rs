@@ -155,9 +155,7 @@ mod tests {
         let checksum =
             payload.iter().fold(1, |sum: u16, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
         let time = Time::from_nanos(nanos);
-        let (at, cut, origin, partial, ip_id, tunnel) = (frame * 100, 0, 0, false, 0, 0);
-        let (src, dst) = (CLIENT, SERVER);
-        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
+        Datagram { frame, time, at: frame * 100, checksum, ..Datagram::between(CLIENT, SERVER, payload) }
     }
 
     fn see(copies: &mut Copies, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {

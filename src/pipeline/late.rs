@@ -53,12 +53,20 @@ impl<R: Report> Pipeline<R> {
         let mut raised = Raised::default();
         raised.add(&GEN_008);
         let verdict = Verdict { server_index, ..*v };
+        self.hold(d, self.claim(verdict, (slot, level), pairing, raised))
+    }
+
+    /// What has been found out about a datagram that comes now, in a conversation of that level.
+    pub(super) fn claim(
+        &self,
+        verdict: Verdict,
+        (slot, level): (Slot, Level),
+        pairing: Pairing,
+        raised: Raised,
+    ) -> Claim {
         let (candidate, since) = (level <= Level::Low, self.table.clock());
         let (unfinished, edge, settled) = (false, false, false);
-        self.hold(
-            d,
-            Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since },
-        )
+        Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since }
     }
 
     /// A datagram of which not everything is known yet, or that must not overtake others.

@@ -332,11 +332,7 @@ impl<R: Report> Pipeline<R> {
             return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
-        let (candidate, settled, since) = (level <= Level::Low, false, self.table.clock());
-        self.hold(
-            d,
-            Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since },
-        )
+        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), pairing, raised) })
     }
 
     /// Whether the requests to a server are probably missing from the capture, now that it has sent this.

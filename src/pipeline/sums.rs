@@ -37,28 +37,13 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Time;
     use crate::net::Endpoint;
 
     /// A datagram of an interface whose checksum is right or wrong.
     fn datagram(interface: u32, right: bool) -> Datagram<'static> {
         let (src, dst) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
-        let (frame, time, at, cut, partial, ip_id, tunnel) = (1, Time::UNKNOWN, 0, 0, false, 0, 0);
-        let (origin, payload) = (interface << 8, &b"payload"[..]);
-        let d = |checksum| Datagram {
-            frame,
-            time,
-            src,
-            dst,
-            at,
-            cut,
-            origin,
-            partial,
-            checksum,
-            ip_id,
-            tunnel,
-            payload,
-        };
+        let plain = Datagram::between(src, dst, b"payload");
+        let d = |checksum| Datagram { origin: interface << 8, checksum, ..plain };
         let mut with = (1..=u16::MAX).map(d).filter(|d| d.checksum_holds() == Some(right));
         with.next().expect("one of them is")
     }

@@ -2,7 +2,7 @@
 
 use super::recent::{Missed, Recent};
 use super::{Packet, Report, Totals};
-use crate::bounded::Bounded;
+use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::{Exchange, Pairing};
@@ -22,10 +22,8 @@ struct Gate {
     secrets: bool,
     recent: Recent,
     /// Numbers of exchanges whose packets passed.
-    passed: Bounded<u64, ()>,
-    /// The latest of those that were forgotten.
-    gone: u64,
-    /// Exchanges that may have been among them.
+    passed: Numbered<()>,
+    /// Exchanges that may have been among those that it forgot.
     forgotten: u64,
 }
 
@@ -49,17 +47,9 @@ impl Gate {
         // A copy comes when its exchange has closed.
         let copy = matches!(p.pairing, Pairing::Copy { .. });
         if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
-            self.pass(exchange);
+            self.passed.insert(exchange, ());
         }
         passes
-    }
-
-    /// Remembers that a packet of an exchange passed.
-    fn pass(&mut self, exchange: u64) {
-        let oldest = self.passed.next_to_go().unwrap_or_default();
-        if self.passed.insert(exchange, ()).is_none() {
-            self.gone = self.gone.max(oldest);
-        }
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
@@ -74,8 +64,8 @@ impl Gate {
         // Of what it does not have, only its packets can tell; outcomes and findings may be its alone.
         let own = !self.needs.datagram || self.needs.outcome || self.needs.findings;
         let passes =
-            self.passed.get(&e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
-        self.forgotten += u64::from(!passes && e.id <= self.gone);
+            self.passed.get(e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
+        self.forgotten += u64::from(!passes && self.passed.may_have_forgotten(e.id));
         passes
     }
 }
@@ -92,8 +82,8 @@ impl<R: Report> Filtered<R> {
     /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
     pub fn new(filter: Filter, secrets: bool, report: R) -> Self {
         let (needs, pick) = (filter.needs(), Pick::new(&filter));
-        let (recent, passed) = (Recent::new(needs), Bounded::new(MAX_PASSED));
-        let gate = Gate { filter, needs, pick, secrets, recent, passed, gone: 0, forgotten: 0 };
+        let (recent, passed) = (Recent::new(needs), Numbered::new(MAX_PASSED));
+        let gate = Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 };
         Filtered { report, gate }
     }
 
@@ -190,12 +180,12 @@ mod tests {
         let mut filtered = Filtered::new(filter, false, Exchanges::new(io::sink(), false, true, false));
         let gate = &mut filtered.gate;
         let most = 262_144;
-        (1..=most).for_each(|id| gate.pass(2 * id));
+        (1..=most).for_each(|id| gate.passed.insert(2 * id, ()));
         assert!(gate.exchange(&exchange(2), &[]) && !gate.exchange(&exchange(3), &[]));
         assert_eq!(gate.forgotten, 0);
-        gate.pass(2 * most);
+        gate.passed.insert(2 * most, ());
         assert!(gate.exchange(&exchange(2), &[]), "that one is known");
-        gate.pass(2 * most + 2);
+        gate.passed.insert(2 * most + 2, ());
         assert!(!gate.exchange(&exchange(2), &[]) && gate.exchange(&exchange(4), &[]));
         assert!(!gate.exchange(&exchange(3), &[]), "this one never passed, and comes behind");
         assert_eq!(filtered.into_parts().1, Missed { exchanges: 1, ..Missed::default() });

@@ -34,17 +34,12 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Time;
     use crate::net::Endpoint;
 
     #[test]
     fn the_oldest_are_forgotten_and_what_came_in_one_frame_has_no_others() {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
-        let datagram = |frame, at| {
-            let (src, dst, time, payload) = (end, end, Time::UNKNOWN, &[][..]);
-            let (cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, false, 0, 0, 0);
-            Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
-        };
+        let datagram = |frame, at| Datagram { frame, at, ..Datagram::between(end, end, &[]) };
         let mut joined = Joined::default();
         let last = 2 * MAX_JOINED as u64;
         (1..=MAX_JOINED as u64).for_each(|n| joined.note(2 * n, &[2 * n - 1, 2 * n]));

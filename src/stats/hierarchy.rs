@@ -187,9 +187,7 @@ mod tests {
     use crate::net::Endpoint;
 
     fn datagram(frame: u64, src: Endpoint) -> Datagram<'static> {
-        let (dst, time) = (src, Time::UNKNOWN);
-        let (at, cut, origin, partial, checksum, ip_id, tunnel) = (0, 0, 0, false, 0, 0, 0);
-        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload: &[] }
+        Datagram { frame, ..Datagram::between(src, src, &[]) }
     }
 
     fn frame(number: u64, link: u16, wire_len: u32) -> Frame<'static> {

@@ -4,7 +4,7 @@
 //! further captures: files and folders, separated as in `PATH`. So `QDISSECT_SEED=N QDISSECT_CASES=1` tries the one again
 //! that has failed.
 
-use super::inputs::captures;
+use super::inputs::{further, own};
 use super::mutate::{Mutant, Original};
 use super::random::Random;
 use std::env;
@@ -14,14 +14,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// Every capture that there is.
-pub static ORIGINALS: LazyLock<Vec<Original>> = LazyLock::new(|| {
-    let mut found = vec![];
-    captures(Path::new("captures"), &mut found);
-    assert!(found.len() > 100, "the captures of the repository");
-    let further = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
-    env::split_paths(&further).for_each(|path| captures(&path, &mut found));
-    found.iter().map(|path| Original::open(path)).collect()
-});
+pub static ORIGINALS: LazyLock<Vec<Original>> =
+    LazyLock::new(|| [own(), further()].concat().iter().map(|path| Original::open(path)).collect());
 
 /// A number in the environment.
 pub fn number(name: &str) -> Option<u64> {

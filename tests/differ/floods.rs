@@ -2,7 +2,7 @@
 
 use super::cases::number;
 use super::flood::{FILE_HEAD, Flood, Line};
-use super::inputs::captures;
+use super::inputs::own;
 use super::measure::peak;
 use qdissect::capture::Source;
 use qdissect::decode::Notes;
@@ -15,9 +15,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 /// What the peak memory of a whole run may be above that of its first half and of its first tenth, in KiB. Some tables
@@ -68,9 +67,7 @@ fn lines(example: &Example) -> Vec<Line> {
 fn scripts(id: Id) -> Vec<Vec<Line>> {
     let examples = id.info().samples.iter().chain(id.rules().flat_map(|rule| rule.examples));
     let mut all: Vec<_> = examples.map(lines).collect();
-    let mut found = vec![];
-    captures(Path::new("captures"), &mut found);
-    for path in found {
+    for path in own() {
         let Ok(mut source) = Source::open(&path) else { continue };
         let mut pipeline = Pipeline::new(Options::default(), Heard { id, talks: BTreeMap::new() });
         let _ = pipeline.read(&mut source, "capture"); // damaged ones are read as far as they go
@@ -89,6 +86,14 @@ struct Drained {
     seconds: f64,
 }
 
+/// Reads a pipe to its end, on a thread.
+fn gathered(mut pipe: impl Read + Send + 'static) -> JoinHandle<io::Result<String>> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).map(|_| text)
+    })
+}
+
 /// Lets a flood run into a subcommand.
 fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     let begun = Instant::now();
@@ -97,21 +102,12 @@ fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn().expect("the program runs");
     let process = child.id().to_string();
-    let (mut to, mut out, mut err) = (
+    let (mut to, out, err) = (
         child.stdin.take().expect("piped"),
         child.stdout.take().expect("piped"),
         child.stderr.take().expect("piped"),
     );
-    let (out, err) = (
-        thread::spawn(move || {
-            let mut text = String::new();
-            out.read_to_string(&mut text).map(|_| text)
-        }),
-        thread::spawn(move || {
-            let mut text = String::new();
-            err.read_to_string(&mut text).map(|_| text)
-        }),
-    );
+    let (out, err) = (gathered(out), gathered(err));
     let (mut flood, mut bytes, mut peaks) = (Flood::new(scripts(id), seed), FILE_HEAD.to_vec(), vec![]);
     for sent in 1..=datagrams {
         flood.next(&mut bytes);

@@ -1,15 +1,28 @@
 //! Captures in folders.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Captures in a directory and those below it, or the file itself, in the order of their names.
-pub fn captures(at: &Path, found: &mut Vec<PathBuf>) {
-    if at.is_dir() {
-        let mut entries: Vec<_> = fs::read_dir(at).unwrap().map(|e| e.unwrap().path()).collect();
-        entries.sort();
-        entries.iter().for_each(|entry| captures(entry, found));
-    } else if at.to_string_lossy().contains(".pcap") {
-        found.push(at.to_owned());
+pub fn captures(at: &Path) -> Vec<PathBuf> {
+    if !at.is_dir() {
+        return if at.to_string_lossy().contains(".pcap") { vec![at.to_owned()] } else { vec![] };
     }
+    let mut entries: Vec<_> = fs::read_dir(at).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    entries.iter().flat_map(|entry| captures(entry)).collect()
+}
+
+/// Those of the repository.
+pub fn own() -> Vec<PathBuf> {
+    let all = captures(Path::new("captures"));
+    assert!(all.len() > 100, "the captures of the repository");
+    all
+}
+
+/// Those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
+pub fn further() -> Vec<PathBuf> {
+    let named = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
+    env::split_paths(&named).flat_map(|path| captures(&path)).collect()
 }

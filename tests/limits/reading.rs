@@ -1,5 +1,6 @@
 //! How far is read ahead, and which files go on with the one before.
 
+use super::frames::{self, Kept};
 use super::play::{CLIENTS, Collected, End, START, Shot, everything, foreign, shot};
 use super::{END, S, poll, state};
 use qdissect::capture::Source;
@@ -16,17 +17,9 @@ use std::time::{Duration, Instant};
 const NS: i64 = 1;
 const MS: i64 = 1_000_000;
 
-/// A capture with stamps in nanoseconds.
 fn pcap(shots: &[Shot]) -> Vec<u8> {
-    let mut file = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
-    for shot in shots {
-        let (seconds, nanos) = ((shot.time / S) as u32, (shot.time % S) as u32);
-        for n in [seconds, nanos, shot.bytes.len() as u32, shot.wire_len] {
-            file.extend(n.to_le_bytes());
-        }
-        file.extend(&shot.bytes);
-    }
-    file
+    let kept = |Shot { time, link, wire_len, bytes }: Shot| Kept { time, link, wire_len, bytes };
+    frames::pcap(&shots.iter().cloned().map(kept).collect::<Vec<_>>())
 }
 
 /// Reads files one after the other.

@@ -108,14 +108,3 @@ pub fn pasted(path: &Path) -> Vec<net::Shot> {
     let pasted = pasted::read(&text, None);
     pasted::shots(&pasted.pieces, pasted::Ends::default())
 }
-
-/// Captures in a directory and those below it, or the file itself.
-pub fn captures(at: &Path) -> Vec<PathBuf> {
-    if !at.is_dir() {
-        return if at.to_string_lossy().contains(".pcap") { vec![at.to_owned()] } else { vec![] };
-    }
-    let mut entries: Vec<_> =
-        fs::read_dir(at).expect("it can be read").map(|e| e.expect("an entry").path()).collect();
-    entries.sort();
-    entries.iter().flat_map(|entry| captures(entry)).collect()
-}

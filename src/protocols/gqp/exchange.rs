@@ -5,7 +5,7 @@ use super::message::FRM_001;
 use super::reply::{REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006, RSP_009};
 use super::request::REQ_005;
 use super::samples::*;
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, Numbered};
 use crate::check::Raised;
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
@@ -132,13 +132,11 @@ struct Announced {
 /// take one chance in 2^64.
 #[derive(Debug)]
 pub struct Memory {
-    asked: Bounded<u64, Asked>,
+    asked: Numbered<Asked>,
     logins: Bounded<u64, Login>,
     /// The client that got a string.
     owners: Bounded<u64, u64>,
     announced: Bounded<Endpoint, Announced>,
-    /// The latest request whose commands were forgotten.
-    gone: u64,
     /// Commands, replies and extensions that could not be compared, for want of room.
     beyond: u64,
     hasher: DefaultHashBuilder,
@@ -147,11 +145,10 @@ pub struct Memory {
 impl Default for Memory {
     fn default() -> Self {
         Memory {
-            asked: Bounded::new(MAX_ASKED),
+            asked: Numbered::new(MAX_ASKED),
             logins: Bounded::new(MAX_LOGINS),
             owners: Bounded::new(MAX_LOGINS),
             announced: Bounded::new(MAX_ANNOUNCING),
-            gone: 0,
             beyond: 0,
             hasher: DefaultHashBuilder::default(),
         }
@@ -228,7 +225,6 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raise
         }
     }
     memory.count_beyond(new.count.saturating_sub(MAX_COMMANDS));
-    memory.gone = memory.asked.next_to_go().unwrap_or_default().max(memory.gone);
     memory.asked.insert(exchange, new);
 }
 
@@ -270,8 +266,8 @@ fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, 
 
 /// A whole response to a request.
 fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8], raised: &mut Raised) {
-    let asked = memory.asked.get(&answer.exchange).copied();
-    memory.count_beyond(usize::from(asked.is_none() && answer.exchange <= memory.gone));
+    let asked = memory.asked.get(answer.exchange).copied();
+    memory.count_beyond(usize::from(memory.asked.may_have_forgotten(answer.exchange)));
     if let Some(name) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
             raised.add(&ENC_005);
