@@ -1,68 +1,96 @@
 //! What forgets its oldest entries: a map, and a list by the numbers of frames.
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::VecDeque;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
 /// A hash map of at most `most` entries: the one inserted first goes first, and is counted.
 ///
 /// Age decides, never the position of a hash: hashes are seeded, and two runs must not differ.
+///
+/// ```text
+///  index, by hash of the key ──place──> [ key, value │ key, value │ ... ]   the next one takes the oldest's place
+/// ```
 #[derive(Debug)]
 pub struct Bounded<K, V> {
-    map: HashMap<K, V>,
-    order: VecDeque<K>,
+    /// In the order of insertion, the oldest at `oldest`, then round.
+    entries: Vec<(K, V)>,
+    oldest: usize,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     most: usize,
-    /// It has been full, and has the room to put itself in order without taking more.
-    settled: bool,
     forgotten: u64,
 }
 
 impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
-    /// An empty map of at most `most` entries; memory is taken as it fills.
+    /// An empty map of at most `most` entries, at least one; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
-        Bounded { map: HashMap::new(), order: VecDeque::new(), most, settled: false, forgotten: 0 }
+        let (index, hasher) = (HashTable::new(), DefaultHashBuilder::default());
+        Bounded { entries: vec![], oldest: 0, index, hasher, most, forgotten: 0 }
+    }
+
+    #[inline]
+    fn place(&self, hash: u64, key: &K) -> Option<usize> {
+        let same = |&at: &u32| self.entries[at as usize].0 == *key;
+        self.index.find(hash, same).map(|&at| at as usize)
     }
 
     /// The value of `key`.
+    #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.map.get(key)
+        self.place(self.hasher.hash_one(key), key).map(|at| &self.entries[at].1)
     }
 
     /// The same, to be changed.
+    #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.map.get_mut(key)
+        self.place(self.hasher.hash_one(key), key).map(|at| &mut self.entries[at].1)
     }
 
     /// Whether nothing is remembered.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.entries.is_empty()
     }
 
     /// Remembers a value; a known key keeps its age, and its old value is returned.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        if self.order.len() >= self.most && !self.settled {
-            // From half full on, a map that is cluttered by what has gone grows in place of tidying up: when that
-            // happens depends on its seed.
-            self.map.reserve(self.most.saturating_add(2));
-            self.settled = true;
+        let hash = self.hasher.hash_one(key);
+        if let Some(at) = self.place(hash, &key) {
+            return Some(std::mem::replace(&mut self.entries[at].1, value));
         }
-        let old = self.map.insert(key, value);
-        if old.is_some() {
-            return old;
-        }
-        self.order.push_back(key);
-        if self.order.len() > self.most
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.map.remove(&oldest);
-            self.forgotten += 1;
-        }
+        let at = if self.entries.len() < self.most {
+            self.entries.push((key, value));
+            self.entries.len() - 1
+        } else {
+            self.replace_oldest(key, value)
+        };
+        let (entries, hasher) = (&self.entries, &self.hasher);
+        self.index.insert_unique(hash, at as u32, |&at| hasher.hash_one(entries[at as usize].0));
         None
+    }
+
+    /// Puts an entry where the oldest one is, which is forgotten; gives its place.
+    fn replace_oldest(&mut self, key: K, value: V) -> usize {
+        let (entries, hasher, at) = (&self.entries, &self.hasher, self.oldest);
+        let hash = |&at: &u32| hasher.hash_one(entries[at as usize].0);
+        if self.forgotten == 0 {
+            // From half full on, an index that is cluttered by what has gone grows in place of tidying up: when that
+            // happens depends on its seed.
+            self.index.reserve(self.most + 2, hash);
+        }
+        if let Ok(entry) = self.index.find_entry(hash(&(at as u32)), |&i| i as usize == at) {
+            entry.remove();
+        }
+        self.entries[at] = (key, value);
+        self.oldest = (at + 1) % self.most;
+        self.forgotten += 1;
+        at
     }
 
     /// The key that the next new one drives out; `None` while there is room.
     fn next_to_go(&self) -> Option<K> {
-        if self.order.len() < self.most { None } else { self.order.front().copied() }
+        if self.entries.len() < self.most { None } else { self.entries.get(self.oldest).map(|e| e.0) }
     }
 
     /// Entries forgotten so far.

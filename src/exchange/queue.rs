@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 /// Most requests remembered per protocol: open ones, and answered ones until their late window ends.
 pub const MAX_REQUESTS: usize = 65_536;
+/// The least that a queue grows by.
+const MIN_GROWTH: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -143,6 +145,10 @@ impl Queue {
     }
     /// Appends a request and returns its sequence number.
     pub fn push(&mut self, request: Request) -> u64 {
+        if self.requests.len() == self.requests.capacity() {
+            // By a quarter, not twofold: all of it is in use, for it goes round.
+            self.requests.reserve_exact((self.requests.len() / 4).max(MIN_GROWTH));
+        }
         self.requests.push_back(request);
         if self.requests.len() == 1 {
             self.see_due();
