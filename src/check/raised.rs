@@ -14,13 +14,16 @@ pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
 
 impl Raised {
     /// Adds a rule that the datagram as a whole breaks.
+    #[cold]
     pub fn add(&mut self, rule: &'static Rule) {
         self.put(rule, None);
     }
     /// Adds a rule that the bytes at `at` break.
+    #[cold]
     pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
         self.put(rule, Some(at));
     }
+    #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
         if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
             let _ = self.0.try_push((rule, at)); // a ninth has no place, and there is none
