@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The loop does with a block what it does with its frames, so that the result is the same to the byte. A reader that is
-//! faster waits, and one that is slower is waited for: at most [`FULL`] blocks and one in the hands of each are there.
+//! faster waits: at most [`FULL`] blocks and one in the hands of each are there. For one that is slower the loop waits
+//! once, and the next block comes with frames that nobody has looked at, which is then up to the loop.
 
 use super::{AHEAD, Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
@@ -16,6 +17,7 @@ use crate::classify;
 use crate::net::{self, Datagram, Turned};
 use crate::protocols::{Glance, Id};
 use crate::report::Report;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
@@ -30,6 +32,8 @@ struct Block {
     /// Those of the heads that say so, in their order.
     datagrams: Vec<Found>,
     frames: Vec<Place>,
+    /// None of the frames has been looked at: there are no heads.
+    unseen: bool,
     /// Why nothing follows.
     end: Option<Result<(), Error>>,
 }
@@ -62,12 +66,11 @@ struct Found {
     glance: Option<(Id, Glance)>,
 }
 
-/// Where a frame lies.
+/// A frame that the loop is to look at.
 struct Place {
-    link: u16,
-    interface: u32,
-    at: u64,
-    wire_len: u32,
+    /// Without its bytes.
+    frame: Frame<'static>,
+    /// Captured bytes of it.
     len: u32,
 }
 
@@ -87,24 +90,44 @@ impl Block {
                 What::Datagram
             }
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => {
-                let Frame { link, interface, at, wire_len, bytes, .. } = *frame;
-                self.frames.push(Place { link, interface, at, wire_len, len: bytes.len() as u32 });
+                self.keep(frame);
                 What::Deeper
             }
             Err(reason) => What::Turned(reason),
         };
         self.heads.push(Head { number: frame.number, time: frame.time, what });
     }
+
+    #[inline(always)]
+    fn keep(&mut self, frame: &Frame<'_>) {
+        self.frames.push(Place { frame: Frame { bytes: &[], ..*frame }, len: frame.bytes.len() as u32 });
+    }
+
+    fn frame(&self, place: &Place) -> Frame<'_> {
+        Frame { bytes: self.bytes.get(place.frame.at, place.len as usize), ..place.frame }
+    }
 }
 
 /// Fills block after block until the capture ends, or nobody wants any.
-fn fill(source: &mut Source, protocols: u32, full: &SyncSender<Block>, empty: &Receiver<Block>) {
+fn fill(
+    source: &mut Source,
+    protocols: u32,
+    waited: &AtomicBool,
+    full: &SyncSender<Block>,
+    empty: &Receiver<Block>,
+) {
     let mut over = false;
     while !over {
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
+        block.unseen = waited.swap(false, Relaxed);
+        let unseen = block.unseen;
         let read = source.buffered(|frame| {
-            block.take(frame, protocols);
+            if unseen {
+                block.keep(frame)
+            } else {
+                block.take(frame, protocols)
+            }
             Ok::<bool, Error>(true)
         });
         source.detach(&mut block.bytes);
@@ -121,21 +144,36 @@ fn fill(source: &mut Source, protocols: u32, full: &SyncSender<Block>, empty: &R
 impl<R: Report> Pipeline<R> {
     /// All frames, read by another thread; by this one where there is none to be had.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        let (protocols, lent) = (self.memory.protocols(), &mut *source);
+        let (protocols, lent, waited) = (self.memory.protocols(), &mut *source, &AtomicBool::new(false));
         let done = thread::scope(|scope| {
             let (full, blocks) = sync_channel(FULL);
             let (back, empty) = channel();
             let reader = thread::Builder::new().name("reader".into());
-            reader.spawn_scoped(scope, move || fill(lent, protocols, &full, &empty)).ok()?;
-            Some(self.blocks(&blocks, &back))
+            reader.spawn_scoped(scope, move || fill(lent, protocols, waited, &full, &empty)).ok()?;
+            Some(self.blocks(waited, &blocks, &back))
         });
         done.unwrap_or_else(|| self.frames(source))
     }
 
     /// Takes over block after block, and gives them back empty.
-    fn blocks(&mut self, full: &Receiver<Block>, empty: &Sender<Block>) -> Result<(), Stopped> {
-        for mut block in full {
-            self.block(&block)?;
+    fn blocks(
+        &mut self,
+        waited: &AtomicBool,
+        full: &Receiver<Block>,
+        empty: &Sender<Block>,
+    ) -> Result<(), Stopped> {
+        let next = || {
+            full.try_recv().or_else(|_| {
+                waited.store(true, Relaxed);
+                full.recv()
+            })
+        };
+        while let Ok(mut block) = next() {
+            if block.unseen {
+                block.frames.iter().try_for_each(|place| self.frame(&block.frame(place)))?;
+            } else {
+                self.block(&block)?;
+            }
             if let Some(end) = block.end.take() {
                 return Ok(end?);
             }
@@ -156,9 +194,8 @@ impl<R: Report> Pipeline<R> {
                     self.looked_at::<AHEAD>(&Datagram { payload, ..found.datagram }, found.glance)?;
                 }
                 What::Deeper => {
-                    let Some(&Place { link, interface, at, wire_len, len }) = frames.next() else { continue };
-                    let bytes = block.bytes.get(at, len as usize);
-                    self.deeper(&Frame { number, time, link, interface, at, wire_len, bytes })?;
+                    let Some(place) = frames.next() else { continue };
+                    self.deeper(&block.frame(place))?;
                 }
                 What::Turned(reason) => self.totals.turned.add(reason),
             }
