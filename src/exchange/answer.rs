@@ -30,8 +30,8 @@ pub(super) struct Answering {
 
 impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        let (g, id) = (&v.glance, v.id);
-        let step = &id.info().steps[g.step as usize];
+        let g = &v.glance;
+        let step = &v.id.info().steps[g.step as usize];
         let hash = self.hasher.hash_one(d.payload);
         let now = self.now(d);
         if !self.answering.is_empty()
@@ -40,15 +40,12 @@ impl Table {
             return pairing;
         }
         let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
-        let found = match self.only_candidate(latest, v, step) {
-            Some(seq) => Found { request: Some((seq, false)), open: true, ..Found::default() },
-            None => self.candidates(slot, v, step, now, hash),
-        };
-        if step.issues
-            && let Some(c) = self.conversations.get_mut(slot)
-        {
-            c.issued = Some(Issued { value: g.memo, used: false });
+        if let Some(seq) = self.only_candidate(latest, v, step) {
+            self.issue(slot, step, g);
+            return self.answered(slot, seq, d, v, now, hash, false);
         }
+        let found = self.candidates(slot, v, step, now, hash);
+        self.issue(slot, step, g);
         if let Some((seq, foreign_key)) = found.request {
             return self.answered(slot, seq, d, v, now, hash, foreign_key);
         }
@@ -67,6 +64,16 @@ impl Table {
         }
         self.orphan(slot, d, g, hash);
         Pairing::Unasked { open: found.open, asked: found.asked }
+    }
+
+    /// Remembers the value that an answer issues to the client.
+    #[inline(always)]
+    fn issue(&mut self, slot: Slot, step: &StepInfo, g: &Glance) {
+        if step.issues
+            && let Some(c) = self.conversations.get_mut(slot)
+        {
+            c.issued = Some(Issued { value: g.memo, used: false });
+        }
     }
 
     /// The latest request, where nothing else can be what an answer belongs to: no search is needed.

@@ -74,14 +74,11 @@ impl Table {
             }
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
-        if let Some(o) = &orphan {
-            self.conversations.confirm(slot, step.worth(o.paired.max(g.paired), [o.memo, g.memo]));
-        }
         let exchange = self.next_id;
         self.next_id += 1;
-        let request = Request {
+        let mut request = Request {
             conversation: slot,
-            previous: 0,
+            previous: latest,
             id: exchange,
             key,
             memo: g.memo,
@@ -89,26 +86,31 @@ impl Table {
             time: d.time,
             sent: now,
             last: self.clock,
-            answer_hash: orphan.map_or_else(|| self.doubt(d, g.role), |o| o.hash),
-            answer_frame: orphan.map_or(0, |o| o.frame),
+            answer_hash: self.doubt(d, g.role),
+            answer_frame: 0,
             bytes: d.wire_len() as u32,
             retransmissions: 0,
             parts: 1,
             step: g.step,
             paired: g.paired,
-            state: if orphan.is_some() { State::Answered } else { State::Open },
+            state: State::Open,
             given_up: false,
             alone,
             partial: g.role == Role::RequestPart,
         };
+        let Some(orphan) = orphan else {
+            self.push(id, slot, request);
+            return Pairing::Asked { exchange, answered_by: None, alone };
+        };
+        self.conversations.confirm(slot, step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]));
+        (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
+        request.state = State::Answered;
         self.push(id, slot, request);
-        if let Some(o) = orphan
-            && let Some(c) = self.conversations.get(slot)
-        {
-            let (time, bytes) = (o.time.since(d.time), u64::from(o.bytes));
-            self.closed.push(record(c, &request, Outcome::Answered, Some(o.frame), time, bytes));
+        if let Some(c) = self.conversations.get(slot) {
+            let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
+            self.closed.push(record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes));
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone }
+        Pairing::Asked { exchange, answered_by: Some(orphan.frame), alone }
     }
 
     /// What seems to ask may turn out to have answered: then copies of it are known by this.
@@ -163,10 +165,10 @@ impl Table {
     }
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
-    fn push(&mut self, id: Id, slot: Slot, mut request: Request) {
+    fn push(&mut self, id: Id, slot: Slot, request: Request) {
         let at = id as usize;
         if self.queues[at].len() >= MAX_REQUESTS {
-            let open = self.queues[at].front().is_some_and(|r| r.state == State::Open);
+            let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
             self.evicted += u64::from(open);
             self.close_oldest(at);
         }
@@ -175,7 +177,6 @@ impl Table {
                 issued.used |= issued.value == request.key;
             }
             c.unanswered = c.unanswered.saturating_add(1);
-            request.previous = c.latest;
             c.latest = self.queues[at].push(request) + 1;
         }
         self.conversations.touch(slot);
@@ -199,8 +200,9 @@ impl Table {
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
     fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> u64 {
+        let previous = self.conversations.get(slot).map_or(0, |c| c.latest);
         let Some(request) = self.queues[id as usize].get_mut(seq) else { return 0 };
-        let mut again = *request;
+        let mut again = Request { previous, ..*request };
         request.state = State::Gone;
         again.retransmissions = again.retransmissions.saturating_add(1);
         again.sent = now;

@@ -133,15 +133,14 @@ impl Queue {
     pub fn get_mut(&mut self, seq: u64) -> Option<&mut Request> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)
     }
-    pub fn front(&self) -> Option<&Request> {
-        self.requests.front()
+    /// The oldest, with its sequence number.
+    pub fn oldest(&self) -> Option<(u64, &Request)> {
+        Some((self.first, self.requests.front()?))
     }
-    /// Takes the oldest out, with its sequence number.
-    pub fn pop(&mut self) -> Option<(u64, Request)> {
-        let request = self.requests.pop_front()?;
-        self.first += 1;
+    /// Takes the oldest out.
+    pub fn drop_oldest(&mut self) {
+        self.first += u64::from(self.requests.pop_front().is_some());
         self.see_due();
-        Some((self.first - 1, request))
     }
     /// Appends a request and returns its sequence number.
     pub fn push(&mut self, request: Request) -> u64 {

@@ -140,7 +140,7 @@ impl Table {
 
     /// The queue whose oldest request is due first; `None` where all are empty.
     fn oldest_due(&self) -> Option<usize> {
-        let filled = self.queues.iter().enumerate().filter(|(_, queue)| queue.front().is_some());
+        let filled = self.queues.iter().enumerate().filter(|(_, queue)| queue.oldest().is_some());
         filled.min_by_key(|(_, queue)| queue.due()).map(|(at, _)| at)
     }
 
@@ -160,19 +160,29 @@ impl Table {
     /// Takes the oldest request out of a queue: closes it, if it was still open, and with it its
     /// conversation, if that has asked nothing since.
     pub(super) fn close_oldest(&mut self, at: usize) {
-        let Some((seq, request)) = self.queues[at].pop() else { return };
+        let Some((seq, request)) = self.queues[at].oldest() else { return };
+        let slot = request.conversation;
+        if matches!(request.state, State::Open | State::Answering) {
+            let request = *request;
+            self.close_waiting(seq, &request);
+        }
+        self.queues[at].drop_oldest();
+        if self.conversations.get(slot).is_some_and(|c| c.latest == seq + 1) {
+            self.conversations.close(slot);
+        }
+    }
+
+    /// Closes a request that has no answer, or not all of it.
+    #[inline(never)]
+    fn close_waiting(&mut self, seq: u64, request: &Request) {
         if request.state == State::Answering {
-            self.finish_parts(request.conversation, seq, &request);
+            self.finish_parts(request.conversation, seq, request);
         }
         let Some(c) = self.conversations.get(request.conversation) else { return };
-        let last = c.latest == seq + 1;
         if request.state == State::Open
-            && let Some(e) = self.silence(c, &request)
+            && let Some(e) = self.silence(c, request)
         {
             self.closed.push(e);
-        }
-        if last {
-            self.conversations.close(request.conversation);
         }
     }
 
