@@ -56,9 +56,24 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// Remembers a value; a known key keeps its age, and its old value is returned.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.hasher.hash_one(key);
-        if let Some(at) = self.place(hash, &key) {
-            return Some(std::mem::replace(&mut self.entries[at].1, value));
+        match self.place(hash, &key) {
+            Some(at) => Some(std::mem::replace(&mut self.entries[at].1, value)),
+            None => {
+                self.add(hash, key, value);
+                None
+            }
         }
+    }
+
+    /// The value of `key`, which from now on is `new` where there is none.
+    pub fn get_or_insert(&mut self, key: K, new: V) -> &mut V {
+        let hash = self.hasher.hash_one(key);
+        let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new));
+        &mut self.entries[at].1
+    }
+
+    /// Adds a new key, and gives its place.
+    fn add(&mut self, hash: u64, key: K, value: V) -> usize {
         let at = if self.entries.len() < self.most {
             self.entries.push((key, value));
             self.entries.len() - 1
@@ -67,7 +82,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         };
         let (entries, hasher) = (&self.entries, &self.hasher);
         self.index.insert_unique(hash, at as u32, |&at| hasher.hash_one(entries[at as usize].0));
-        None
+        at
     }
 
     /// Puts an entry where the oldest one is, which is forgotten; gives its place.

@@ -236,23 +236,21 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
         return;
     }
     let Some(brief) = state::brief(seen.datagram.payload) else { return };
-    let before = memory.states.get(&server).copied();
-    let mut now = State { net_cl: brief.net_cl, ..before.unwrap_or_default() };
-    if before.is_some_and(|b| b.net_cl != brief.net_cl) {
+    let first = State { net_cl: brief.net_cl, ..State::default() };
+    let state = memory.states.get_or_insert(server, first);
+    let before = *state;
+    state.net_cl = brief.net_cl;
+    if before.net_cl != brief.net_cl {
         raised.add_at(&TXN_008, state::NET_CL_AT);
     }
     for (at, id, version) in brief.sub_states() {
-        let Some(known) = now.versions.get_mut(usize::from(id)) else { continue };
+        let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
         *known = Some(version);
-        let old = before.and_then(|b| *b.versions.get(usize::from(id))?);
-        match old {
-            Some(old) if version < old => raised.add_at(&SUB_005, at),
-            Some(old) if version > old => raised.add_at(&SUB_006, at),
+        match before.versions.get(usize::from(id)) {
+            Some(&Some(old)) if version < old => raised.add_at(&SUB_005, at),
+            Some(&Some(old)) if version > old => raised.add_at(&SUB_006, at),
             _ => {}
         }
-    }
-    if before.is_none_or(|b| b != now) {
-        memory.states.insert(server, now);
     }
 }
 
