@@ -98,19 +98,26 @@ impl Table {
             alone,
             partial: g.role == Role::RequestPart,
         };
-        let Some(orphan) = orphan else {
-            self.push(id, slot, request);
-            return Pairing::Asked { exchange, answered_by: None, alone };
-        };
-        self.conversations.confirm(slot, step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]));
-        (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
-        request.state = State::Answered;
-        self.push(id, slot, request);
-        if let Some(c) = self.conversations.get(slot) {
-            let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
-            self.closed.push(record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes));
+        if let Some(orphan) = &orphan {
+            let worth = step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]);
+            self.conversations.confirm(slot, worth);
+            (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
+            request.state = State::Answered;
         }
-        Pairing::Asked { exchange, answered_by: Some(orphan.frame), alone }
+        self.push(id, slot, request);
+        if let Some(orphan) = &orphan {
+            self.answered_before(slot, d, orphan);
+        }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone }
+    }
+
+    /// The record of an exchange whose answer stands before its request, which has just been asked.
+    #[cold]
+    fn answered_before(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
+        let Some((c, (_, request))) = self.conversations.get(slot).zip(self.chain(slot).next()) else { return };
+        let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
+        let done = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
+        self.closed.push(done);
     }
 
     /// What seems to ask may turn out to have answered: then copies of it are known by this.
@@ -272,7 +279,10 @@ mod tests {
         let glance = Glance { message, role, step, key, memo, level, paired, begins };
         let direction = Direction::C2s;
         let (id, decided, doubtful, slot, server_index) = (Id::Sqp, false, true, None, NONE);
-        table.show(&d, &Verdict { id, glance, direction, decided, doubtful, slot, server_index }).0
+        let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+        let slot = table.enter(&d, &verdict);
+        table.pair(slot, &d, &verdict);
+        slot
     }
 
     #[test]

@@ -194,9 +194,9 @@ impl Table {
         (c.decided || !c.doubtful).then(|| record(c, request, outcome, None, None, 0))
     }
 
-    /// Takes a datagram in: opens or finds its conversation and says what it is to its exchange.
+    /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.
     #[inline]
-    pub fn show(&mut self, d: &Datagram<'_>, v: &Verdict) -> (Slot, Pairing) {
+    pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let slot = match v.slot {
             Some(slot) => slot,
             None => self.open(d, v),
@@ -214,14 +214,18 @@ impl Table {
         if turned {
             self.withdraw(slot, v.id);
         }
-        let pairing = match v.glance.role {
+        slot
+    }
+
+    /// Says what a datagram that has [entered](Table::enter) its conversation is to its exchange.
+    pub fn pair(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
+        match v.glance.role {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
                 self.ask(slot, d, v)
             }
             Role::Response | Role::ResponsePart => self.answer(slot, d, v),
             Role::Stray => Pairing::Nothing,
-        };
-        (slot, pairing)
+        }
     }
 
     fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
@@ -302,7 +306,8 @@ mod tests {
         let verdict =
             Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index: NONE };
         table.advance(time);
-        table.show(&d, &verdict).1
+        let slot = table.enter(&d, &verdict);
+        table.pair(slot, &d, &verdict)
     }
 
     #[test]

@@ -305,7 +305,8 @@ impl<R: Report> Pipeline<R> {
         }
         let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
-        let (slot, pairing) = self.table.show(d, v);
+        let slot = self.table.enter(d, v);
+        let pairing = self.table.pair(slot, d, v);
         let (server_index, level) = self.learn(slot);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
