@@ -195,26 +195,28 @@ impl Table {
     }
 
     /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
-        let slot = match v.slot {
-            Some(slot) => slot,
-            None => self.open(d, v),
-        };
-        let mut turned = false;
-        if let Some(c) = self.conversations.get_mut(slot) {
-            if !c.decided {
-                turned = c.level <= Level::Low && c.latest != 0 && c.client() != v.client(d);
-                c.set_client(v.client(d));
-                c.decided = v.decided;
-                c.doubtful = v.doubtful;
-            }
-            c.level = c.level.max(v.glance.level);
+        let Some(slot) = v.slot else { return self.open(d, v) };
+        match self.conversations.get_mut(slot) {
+            Some(c) if c.decided => c.level = c.level.max(v.glance.level),
+            _ => self.decide(slot, d, v),
         }
+        slot
+    }
+
+    /// Who asks in a conversation is not certain yet: what a datagram says of that.
+    #[cold]
+    fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) {
+        let Some(c) = self.conversations.get_mut(slot) else { return };
+        let turned = c.level <= Level::Low && c.latest != 0 && c.client() != v.client(d);
+        c.set_client(v.client(d));
+        c.decided = v.decided;
+        c.doubtful = v.doubtful;
+        c.level = c.level.max(v.glance.level);
         if turned {
             self.withdraw(slot, v.id);
         }
-        slot
     }
 
     /// Says what a datagram that has [entered](Table::enter) its conversation is to its exchange.
@@ -228,6 +230,7 @@ impl Table {
         }
     }
 
+    #[inline(never)]
     fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let (client, server) = (v.client(d), v.server(d));
         let (slot, gone) = self.conversations.open(client, server, v.id);
@@ -236,6 +239,7 @@ impl Table {
         }
         if let Some(c) = self.conversations.get_mut(slot) {
             c.server = v.server_index;
+            (c.level, c.decided, c.doubtful) = (v.glance.level, v.decided, v.doubtful);
         }
         slot
     }
