@@ -149,7 +149,7 @@ impl Protocol for Satisfactory {
     #[inline(always)]
     fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
         match cx.message {
-            LEGACY_POLL | LEGACY_STATE_RESPONSE => legacy::decode(c, cx),
+            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| legacy::decode(c, cx)),
             _ => envelope::decode(c, cx),
         }
     }

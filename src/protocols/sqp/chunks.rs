@@ -202,24 +202,48 @@ pub(super) fn decode<'a, S: FieldSink>(
     asked: Option<u64>,
 ) -> Result<Body<'a>, Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
+    let choice = match asked {
+        // Nothing to choose.
+        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked }),
+        _ => c.apart(|c| choose(c, asked)),
+    };
+    match choice {
+        Some(choice) => chosen(c, choice),
+        None => opaque(c),
+    }
+}
+
+/// Which chunks a body is decoded as, and which were asked for as far as that matters then.
+struct Choice {
+    kinds: u8,
+    asked: Option<u8>,
+}
+
+/// Chooses the kinds of the chunks; `None` where nothing is known of them.
+#[inline(never)]
+fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     match asked {
-        // Nothing to choose: one chunk, or none.
+        // One chunk, or none.
         Some(mask) if mask.count_ones() <= 1 => {
             let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
-            if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) }
+            Some(meant(c, asked, mask))
         }
         _ => search(c, asked),
     }
 }
 
-/// Chooses the kinds of the chunks. How many there are is certain, for their lengths are on the
+/// What was asked for, or rather `kinds` of it.
+fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
+    if kinds & SERVER_INFO == 0 { without_info(c, asked, kinds) } else { Choice { kinds, asked } }
+}
+
+/// How many chunks there are is certain, for their lengths are on the
 /// wire; so only choices of that size can fit, and a choice of all that was asked needs no trial.
-#[inline(never)]
-fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Result<Body<'a>, Fault> {
+fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
-        return if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) };
+        return Some(meant(c, asked, mask));
     }
     let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
     let (first, second) = (fits.next(), fits.next());
@@ -231,12 +255,10 @@ fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Res
     match first {
         Some(kinds) => {
             c.check_at(&CHK_007, whole, || second.is_none());
-            chosen(c, asked, kinds)
+            Some(Choice { kinds, asked })
         }
         // The request says what it should have been; without it, guessing would blame the innocent.
-        None if asked.is_some() && mask & SERVER_INFO == 0 => without_info(c, asked, mask),
-        None if asked.is_some() => chosen(c, asked, mask),
-        None => opaque(c),
+        None => asked.map(|mask| meant(c, asked, mask)),
     }
 }
 
@@ -262,20 +284,16 @@ fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
     c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
 }
 
-/// Decodes a body of which ServerInfo was not requested: it may be there all the same.
-fn without_info<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    asked: Option<u8>,
-    mask: u8,
-) -> Result<Body<'a>, Fault> {
+/// For a body of which ServerInfo was not requested: it may be there all the same.
+fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Choice {
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
     let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
-    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return chosen(c, asked, mask) };
+    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return Choice { kinds: mask, asked } };
     let whole = c.to_end();
     c.about(Some(&INFO));
     c.check_at(&TXN_017, whole, || false);
-    chunks(c, kinds)
+    Choice { kinds, asked: None }
 }
 
 /// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
@@ -287,15 +305,12 @@ fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
 
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
-fn chosen<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    asked: Option<u8>,
-    mask: u8,
-) -> Result<Body<'a>, Fault> {
+fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result<Body<'a>, Fault> {
+    let Choice { kinds: mask, asked } = choice;
     let whole = c.to_end();
     let body = chunks(c, mask)?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
-        let (surplus, chunks) = (c.to_end(), surplus_is_chunks(c, mask));
+        let (surplus, chunks) = (c.to_end(), c.apart(|c| surplus_is_chunks(c, mask)));
         c.about(None);
         c.check_at(&TXN_017, surplus, || !chunks);
     }
@@ -310,24 +325,29 @@ fn chosen<'a, S: FieldSink>(
 
 #[inline(always)]
 fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
-    let mut body = Body::default();
-    if mask & SERVER_INFO != 0 {
-        body.server_info = Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?);
-    }
-    if mask & !SERVER_INFO != 0 {
-        optional(c, mask, &mut body)?;
-    }
-    Ok(body)
+    let server_info = match mask & SERVER_INFO {
+        0 => None,
+        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?),
+    };
+    let others = match mask & !SERVER_INFO {
+        0 => Body::default(),
+        others => c.apart(|c| optional(c, others, server_info.map(|i| i.current_players)))?,
+    };
+    Ok(Body { server_info, ..others })
 }
 
 #[inline(never)]
-fn optional<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8, body: &mut Body<'a>) -> Result<(), Fault> {
+fn optional<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    mask: u8,
+    counted: Option<u16>,
+) -> Result<Body<'a>, Fault> {
+    let mut body = Body::default();
     if mask & SERVER_RULES != 0 {
         body.server_rules = Some(Rules::decode(c)?);
     }
     if mask & PLAYER_INFO != 0 {
         let players = Table::decode(c, &PLAYERS)?;
-        let counted = body.server_info.map(|i| i.current_players);
         c.check(&TAB_006, || counted.is_none_or(|n| n == players.count));
         body.player_info = Some(players);
     }
@@ -337,7 +357,7 @@ fn optional<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8, body: &mut Bo
     if mask & METRICS != 0 {
         body.metrics = Some(Metrics::decode(c)?);
     }
-    Ok(())
+    Ok(body)
 }
 
 /// One chunk: its length, then `body` on exactly that many bytes.
