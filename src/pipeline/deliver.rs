@@ -70,7 +70,8 @@ impl<R: Report> Pipeline<R> {
         let (missing, secrets) = (d.cut as usize, self.options.secrets);
         let continues = told.pairing.continues();
         let cx = Context { message, direction, asked, missing, continues, secrets };
-        let decoded = v.id.tell(d.payload, cx, &mut self.sink);
+        let mut decoded = Ok(None);
+        v.id.tell(d.payload, cx, &mut self.sink, &mut decoded);
         self.sink.end();
         self.findings.clear();
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {

@@ -84,6 +84,8 @@ pub struct Said {
 }
 
 impl Said {
+    /// A function of its own: so only a pointer to the facts is handed on.
+    #[inline(never)]
     fn hear(&mut self, facts: &protocols::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
         keep(&mut self.game, facts.game);
@@ -107,11 +109,21 @@ fn bounded(text: &[u8]) -> &[u8] {
 }
 
 /// Keeps a text if it is new; its memory is used again.
+#[inline(always)]
 pub(crate) fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
     let Some(new) = new else { return };
-    let kept = kept.get_or_insert_default();
+    // As nearly always, a server says what it said before.
+    if let (Text::Text(bytes), Some(kept)) = (new, &kept)
+        && kept == bytes
+    {
+        return;
+    }
+    keep_new(kept.get_or_insert_default(), new);
+}
+
+#[inline(never)]
+fn keep_new(kept: &mut Vec<u8>, new: Text<'_>) {
     match new {
-        Text::Text(bytes) if kept == bounded(bytes) => {}
         Text::Text(bytes) => {
             kept.clear();
             kept.extend_from_slice(bounded(bytes));
@@ -214,8 +226,8 @@ impl Report for Summary {
         let Some(server) = self.server(p.server_index, endpoint, p.id) else { return Ok(()) };
         p.findings.iter().for_each(|f| server.findings.see(f));
         if by_server
+            && let Ok(Some(facts)) = p.decoded
             && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
-            && let Ok(facts) = p.decoded
         {
             server.said.hear(facts);
         }
