@@ -89,15 +89,18 @@ impl<'a> Str<'a> {
     /// Whether the bytes are valid UTF-8.
     #[inline]
     pub fn is_utf8(self) -> bool {
-        self.0.is_ascii() || std::str::from_utf8(self.0).is_ok()
+        std::str::from_utf8(self.0).is_ok()
     }
     /// Whether a control character (C0, DEL, C1) stands in it; damaged text has none to speak of.
     #[inline]
     pub fn has_control(self) -> bool {
-        let ascii = self.0.iter().any(|b| b.is_ascii_control());
-        ascii
-            || !self.0.is_ascii()
-                && std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
+        // In UTF-8 those of C1 are two bytes, of which the first is C2.
+        self.0.iter().any(|&b| b.is_ascii_control() || b == 0xc2) && self.shows_control()
+    }
+    #[cold]
+    fn shows_control(self) -> bool {
+        self.0.iter().any(|b| b.is_ascii_control())
+            || std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
     }
     /// The text with U+FFFD for what is not UTF-8.
     pub fn to_text(self) -> Cow<'a, str> {
