@@ -71,7 +71,7 @@ impl<R: Report> Pipeline<R> {
         let continues = told.pairing.continues();
         let cx = Context { message, direction, asked, missing, continues, secrets };
         let mut decoded = Ok(None);
-        v.id.tell(d.payload, cx, &mut self.sink, &mut decoded);
+        v.id.tell(d.payload, &cx, &mut self.sink, &mut decoded);
         self.sink.end();
         self.findings.clear();
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {

@@ -358,21 +358,9 @@ macro_rules! registry {
             /// not be moved. Nor need that, so it is written where it is wanted, into an `Ok(None)`.
             #[inline(always)]
             pub(crate) fn tell<'a, S: FieldSink>(
-                self, payload: &'a [u8], cx: Context, sink: &mut S, decoded: &mut Decoded<'a>,
+                self, payload: &'a [u8], cx: &Context, sink: &mut S, decoded: &mut Decoded<'a>,
             ) {
-                let ends = self.info().ends;
-                let done = match self {
-                    $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| {
-                        let message = $file::$Proto::decode(c, cx)?;
-                        if let Some(facts) = $file::$Proto::facts(&message) {
-                            *decoded = Ok(Some(facts));
-                        }
-                        Ok(())
-                    })),*
-                };
-                if let Err(fault) = done {
-                    *decoded = Err(fault);
-                }
+                match self { $(Id::$Proto => tell::<$file::$Proto, S>(payload, cx, sink, decoded)),* }
             }
             /// See [`Protocol::causes`].
             pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
@@ -392,6 +380,27 @@ registry! {
     satisfactory::Satisfactory,
     skycoop::Skycoop,
     gqp::Gqp,
+}
+
+/// [`Id::tell`] of one protocol. A function of its own: between other things the compiler takes the
+/// longer messages for rare, and leaves their decoders in pieces.
+#[inline(never)]
+fn tell<'a, P: Protocol, S: FieldSink>(
+    payload: &'a [u8],
+    cx: &Context,
+    sink: &mut S,
+    decoded: &mut Decoded<'a>,
+) {
+    let done = dissect(payload, cx.missing, P::INFO.ends, sink, |c| {
+        let message = P::decode(c, *cx)?;
+        if let Some(facts) = P::facts(&message) {
+            *decoded = Ok(Some(facts));
+        }
+        Ok(())
+    });
+    if let Err(fault) = done {
+        *decoded = Err(fault);
+    }
 }
 
 impl Id {

@@ -247,7 +247,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
             Ok(Message::ChallengeResponse { token })
         }
         QUERY_REQUEST if kind == 1 => query_request(c, token),
-        QUERY_RESPONSE if kind == 1 => c.apart(|c| query_response(c, token, cx)).map(Message::QueryResponse),
+        QUERY_RESPONSE if kind == 1 => query_response(c, token, cx).map(Message::QueryResponse),
         _ => {
             let body = c.field(&PAYLOAD, bytes(c.rest().len()))?;
             Ok(Message::Unknown { kind, token, body })
