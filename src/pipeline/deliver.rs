@@ -73,8 +73,10 @@ impl<R: Report> Pipeline<R> {
         let mut decoded = Ok(None);
         v.id.tell(d.payload, &cx, &mut self.sink, &mut decoded);
         self.sink.end();
-        self.findings.clear();
+        let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+            self.findings.clear();
+            more_findings = if told.is_copy() { 0 } else { self.sink.notes().more() };
             if self.has_news(&told) {
                 let open = self.table.oldest_open(told.slot);
                 let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
@@ -83,6 +85,7 @@ impl<R: Report> Pipeline<R> {
             } else if direction == Direction::C2s {
                 self.blame.remarked(d, &told, &self.sink);
             }
+            findings = &self.findings;
         }
         self.report.packet(&Packet {
             datagram: d,
@@ -96,8 +99,8 @@ impl<R: Report> Pipeline<R> {
             raised: told.raised,
             decoded: &decoded,
             sink: &self.sink,
-            findings: &self.findings,
-            more_findings: if told.is_copy() { 0 } else { self.sink.notes().more() },
+            findings,
+            more_findings,
         })
     }
 
