@@ -53,8 +53,8 @@ pub struct Cursor<'a, 's, S> {
     pub(super) missing: usize,
     /// Bytes follow this scope.
     pub(super) more: bool,
-    /// Bytes of the field read last.
-    pub(super) last: &'a [u8],
+    /// Address and length of the field read last.
+    pub(super) last: (usize, usize),
     pub(super) field: Option<&'static Field>,
     pub(super) index: Index,
     pub(super) depth: u8,
@@ -73,7 +73,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             rest: payload,
             missing,
             more: false,
-            last: payload.get(..0).unwrap_or_default(),
+            last: (payload.as_ptr() as usize, 0),
             field: None,
             index: Index::default(),
             depth: 0,
@@ -86,13 +86,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Offset of the next unread byte.
     #[inline(always)]
     pub fn offset(&self) -> u16 {
-        self.place(self.rest)
+        self.place(self.rest.as_ptr() as usize)
     }
 
-    /// Where a part of the payload stands in it.
+    /// Offset of an address in the payload.
     #[inline(always)]
-    fn place(&self, part: &[u8]) -> u16 {
-        (part.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16
+    fn place(&self, address: usize) -> u16 {
+        address.wrapping_sub(self.whole.as_ptr() as usize) as u16
     }
 
     /// Captured bytes left in the current scope.
@@ -165,7 +165,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         match parser.parse_complete(from) {
             Ok((rest, value)) => {
                 self.rest = rest;
-                self.last = from.get(..from.len().wrapping_sub(rest.len())).unwrap_or_default();
+                self.last = (from.as_ptr() as usize, from.len().wrapping_sub(rest.len()));
                 self.sink.field(field, self.last(), show(value));
                 Ok(value)
             }
@@ -243,8 +243,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Span of the field just read.
     #[inline(always)]
     pub fn last(&self) -> Span {
-        let start = self.place(self.last);
-        Span { start, end: start.saturating_add(self.last.len() as u16) }
+        let (address, len) = self.last;
+        let start = self.place(address);
+        Span { start, end: start.wrapping_add(len as u16) }
     }
 
     /// A fault at the field that was to be read next: the scope is too short for it. Where the

@@ -76,7 +76,10 @@ impl<R: Report> Pipeline<R> {
         let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
             self.findings.clear();
-            more_findings = if told.is_copy() { 0 } else { self.sink.notes().more() };
+            more_findings = self.sink.notes().more();
+            if more_findings > 0 && told.is_copy() {
+                more_findings = 0;
+            }
             if self.has_news(&told) {
                 let open = self.table.oldest_open(told.slot);
                 let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
