@@ -95,7 +95,10 @@ impl<'a> Str<'a> {
     #[inline]
     pub fn has_control(self) -> bool {
         // In UTF-8 those of C1 are two bytes, of which the first is C2.
-        self.0.iter().any(|&b| b.is_ascii_control() || b == 0xc2) && self.shows_control()
+        let (words, tail) = self.0.as_chunks::<8>();
+        (words.iter().any(|w| suspect_word(u64::from_ne_bytes(*w)))
+            || tail.iter().any(|&b| b.is_ascii_control() || b == 0xc2))
+            && self.shows_control()
     }
     #[cold]
     fn shows_control(self) -> bool {
@@ -108,15 +111,29 @@ impl<'a> Str<'a> {
     }
 }
 
+/// Eight bytes of 1.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
 /// Whether all eight bytes are in 0x20..=0x7e.
 #[inline]
 const fn plain_word(w: u64) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     // A byte below 0x20 borrows into its high bit; 0x7f reaches it when 1 is added; others have it.
     let below = w.wrapping_sub(ONES.wrapping_mul(0x20));
     let delete = w.wrapping_add(ONES);
     (w | below | delete) & HIGH == 0
+}
+
+/// Whether one of eight bytes is below 0x20, DEL or 0xc2.
+#[inline]
+const fn suspect_word(w: u64) -> bool {
+    // The lowest byte below `n`, if there is one, borrows into its own high bit, which it had not.
+    const fn below(w: u64, n: u64) -> u64 {
+        w.wrapping_sub(ONES.wrapping_mul(n)) & !w
+    }
+    let (delete, c2) = (w ^ ONES.wrapping_mul(0x7f), w ^ ONES.wrapping_mul(0xc2));
+    (below(w, 0x20) | below(delete, 1) | below(c2, 1)) & HIGH != 0
 }
 
 impl fmt::Debug for Str<'_> {
@@ -347,6 +364,12 @@ mod tests {
         assert!(Str("a\u{85}".as_bytes()).has_control());
         assert!(!Str("Zoé ☃".as_bytes()).has_control());
         assert!(!Str(b"\xff\xfe").has_control());
+        for c in ('\0'..'\u{800}').chain(['\u{2028}', '\u{ffff}', '\u{1f3d5}']) {
+            for at in 0..9 {
+                let text = format!("{:at$}{c}{:>9}", "", "é");
+                assert_eq!(Str(text.as_bytes()).has_control(), c.is_control(), "{c:?} at {at}");
+            }
+        }
     }
 
     #[test]
