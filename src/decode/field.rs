@@ -81,9 +81,20 @@ impl<'a> Str<'a> {
     /// characters, and nothing else need be asked.
     #[inline]
     pub fn is_plain(self) -> bool {
-        let (words, tail) = self.0.as_chunks::<8>();
-        words.iter().all(|w| plain_word(u64::from_ne_bytes(*w)))
-            && tail.iter().all(|b| matches!(b, 0x20..=0x7e))
+        self.words_are(plain_word)
+    }
+
+    /// Whether something holds of all bytes, which it is asked eight at a time: some twice, and spaces with a
+    /// text that is shorter.
+    #[inline(always)]
+    fn words_are(self, sound: impl Fn(u64) -> bool) -> bool {
+        let half = |bytes: &[u8; 4]| u64::from(u32::from_ne_bytes(*bytes));
+        let end = match (self.0.last_chunk(), self.0.first_chunk(), self.0.last_chunk()) {
+            (Some(word), ..) => u64::from_ne_bytes(*word),
+            (_, Some(low), Some(high)) => half(high) << 32 | half(low),
+            _ => self.0.iter().fold(ONES.wrapping_mul(0x20), |word, &byte| word << 8 | u64::from(byte)),
+        };
+        self.0.as_chunks().0.iter().all(|word| sound(u64::from_ne_bytes(*word))) && sound(end)
     }
 
     /// Whether the bytes are valid UTF-8.
@@ -95,10 +106,7 @@ impl<'a> Str<'a> {
     #[inline]
     pub fn has_control(self) -> bool {
         // In UTF-8 those of C1 are two bytes, of which the first is C2.
-        let (words, tail) = self.0.as_chunks::<8>();
-        (words.iter().any(|w| suspect_word(u64::from_ne_bytes(*w)))
-            || tail.iter().any(|&b| b.is_ascii_control() || b == 0xc2))
-            && self.shows_control()
+        !self.words_are(|word| !suspect_word(word)) && self.shows_control()
     }
     #[cold]
     fn shows_control(self) -> bool {
@@ -353,7 +361,9 @@ mod tests {
             for at in 0..11 {
                 let mut text = *b"plain  text";
                 text[at] = byte;
-                assert_eq!(Str(&text).is_plain(), expected, "{byte:#x} at {at}");
+                for end in at + 1..=11 {
+                    assert_eq!(Str(&text[..end]).is_plain(), expected, "{byte:#x} at {at} of {end}");
+                }
             }
         }
     }
