@@ -13,6 +13,7 @@
 //! [`Glance::memo`]; there is no fixed port.
 
 mod causes;
+mod choice;
 mod chunks;
 mod exchange;
 mod header;
