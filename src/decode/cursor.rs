@@ -41,6 +41,10 @@ pub struct Ends {
 ///
 /// Invariant: the leaves reported to the sink tile the captured payload in order, without gap or
 /// overlap, whatever the bytes. [`dissect`] closes the last gap with an `unparsed` leaf.
+///
+/// What is cold takes the values it needs and not the cursor, or goes [apart](Self::apart): as long as
+/// nobody holds its address, the compiler keeps in registers of it what is needed, and of most listeners
+/// that is where to read on and nothing else.
 #[derive(Debug)]
 pub struct Cursor<'a, 's, S> {
     pub(super) whole: &'a [u8],
@@ -49,7 +53,8 @@ pub struct Cursor<'a, 's, S> {
     pub(super) missing: usize,
     /// Bytes follow this scope.
     pub(super) more: bool,
-    pub(super) last: Span,
+    /// Address and length of the field read last.
+    pub(super) last: (usize, usize),
     pub(super) field: Option<&'static Field>,
     pub(super) index: Index,
     pub(super) depth: u8,
@@ -68,7 +73,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             rest: payload,
             missing,
             more: false,
-            last: Span::default(),
+            last: (payload.as_ptr() as usize, 0),
             field: None,
             index: Index::default(),
             depth: 0,
@@ -81,8 +86,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Offset of the next unread byte.
     #[inline(always)]
     pub fn offset(&self) -> u16 {
-        let before = (self.rest.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize);
-        before as u16
+        self.place(self.rest.as_ptr() as usize)
+    }
+
+    /// Offset of an address in the payload.
+    #[inline(always)]
+    fn place(&self, address: usize) -> u16 {
+        address.wrapping_sub(self.whole.as_ptr() as usize) as u16
     }
 
     /// Captured bytes left in the current scope.
@@ -150,34 +160,26 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         O: Copy,
         P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
     {
-        let start = self.offset();
+        let from = self.rest;
         self.field = Some(field);
-        match parser.parse_complete(self.rest) {
+        match parser.parse_complete(from) {
             Ok((rest, value)) => {
                 self.rest = rest;
-                self.last = Span { start, end: self.offset() };
-                self.sink.field(field, self.last, show(value));
+                self.last = (from.as_ptr() as usize, from.len().wrapping_sub(rest.len()));
+                self.sink.field(field, self.last(), show(value));
                 Ok(value)
             }
-            Err(stop) => Err(self.unreadable(stop)),
+            Err(stop) => {
+                let rule = if self.more { self.ends.early_inside } else { self.ends.early };
+                Err(unreadable(stop, self.short(rule)))
+            }
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn unreadable(&self, stop: nom::Err<Stop>) -> Fault {
-        let needs = match stop {
-            nom::Err::Error(Stop::Short(n)) | nom::Err::Failure(Stop::Short(n)) => n,
-            _ => 0,
-        };
-        let rule = if self.more { self.ends.early_inside } else { self.ends.early };
-        Fault { needs, ..self.short(rule) }
     }
 
     /// States what must hold of the field just read; if it does not, `rule` is reported there.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
-        self.check_at(rule, self.last, holds);
+        self.check_at(rule, self.last(), holds);
     }
 
     /// States what must hold of the bytes at `at`.
@@ -199,15 +201,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
         if S::RULES && !holds() {
             let at = self.whole();
-            self.sink.violation(Violation { rule, at, field: None, index: self.index, needs: 0 });
+            hear(self.sink, Violation { rule, at, field: None, index: self.index, needs: 0 });
         }
     }
 
     /// Reports `rule` at `at`, whatever the listener thinks of checks: for what stops decoding.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
-        self.sink.violation(Violation { rule, at, field: self.field, index: self.index, needs: 0 });
+        hear(self.sink, Violation { rule, at, field: self.field, index: self.index, needs: 0 });
     }
 
     /// Says which field the next checks speak of; `None` for the message as a whole.
@@ -228,18 +229,31 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         body(&mut quiet).is_ok() && quiet.rest.is_empty()
     }
 
+    /// Runs a body that is a function of its own on a copy of the cursor, which goes on where that ends.
+    #[inline(always)]
+    pub fn apart<T>(&mut self, body: impl FnOnce(&mut Cursor<'a, '_, S>) -> T) -> T {
+        let mut copy = Cursor { sink: &mut *self.sink, ..*self };
+        let out = body(&mut copy);
+        let Cursor { rest, missing, more, last, field, index, depth, ends, secret, .. } = copy;
+        (self.rest, self.missing, self.more, self.ends, self.secret) = (rest, missing, more, ends, secret);
+        (self.last, self.field, self.index, self.depth) = (last, field, index, depth);
+        out
+    }
+
     /// Span of the field just read.
     #[inline(always)]
     pub fn last(&self) -> Span {
-        self.last
+        let (address, len) = self.last;
+        let start = self.place(address);
+        Span { start, end: start.wrapping_add(len as u16) }
     }
 
     /// A fault at the field that was to be read next: the scope is too short for it. Where the
     /// capture cut the scope, that is no fault of the sender and the rule is GEN-001.
-    #[cold]
+    #[inline(always)]
     pub fn short(&self, rule: &'static Rule) -> Fault {
         let rule = if self.is_cut() { &GEN_001 } else { rule };
-        Fault { rule, at: self.to_end(), field: self.field, needs: 0 }
+        fault(rule, self.to_end(), self.field)
     }
 
     /// States what must hold of the field just read, for what follows cannot be understood otherwise.
@@ -255,15 +269,15 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     }
 
     /// A fault of the field just read: what follows cannot be understood.
-    #[cold]
+    #[inline(always)]
     pub fn stop(&self, rule: &'static Rule) -> Fault {
-        Fault { rule, at: self.last, field: self.field, needs: 0 }
+        fault(rule, self.last(), self.field)
     }
 
     /// A fault of the bytes from here to the end of the scope.
-    #[cold]
+    #[inline(always)]
     pub fn stop_here(&self, rule: &'static Rule) -> Fault {
-        Fault { rule, at: self.to_end(), field: None, needs: 0 }
+        fault(rule, self.to_end(), None)
     }
 
     /// Span from here to the end of the scope.
@@ -272,6 +286,28 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         let start = self.offset();
         Span { start, end: start.saturating_add(self.rest.len() as u16) }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn hear<S: FieldSink>(sink: &mut S, violation: Violation) {
+    sink.violation(violation);
+}
+
+#[cold]
+#[inline(never)]
+fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault {
+    Fault { rule, at, field, needs: 0 }
+}
+
+#[cold]
+#[inline(never)]
+fn unreadable(stop: nom::Err<Stop>, short: Fault) -> Fault {
+    let needs = match stop {
+        nom::Err::Error(Stop::Short(n)) | nom::Err::Failure(Stop::Short(n)) => n,
+        _ => 0,
+    };
+    Fault { needs, ..short }
 }
 
 /// Decodes one whole payload: runs `decode`, then accounts for every byte it did not read.
@@ -290,15 +326,18 @@ pub fn dissect<'a, S: FieldSink, M>(
     let out = decode(&mut cursor);
     match &out {
         Ok(_) => cursor.unread(),
-        Err(fault) => stopped(&mut cursor, fault),
+        Err(fault) => {
+            let fault = *fault;
+            cursor.apart(|c| stopped(c, fault));
+        }
     }
     out
 }
 
 #[cold]
 #[inline(never)]
-fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: &Fault) {
-    let Fault { rule, at, field, needs } = *fault;
+fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
+    let Fault { rule, at, field, needs } = fault;
     cursor.sink.violation(Violation { rule, at, field, index: cursor.index, needs });
     let rest = cursor.whole.get(cursor.offset() as usize..).unwrap_or_default();
     if !rest.is_empty() {

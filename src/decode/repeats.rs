@@ -1,5 +1,7 @@
 //! Has this text been seen before, in this list?
 
+use arrayvec::ArrayVec;
+
 /// Texts remembered of one list; later ones are only compared with these. Keeps a hostile list of
 /// tens of thousands of keys linear.
 const MOST: usize = 64;
@@ -9,13 +11,14 @@ const SLOTS: usize = 128;
 /// Remembers the first 64 texts of a list, without the heap.
 #[derive(Debug)]
 pub struct Repeats<'a> {
-    slots: [Option<&'a [u8]>; SLOTS],
-    used: usize,
+    texts: ArrayVec<&'a [u8], MOST>,
+    /// By a text's hash, the number of the text from 1; 0 where there is none.
+    slots: [u8; SLOTS],
 }
 
 impl Default for Repeats<'_> {
     fn default() -> Self {
-        Repeats { slots: [None; SLOTS], used: 0 }
+        Repeats { texts: ArrayVec::new(), slots: [0; SLOTS] }
     }
 }
 
@@ -25,15 +28,16 @@ impl<'a> Repeats<'a> {
         let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ b as usize);
         for probe in 0..SLOTS {
             let Some(slot) = self.slots.get_mut(hash.wrapping_add(probe) % SLOTS) else { return false };
-            match slot {
+            let known = usize::from(*slot).checked_sub(1).and_then(|n| self.texts.get(n));
+            match known {
                 Some(known) if *known == text => return true,
                 Some(_) => {}
-                None if self.used < MOST => {
-                    *slot = Some(text);
-                    self.used = self.used.saturating_add(1);
+                None => {
+                    if self.texts.try_push(text).is_ok() {
+                        *slot = self.texts.len() as u8;
+                    }
                     return false;
                 }
-                None => return false,
             }
         }
         false

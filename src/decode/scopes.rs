@@ -43,8 +43,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             c.depth = c.depth.saturating_add(1);
             let mut done = 0u16;
             while more(c, done) {
-                if let Some(index) = c.index.get_mut(level) {
-                    *index = done;
+                // By name, not by number: see the cursor.
+                match (level, &mut c.index) {
+                    (0, [index, ..]) | (1, [_, index, _]) | (2, [.., index]) => *index = done,
+                    _ => {}
                 }
                 item(c)?;
                 done = done.saturating_add(1);
@@ -75,7 +77,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             None => {
                 let lacking = len.saturating_sub(self.rest.len());
                 if lacking > self.missing {
-                    self.broken(over, self.last);
+                    self.broken(over, self.last());
                 }
                 self.missing = self.missing.min(lacking);
                 self.rest.split_at(self.rest.len())
@@ -106,7 +108,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     #[inline(always)]
     pub(super) fn unread(&mut self) {
         if !self.rest.is_empty() {
-            self.surplus();
+            self.apart(|c| c.surplus());
         }
     }
 
@@ -124,7 +126,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// Reports what follows from the field just read but is no byte of the payload.
     #[inline(always)]
     pub fn derived(&mut self, field: &'static Field, value: Value<'_>) {
-        self.sink.derived(field, self.last, value);
+        self.sink.derived(field, self.last(), value);
     }
 
     /// Reports a value that follows from the bytes at `at`. Text and bytes must end where `at` ends.

@@ -1,11 +1,8 @@
 //! Plain nom parsers for the primitives game-query protocols share. No state, no spans, no names.
 
 use super::Str;
-use nom::{
-    IResult,
-    bytes::complete::take,
-    error::{ErrorKind, ParseError},
-};
+use nom::IResult;
+use nom::error::{ErrorKind, ParseError};
 
 /// Why a primitive stopped: the cursor knows where, the rule knows why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +27,7 @@ impl<I> ParseError<I> for Stop {
 /// Result of every primitive.
 pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
-// nom's own number parsers are generic byte loops; these are one load each.
+// nom's own parsers of numbers are generic byte loops; these are one load each. Its `take` compares twice.
 
 #[inline(always)]
 fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
@@ -103,5 +100,8 @@ pub fn text<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
 /// A known number of raw bytes.
 #[inline(always)]
 pub fn bytes<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, &'a [u8]> {
-    move |i| take(len)(i).map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(len as u32)))
+    move |i| match i.split_at_checked(len) {
+        Some((bytes, rest)) => Ok((rest, bytes)),
+        None => Err(nom::Err::Error(Stop::Short(len as u32))),
+    }
 }

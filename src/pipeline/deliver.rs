@@ -70,10 +70,16 @@ impl<R: Report> Pipeline<R> {
         let (missing, secrets) = (d.cut as usize, self.options.secrets);
         let continues = told.pairing.continues();
         let cx = Context { message, direction, asked, missing, continues, secrets };
-        let decoded = v.id.tell(d.payload, cx, &mut self.sink);
+        let mut decoded = Ok(None);
+        v.id.tell(d.payload, &cx, &mut self.sink, &mut decoded);
         self.sink.end();
-        self.findings.clear();
+        let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+            self.findings.clear();
+            more_findings = self.sink.notes().more();
+            if more_findings > 0 && told.is_copy() {
+                more_findings = 0;
+            }
             if self.has_news(&told) {
                 let open = self.table.oldest_open(told.slot);
                 let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
@@ -82,6 +88,7 @@ impl<R: Report> Pipeline<R> {
             } else if direction == Direction::C2s {
                 self.blame.remarked(d, &told, &self.sink);
             }
+            findings = &self.findings;
         }
         self.report.packet(&Packet {
             datagram: d,
@@ -95,8 +102,8 @@ impl<R: Report> Pipeline<R> {
             raised: told.raised,
             decoded: &decoded,
             sink: &self.sink,
-            findings: &self.findings,
-            more_findings: if told.is_copy() { 0 } else { self.sink.notes().more() },
+            findings,
+            more_findings,
         })
     }
 

@@ -152,6 +152,9 @@ pub struct Facts<'a> {
     pub state: Option<&'static str>,
 }
 
+/// What a message says about its server, if anything, or where decoding stopped.
+pub type Decoded<'a> = Result<Option<Facts<'a>>, Fault>;
+
 /// A version, as text or as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Version<'a> {
@@ -270,8 +273,8 @@ pub trait Protocol {
     /// The inverse of `decode` for messages that break no rule.
     fn encode(message: &Self::Message<'_>, out: &mut Vec<u8>);
 
-    /// What a message says about its server.
-    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a>;
+    /// What a message says about its server, if anything.
+    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>>;
 
     /// How many entries that memory has forgotten for want of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
@@ -351,17 +354,13 @@ macro_rules! registry {
                         .map(Message::$Proto)),*
                 }
             }
-            /// The same for what the message says about its server: the message itself goes nowhere,
-            /// and need not be moved.
+            /// The same for what the message says about its server: the message itself goes nowhere, and need
+            /// not be moved. Nor need that, so it is written where it is wanted, into an `Ok(None)`.
             #[inline(always)]
-            pub(crate) fn tell<'a, S: FieldSink>(self, payload: &'a [u8], cx: Context, sink: &mut S)
-                -> Result<Facts<'a>, Fault> {
-                let ends = self.info().ends;
-                match self {
-                    $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| {
-                        $file::$Proto::decode(c, cx).map(|m| $file::$Proto::facts(&m))
-                    })),*
-                }
+            pub(crate) fn tell<'a, S: FieldSink>(
+                self, payload: &'a [u8], cx: &Context, sink: &mut S, decoded: &mut Decoded<'a>,
+            ) {
+                match self { $(Id::$Proto => tell::<$file::$Proto, S>(payload, cx, sink, decoded)),* }
             }
             /// See [`Protocol::causes`].
             pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
@@ -381,6 +380,27 @@ registry! {
     satisfactory::Satisfactory,
     skycoop::Skycoop,
     gqp::Gqp,
+}
+
+/// [`Id::tell`] of one protocol. A function of its own: between other things the compiler takes the
+/// longer messages for rare, and leaves their decoders in pieces.
+#[inline(never)]
+fn tell<'a, P: Protocol, S: FieldSink>(
+    payload: &'a [u8],
+    cx: &Context,
+    sink: &mut S,
+    decoded: &mut Decoded<'a>,
+) {
+    let done = dissect(payload, cx.missing, P::INFO.ends, sink, |c| {
+        let message = P::decode(c, *cx)?;
+        if let Some(facts) = P::facts(&message) {
+            *decoded = Ok(Some(facts));
+        }
+        Ok(())
+    });
+    if let Err(fault) = done {
+        *decoded = Err(fault);
+    }
 }
 
 impl Id {

@@ -73,10 +73,10 @@ pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Raised};
-use crate::decode::{Fault, Listener};
+use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Tunnel, Turned};
-use crate::protocols::{Direction, Facts, Id, Level};
+use crate::protocols::{Decoded, Direction, Id, Level};
 use std::io;
 
 /// A datagram of one of the protocols, with everything that is known of it.
@@ -99,7 +99,7 @@ pub struct Packet<'a, S> {
     /// What it is to its exchange.
     pub pairing: &'a Pairing,
     /// What the message says about its server, or where decoding stopped.
-    pub decoded: &'a Result<Facts<'a>, Fault>,
+    pub decoded: &'a Decoded<'a>,
     /// What the report's own listener heard.
     pub sink: &'a S,
     /// Rules that it breaks by what went before it, whatever the user makes of them.

@@ -84,6 +84,8 @@ pub struct Said {
 }
 
 impl Said {
+    /// A function of its own: so only a pointer to the facts is handed on.
+    #[inline(never)]
     fn hear(&mut self, facts: &protocols::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
         keep(&mut self.game, facts.game);
@@ -107,11 +109,21 @@ fn bounded(text: &[u8]) -> &[u8] {
 }
 
 /// Keeps a text if it is new; its memory is used again.
+#[inline(always)]
 pub(crate) fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
     let Some(new) = new else { return };
-    let kept = kept.get_or_insert_default();
+    // As nearly always, a server says what it said before.
+    if let (Text::Text(bytes), Some(kept)) = (new, &kept)
+        && kept == bytes
+    {
+        return;
+    }
+    keep_new(kept.get_or_insert_default(), new);
+}
+
+#[inline(never)]
+fn keep_new(kept: &mut Vec<u8>, new: Text<'_>) {
     match new {
-        Text::Text(bytes) if kept == bounded(bytes) => {}
         Text::Text(bytes) => {
             kept.clear();
             kept.extend_from_slice(bounded(bytes));
@@ -163,8 +175,19 @@ pub struct Summary {
 }
 
 impl Summary {
-    #[inline]
-    fn server(&mut self, index: u32, endpoint: Endpoint, id: Id) -> Option<&mut Server> {
+    #[inline(always)]
+    fn server(&mut self, index: u32, begin: impl FnOnce() -> (Endpoint, Id)) -> Option<&mut Server> {
+        let at = index as usize;
+        if !matches!(self.servers.get(at), Some(Some(_))) {
+            self.begin(index, begin())?;
+        }
+        self.servers.get_mut(at)?.as_mut()
+    }
+
+    /// A server that was not seen before; `None` if it has no place in the table.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) -> Option<()> {
         if index == NONE {
             return None;
         }
@@ -172,7 +195,8 @@ impl Summary {
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
-        Some(self.servers[at].get_or_insert_with(|| Server::new(endpoint, id)))
+        self.servers[at] = Some(Server::new(endpoint, id));
+        Some(())
     }
 
     #[inline(always)]
@@ -210,12 +234,12 @@ impl Report for Summary {
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.count(p.findings, p.datagram.frame);
         let by_server = p.direction == Direction::S2c;
-        let endpoint = if by_server { p.datagram.src } else { p.datagram.dst };
-        let Some(server) = self.server(p.server_index, endpoint, p.id) else { return Ok(()) };
+        let begin = || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id);
+        let Some(server) = self.server(p.server_index, begin) else { return Ok(()) };
         p.findings.iter().for_each(|f| server.findings.see(f));
         if by_server
+            && let Ok(Some(facts)) = p.decoded
             && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
-            && let Ok(facts) = p.decoded
         {
             server.said.hear(facts);
         }
@@ -225,7 +249,7 @@ impl Report for Summary {
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.count(findings, e.request_frame);
         let may_time = self.timed < MAX_TIMED;
-        let Some(server) = self.server(e.server_index, e.server, e.protocol) else {
+        let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) else {
             self.elsewhere += 1;
             return Ok(());
         };

@@ -257,7 +257,7 @@ impl<W: Write> Lister<W> {
         let here = self.head(p.datagram, p.id.info().name)?;
         let text = &mut self.lines.text;
         text.extend_from_slice(p.message_name().as_bytes());
-        if let Ok(facts) = p.decoded {
+        if let Ok(Some(facts)) = p.decoded {
             push_facts(text, facts);
         }
         match p.pairing {

@@ -158,13 +158,13 @@ impl Protocol for Gqp {
     }
 
     #[inline(never)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
-        let Message::Response(replies) = message else { return Facts::default() };
-        Facts {
+    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
+        let Message::Response(replies) = message else { return None };
+        Some(Facts {
             game: replies.identity("gamename").map(Value::Latin1),
             version: replies.identity("gamever").map(|v| Version::Text(Value::Latin1(v))),
             ..Facts::default()
-        }
+        })
     }
 
     fn forgotten(memory: &Self::Memory) -> u64 {

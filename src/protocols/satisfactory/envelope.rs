@@ -131,7 +131,7 @@ pub(super) fn terminator<S: FieldSink>(
         return Ok(());
     }
     if before > 0 {
-        surplus(c, &PAYLOAD_SURPLUS, before, more)?;
+        c.apart(|c| surplus(c, &PAYLOAD_SURPLUS, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
     c.check(&ENV_005, || last == 1);

@@ -149,7 +149,7 @@ impl Protocol for Satisfactory {
     #[inline(always)]
     fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
         match cx.message {
-            LEGACY_POLL | LEGACY_STATE_RESPONSE => legacy::decode(c, cx),
+            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| legacy::decode(c, cx)),
             _ => envelope::decode(c, cx),
         }
     }
@@ -180,18 +180,18 @@ impl Protocol for Satisfactory {
     }
 
     #[inline(always)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
+    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
         match message {
-            Message::State(s) => Facts {
+            Message::State(s) => Some(Facts {
                 server_name: Some(s.server_name.into()),
                 version: Some(Version::Number(s.server_net_cl as u64)),
                 state: s.state_name(),
                 ..Facts::default()
-            },
+            }),
             Message::LegacyState(s) => {
-                Facts { version: Some(Version::Number(s.server_net_cl as u64)), ..Facts::default() }
+                Some(Facts { version: Some(Version::Number(s.server_net_cl as u64)), ..Facts::default() })
             }
-            _ => Facts::default(),
+            _ => None,
         }
     }
 

@@ -219,22 +219,22 @@ impl Protocol for Skycoop {
     }
 
     #[inline(never)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
+    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
         let count = |n: i32| u32::try_from(n).ok();
         match message {
-            Message::StatusResponse(Status::Current(r)) => Facts {
+            Message::StatusResponse(Status::Current(r)) => Some(Facts {
                 server_name: Some(Value::Utf16(r.server_name)),
                 game: r.config_parsed.and_then(|c| c.experience).map(|e| Value::Utf16(e.text)),
                 version: Some(Version::Text(r.version.into())),
                 players: count(r.players).zip(count(r.max_players)),
                 state: None,
-            },
-            Message::StatusResponse(Status::Legacy(r)) => Facts {
+            }),
+            Message::StatusResponse(Status::Legacy(r)) => Some(Facts {
                 version: Some(Version::Text(r.version.into())),
                 players: count(r.players).zip(count(r.max_players)),
                 ..Facts::default()
-            },
-            _ => Facts::default(),
+            }),
+            _ => None,
         }
     }
 

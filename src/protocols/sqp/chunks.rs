@@ -7,16 +7,16 @@
 //! string       length u8 │ UTF-8, no terminator
 //! ```
 //!
-//! A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
-//! for, the subsets of the request's bits are tried; where the request is unknown, all of them.
+//! A chunk carries no tag: only the request says what it is, see `choice`.
 
+use super::choice::{Choice, choose, surplus_is_chunks};
 use super::exchange::{TXN_011, TXN_012, TXN_017};
 use super::header::{PACKET_SURPLUS, opaque};
 use super::samples::*;
 use super::server_rules::Rules;
 use super::tables::{Metrics, PLAYERS, TAB_006, TEAM, Table};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Fit, Str, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, fields};
 use crate::rule::{Example, Step::*, rules};
 
 /// Bits of RequestedChunks.
@@ -202,100 +202,25 @@ pub(super) fn decode<'a, S: FieldSink>(
     asked: Option<u64>,
 ) -> Result<Body<'a>, Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
-    match asked {
-        // Nothing to choose: one chunk, or none.
-        Some(mask) if mask.count_ones() <= 1 => {
-            let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
-            if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) }
-        }
-        _ => search(c, asked),
-    }
-}
-
-/// Chooses the kinds of the chunks. How many there are is certain, for their lengths are on the
-/// wire; so only choices of that size can fit, and a choice of all that was asked needs no trial.
-#[inline(never)]
-fn search<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, asked: Option<u8>) -> Result<Body<'a>, Fault> {
-    let mask = asked.unwrap_or(KNOWN);
-    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
-    if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
-        return if mask & SERVER_INFO == 0 { without_info(c, asked, mask) } else { chosen(c, asked, mask) };
-    }
-    let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
-    let (first, second) = (fits.next(), fits.next());
-    let whole = c.to_end();
-    c.about(None);
-    if asked.is_none() {
-        c.check_at(&CHK_006, whole, || false);
-    }
-    match first {
-        Some(kinds) => {
-            c.check_at(&CHK_007, whole, || second.is_none());
-            chosen(c, asked, kinds)
-        }
-        // The request says what it should have been; without it, guessing would blame the innocent.
-        None if asked.is_some() && mask & SERVER_INFO == 0 => without_info(c, asked, mask),
-        None if asked.is_some() => chosen(c, asked, mask),
+    let choice = match asked {
+        // Nothing to choose.
+        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked }),
+        _ => c.apart(|c| choose(c, asked)),
+    };
+    match choice {
+        Some(choice) => chosen(c, choice),
         None => opaque(c),
     }
 }
 
-/// How many whole chunks the body holds; `None` if their lengths do not end where the body does.
-fn chunk_count(mut body: &[u8]) -> Option<u32> {
-    let mut count = 0u32;
-    while !body.is_empty() {
-        let (length, rest) = body.split_first_chunk()?;
-        body = rest.get(u32::from_be_bytes(*length) as usize..)?;
-        count = count.saturating_add(1);
-    }
-    Some(count)
-}
-
-/// The subsets of `mask` with `size` bits: those with ServerInfo first, then by lower bits.
-fn candidates(mask: u8, size: u32) -> impl Iterator<Item = u8> {
-    let with = |info: u8| (0..=KNOWN).filter(move |m| m & SERVER_INFO == info);
-    with(SERVER_INFO).chain(with(0)).filter(move |&m| m & !mask == 0 && m.count_ones() == size)
-}
-
-fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
-    let mut fit = Fit::default();
-    c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
-}
-
-/// Decodes a body of which ServerInfo was not requested: it may be there all the same.
-fn without_info<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    asked: Option<u8>,
-    mask: u8,
-) -> Result<Body<'a>, Fault> {
-    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
-    let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
-    let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
-    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return chosen(c, asked, mask) };
-    let whole = c.to_end();
-    c.about(Some(&INFO));
-    c.check_at(&TXN_017, whole, || false);
-    chunks(c, kinds)
-}
-
-/// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
-#[cold]
-fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
-    let count = chunk_count(c.rest()).filter(|_| c.rest().len() > 4);
-    count.is_some_and(|n| candidates(KNOWN & !mask, n).any(|m| fits(c, m)))
-}
-
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
-fn chosen<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    asked: Option<u8>,
-    mask: u8,
-) -> Result<Body<'a>, Fault> {
+fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result<Body<'a>, Fault> {
+    let Choice { kinds: mask, asked } = choice;
     let whole = c.to_end();
     let body = chunks(c, mask)?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
-        let (surplus, chunks) = (c.to_end(), surplus_is_chunks(c, mask));
+        let (surplus, chunks) = (c.to_end(), c.apart(|c| surplus_is_chunks(c, mask)));
         c.about(None);
         c.check_at(&TXN_017, surplus, || !chunks);
     }
@@ -309,25 +234,30 @@ fn chosen<'a, S: FieldSink>(
 }
 
 #[inline(always)]
-fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
-    let mut body = Body::default();
-    if mask & SERVER_INFO != 0 {
-        body.server_info = Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?);
-    }
-    if mask & !SERVER_INFO != 0 {
-        optional(c, mask, &mut body)?;
-    }
-    Ok(body)
+pub(super) fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
+    let server_info = match mask & SERVER_INFO {
+        0 => None,
+        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?),
+    };
+    let others = match mask & !SERVER_INFO {
+        0 => Body::default(),
+        others => c.apart(|c| optional(c, others, server_info.map(|i| i.current_players)))?,
+    };
+    Ok(Body { server_info, ..others })
 }
 
 #[inline(never)]
-fn optional<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8, body: &mut Body<'a>) -> Result<(), Fault> {
+fn optional<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    mask: u8,
+    counted: Option<u16>,
+) -> Result<Body<'a>, Fault> {
+    let mut body = Body::default();
     if mask & SERVER_RULES != 0 {
         body.server_rules = Some(Rules::decode(c)?);
     }
     if mask & PLAYER_INFO != 0 {
         let players = Table::decode(c, &PLAYERS)?;
-        let counted = body.server_info.map(|i| i.current_players);
         c.check(&TAB_006, || counted.is_none_or(|n| n == players.count));
         body.player_info = Some(players);
     }
@@ -337,7 +267,7 @@ fn optional<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8, body: &mut Bo
     if mask & METRICS != 0 {
         body.metrics = Some(Metrics::decode(c)?);
     }
-    Ok(())
+    Ok(body)
 }
 
 /// One chunk: its length, then `body` on exactly that many bytes.

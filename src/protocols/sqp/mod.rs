@@ -13,6 +13,7 @@
 //! [`Glance::memo`]; there is no fixed port.
 
 mod causes;
+mod choice;
 mod chunks;
 mod exchange;
 mod header;
@@ -204,19 +205,19 @@ impl Protocol for Sqp {
     }
 
     #[inline(always)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Facts<'a> {
+    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
         let Message::QueryResponse(QueryResponse { body: Body { server_info: Some(info), .. }, .. }) =
             message
         else {
-            return Facts::default();
+            return None;
         };
-        Facts {
+        Some(Facts {
             server_name: Some(info.server_name.into()),
             game: Some(info.game_type.into()),
             version: (!info.build_id.0.is_empty()).then_some(Version::Text(info.build_id.into())),
             players: Some((info.current_players as u32, info.max_players as u32)),
             state: None,
-        }
+        })
     }
 
     fn forgotten(memory: &Self::Memory) -> u64 {

@@ -1,0 +1,98 @@
+//! Which chunks the body of an answer holds.
+//!
+//! A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
+//! for, the subsets of the request's bits are tried; where the request is unknown, all of them.
+
+use super::chunks::{CHK_006, CHK_007, INFO, KNOWN, SERVER_INFO, chunks};
+use super::exchange::TXN_017;
+use crate::decode::{Cursor, FieldSink, Fit};
+
+/// Which chunks a body is decoded as, and which were asked for as far as that matters then.
+pub(super) struct Choice {
+    pub kinds: u8,
+    pub asked: Option<u8>,
+}
+
+/// Chooses the kinds of the chunks; `None` where nothing is known of them.
+#[inline(never)]
+pub(super) fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
+    match asked {
+        // One chunk, or none.
+        Some(mask) if mask.count_ones() <= 1 => {
+            let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
+            Some(meant(c, asked, mask))
+        }
+        _ => search(c, asked),
+    }
+}
+
+/// What was asked for, or rather `kinds` of it.
+fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
+    if kinds & SERVER_INFO == 0 { without_info(c, asked, kinds) } else { Choice { kinds, asked } }
+}
+
+/// How many chunks there are is certain, for their lengths are on the wire; so only choices of that size
+/// can fit, and a choice of all that was asked needs no trial.
+fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
+    let mask = asked.unwrap_or(KNOWN);
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
+        return Some(meant(c, asked, mask));
+    }
+    let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
+    let (first, second) = (fits.next(), fits.next());
+    let whole = c.to_end();
+    c.about(None);
+    if asked.is_none() {
+        c.check_at(&CHK_006, whole, || false);
+    }
+    match first {
+        Some(kinds) => {
+            c.check_at(&CHK_007, whole, || second.is_none());
+            Some(Choice { kinds, asked })
+        }
+        // The request says what it should have been; without it, guessing would blame the innocent.
+        None => asked.map(|mask| meant(c, asked, mask)),
+    }
+}
+
+/// How many whole chunks the body holds; `None` if their lengths do not end where the body does.
+fn chunk_count(mut body: &[u8]) -> Option<u32> {
+    let mut count = 0u32;
+    while !body.is_empty() {
+        let (length, rest) = body.split_first_chunk()?;
+        body = rest.get(u32::from_be_bytes(*length) as usize..)?;
+        count = count.saturating_add(1);
+    }
+    Some(count)
+}
+
+/// The subsets of `mask` with `size` bits: those with ServerInfo first, then by lower bits.
+fn candidates(mask: u8, size: u32) -> impl Iterator<Item = u8> {
+    let with = |info: u8| (0..=KNOWN).filter(move |m| m & SERVER_INFO == info);
+    with(SERVER_INFO).chain(with(0)).filter(move |&m| m & !mask == 0 && m.count_ones() == size)
+}
+
+fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let mut fit = Fit::default();
+    c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
+}
+
+/// For a body of which ServerInfo was not requested: it may be there all the same.
+fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Choice {
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
+    let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
+    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return Choice { kinds: mask, asked } };
+    let whole = c.to_end();
+    c.about(Some(&INFO));
+    c.check_at(&TXN_017, whole, || false);
+    Choice { kinds, asked: None }
+}
+
+/// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
+#[cold]
+pub(super) fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let count = chunk_count(c.rest()).filter(|_| c.rest().len() > 4);
+    count.is_some_and(|n| candidates(KNOWN & !mask, n).any(|m| fits(c, m)))
+}
