@@ -165,10 +165,10 @@ impl<R: Report> Pipeline<R> {
         if R::FRAMES {
             self.report.frame(frame, &peeled);
         }
-        match peeled {
-            Ok(d) => self.datagram::<LOOP>(&d)?,
+        match &peeled {
+            Ok(d) => self.datagram::<LOOP>(d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
-            Err(reason) => self.totals.turned.add(reason),
+            Err(reason) => self.totals.turned.add(*reason),
         }
         self.after()
     }
@@ -252,8 +252,8 @@ impl<R: Report> Pipeline<R> {
             None if self.memory.may_know(d) => self.settle_unrecognised(d),
             None => None,
         };
-        match verdict {
-            Some(v) => self.claimed::<CALLER>(d, &v),
+        match &verdict {
+            Some(v) => self.claimed::<CALLER>(d, v),
             None => self.unclaimed(d),
         }
     }
