@@ -12,6 +12,7 @@ mod follow;
 mod late;
 mod read;
 mod room;
+mod settle;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -246,54 +247,22 @@ impl<R: Report> Pipeline<R> {
         glance: Option<(Id, Glance)>,
     ) -> io::Result<()> {
         self.totals.udp += 1;
-        let verdict = match glance {
-            Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
-            Some((id, g)) => self.settle::<CALLER>(d, id, g),
-            None if self.memory.may_know(d) => self.settle_unrecognised(d),
-            None => None,
-        };
+        let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
+        match &mut verdict {
+            Some(v) if self.memory.contradicts(d, v.id) => verdict = self.settle_unrecognised(d),
+            Some(v) => {
+                let ours = self.settle::<CALLER>(d, v);
+                if !ours {
+                    verdict = None;
+                }
+            }
+            None if self.memory.may_know(d) => verdict = self.settle_unrecognised(d),
+            None => {}
+        }
         match &verdict {
             Some(v) => self.claimed::<CALLER>(d, v),
             None => self.unclaimed(d),
         }
-    }
-
-    #[inline]
-    fn settle<const CALLER: u8>(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
-        let slot = self.table.conversations.find(d.src, d.dst, id);
-        let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
-        let open = || slot.is_some_and(|slot| self.table.has_open(slot));
-        let verdict = self.memory.settle(d, id, g, known, open)?;
-        if g.level <= Level::Low && slot.is_none() && verdict.server_index == NONE {
-            return self.contested(d, id).or(Some(verdict));
-        }
-        Some(verdict)
-    }
-
-    /// Weak evidence for one protocol, in what may be a conversation of another.
-    #[cold]
-    fn contested(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        if !self.memory.may_know(d) {
-            return None;
-        }
-        let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
-        let (owner, slot) =
-            others.find_map(|o| Some((o, self.table.conversations.find(d.src, d.dst, o)?)))?;
-        match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(g) => {
-                let known = self.table.conversations.get(slot).map(|c| (slot, c));
-                self.memory.settle(d, owner, g, known, || self.table.has_open(slot))
-            }
-            None => self.settle_unrecognised(d),
-        }
-    }
-
-    #[cold]
-    fn settle_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
-        self.memory.settle_unrecognised(d, |id| {
-            let slot = self.table.conversations.find(d.src, d.dst, id)?;
-            Some((slot, *self.table.conversations.get(slot)?, self.table.has_open(slot)))
-        })
     }
 
     #[inline]
@@ -305,7 +274,8 @@ impl<R: Report> Pipeline<R> {
         }
         let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
-        let (slot, pairing) = self.table.show(d, v);
+        let (slot, pairing) = &self.table.show(d, v);
+        let slot = *slot;
         let (server_index, level) = self.learn(slot);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
@@ -314,11 +284,11 @@ impl<R: Report> Pipeline<R> {
         if d.partial {
             raised.add(&GEN_002);
         }
-        let one_sided = !asked_before && self.one_sided(server_index, &pairing);
+        let one_sided = !asked_before && self.one_sided(server_index, pairing);
         let edge = !asked_before && (one_sided || self.near_start(d));
-        self.observe(d, slot, &v.glance, &pairing, (issued, edge), &mut raised);
+        self.observe(d, slot, &v.glance, pairing, (issued, edge), &mut raised);
         let unasked = matches!(pairing, Pairing::Unasked { .. });
-        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
+        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
             self.answered_early(slot, frame, exchange, d, v);
         }
         // Nearly always everything is known by now.
@@ -328,11 +298,11 @@ impl<R: Report> Pipeline<R> {
         let unfinished = is_part(v.glance.role);
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
-            let (verdict, pairing, raised) = (v, &pairing, &raised);
+            let (verdict, raised) = (v, &raised);
             return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
-        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), pairing, raised) })
+        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
     }
 
     /// Whether the requests to a server are probably missing from the capture, now that it has sent this.
