@@ -65,21 +65,24 @@ pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let id = Id::ALL[bits.trailing_zeros() as usize];
     bits &= bits - 1;
-    let first = id.glance(d.payload, wire_len, ports).map(|g| (id, g));
-    if bits == 0 || first.is_some_and(|(_, g)| g.level == Level::High) {
-        return first; // nothing is surer
-    }
-    let mut best = first;
-    while bits != 0 {
+    let mut best = id.glance(d.payload, wire_len, ports).map(|g| (id, g));
+    // Nothing is surer than high.
+    while bits != 0 && best.is_none_or(|(_, g)| g.level != Level::High) {
         let id = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
-        if let Some(g) = id.glance(d.payload, wire_len, ports)
+        if let Some(g) = glance_apart(d, id)
             && best.is_none_or(|(_, b)| g.level > b.level)
         {
             best = Some((id, g));
         }
     }
     best
+}
+
+/// The glance of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
+#[inline(never)]
+fn glance_apart(d: &Datagram<'_>, id: Id) -> Option<Glance> {
+    id.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
 }
 
 /// What a datagram is, as far as its bytes and what came before it tell.
