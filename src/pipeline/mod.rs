@@ -287,14 +287,13 @@ impl<R: Report> Pipeline<R> {
         let one_sided = !asked_before && self.one_sided(server_index, pairing);
         let edge = !asked_before && (one_sided || self.near_start(d));
         self.observe(d, slot, &v.glance, pairing, (issued, edge), &mut raised);
-        let unasked = matches!(pairing, Pairing::Unasked { .. });
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
             self.answered_early(slot, frame, exchange, d, v);
-        }
-        // Nearly always everything is known by now.
-        if pairing.continues() {
+        } else if pairing.continues() {
             self.room.go_on(slot, v.direction);
         }
+        // Nearly always everything is known by now.
+        let unasked = matches!(pairing, Pairing::Unasked { .. });
         let unfinished = is_part(v.glance.role);
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
