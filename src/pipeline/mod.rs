@@ -18,11 +18,12 @@ mod sums;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::conversation::{Issued, NONE, Slot};
+use crate::conversation::{Conversation, Issued, NONE, Slot};
 use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
+use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
@@ -276,7 +277,6 @@ impl<R: Report> Pipeline<R> {
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let (slot, pairing) = &self.table.show(d, v);
         let slot = *slot;
-        let (server_index, level) = self.learn(slot);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
@@ -284,9 +284,8 @@ impl<R: Report> Pipeline<R> {
         if d.partial {
             raised.add(&GEN_002);
         }
-        let one_sided = !asked_before && self.one_sided(server_index, pairing);
-        let edge = !asked_before && (one_sided || self.near_start(d));
-        self.observe(d, slot, &v.glance, pairing, (issued, edge), &mut raised);
+        let (server_index, level, edge) =
+            self.listen(d, slot, v, pairing, (asked_before, issued), &mut raised);
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
             self.answered_early(slot, frame, exchange, d, v);
         } else if pairing.continues() {
@@ -304,57 +303,65 @@ impl<R: Report> Pipeline<R> {
         self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
     }
 
-    /// Whether the requests to a server are probably missing from the capture, now that it has sent this.
-    #[inline]
-    fn one_sided(&mut self, server_index: u32, pairing: &Pairing) -> bool {
-        match pairing {
-            Pairing::Asked { .. } => self.memory.servers.asked(server_index),
-            Pairing::Unasked { .. } => return self.memory.servers.unasked(server_index),
-            _ => {}
-        }
-        false
-    }
-
-    fn near_start(&self, d: &Datagram<'_>) -> bool {
-        d.time.since(self.first).is_none_or(|t| t < EDGE)
-    }
-
-    /// Remembers the server of a conversation that has shown what it is. Gives its number, or none, and
-    /// how sure the conversation is.
-    #[inline]
-    fn learn(&mut self, slot: Slot) -> (u32, Level) {
-        let Some(c) = self.table.conversations.get_mut(slot) else { return (NONE, Level::Hint) };
-        if c.server == NONE {
-            let servers = &mut self.memory.servers;
-            servers.watch(c.server().port());
-            if c.level >= Level::Medium && c.decided && !c.refused {
-                c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
-                c.refused = c.server == NONE;
-            }
-        }
-        (c.server, c.level)
-    }
-
-    #[inline]
-    fn observe(
+    /// What a datagram says in its conversation; `before` it that had asked something, and been issued a value. Gives
+    /// its server's number, how sure it is by now, and whether it may be older than the capture.
+    #[inline(always)]
+    fn listen(
         &mut self,
         d: &Datagram<'_>,
         slot: Slot,
-        glance: &Glance,
+        v: &Verdict,
         pairing: &Pairing,
-        (issued, edge): (Option<Issued>, bool),
+        before: (bool, Option<Issued>),
         raised: &mut Raised,
-    ) {
-        let Some(conversation) = self.table.conversations.get(slot) else { return };
-        let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued };
-        conversation.id.observe(&mut self.memories, &seen, raised);
-        let Pairing::Answered(answer) = pairing else { return };
-        if answer.elsewhere {
-            raised.add(&GEN_006);
+    ) -> (u32, Level, bool) {
+        let (asked, issued) = before;
+        let (servers, first) = (&mut self.memory.servers, self.first);
+        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
+        let Some(c) = self.table.conversations.get_mut(slot) else {
+            return (NONE, Level::Hint, !asked && near_start());
+        };
+        if c.server == NONE {
+            learn(c, servers);
         }
-        let larger = d.wire_len() > answer.request_bytes as usize;
-        if larger && !conversation.id.info().steps[glance.step as usize].validated {
-            raised.add(&GEN_007);
-        }
+        let edge = !asked && (one_sided(servers, c.server, pairing) || near_start());
+        let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
+        observe(&mut self.memories, &seen, raised);
+        (c.server, c.level, edge)
+    }
+}
+
+/// Whether the requests to a server are probably missing from the capture, now that it has sent this.
+#[inline]
+fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
+    match pairing {
+        Pairing::Asked { .. } => servers.asked(server),
+        Pairing::Unasked { .. } => return servers.unasked(server),
+        _ => {}
+    }
+    false
+}
+
+/// Remembers the server of a conversation, once that has shown what it is.
+#[cold]
+fn learn(c: &mut Conversation, servers: &mut Servers) {
+    servers.watch(c.server().port());
+    if c.level >= Level::Medium && c.decided && !c.refused {
+        c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
+        c.refused = c.server == NONE;
+    }
+}
+
+/// Has the rules judge that take more than one datagram.
+fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
+    let id = seen.conversation.id;
+    id.observe(memories, seen, raised);
+    let Pairing::Answered(answer) = seen.pairing else { return };
+    if answer.elsewhere {
+        raised.add(&GEN_006);
+    }
+    let larger = seen.datagram.wire_len() > answer.request_bytes as usize;
+    if larger && !id.info().steps[seen.glance.step as usize].validated {
+        raised.add(&GEN_007);
     }
 }
