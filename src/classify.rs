@@ -63,20 +63,19 @@ pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
         return None;
     }
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
-    let id = Id::ALL[bits.trailing_zeros() as usize];
+    let mut id = Id::ALL[bits.trailing_zeros() as usize];
+    let mut best = id.glance(d.payload, wire_len, ports);
     bits &= bits - 1;
-    let mut best = id.glance(d.payload, wire_len, ports).map(|g| (id, g));
     // Nothing is surer than high.
-    while bits != 0 && best.is_none_or(|(_, g)| g.level != Level::High) {
-        let id = Id::ALL[bits.trailing_zeros() as usize];
+    while bits != 0 && best.as_ref().is_none_or(|b| b.level != Level::High) {
+        let next = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
-        if let Some(g) = glance_apart(d, id)
-            && best.is_none_or(|(_, b)| g.level > b.level)
-        {
-            best = Some((id, g));
+        let other = glance_apart(d, next);
+        if other.as_ref().is_some_and(|o| best.as_ref().is_none_or(|b| o.level > b.level)) {
+            (id, best) = (next, other);
         }
     }
-    best
+    best.map(|g| (id, g))
 }
 
 /// The glance of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
