@@ -18,7 +18,7 @@ mod sums;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::conversation::{Conversation, Issued, NONE, Slot};
+use crate::conversation::{Conversation, NONE};
 use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
@@ -284,8 +284,19 @@ impl<R: Report> Pipeline<R> {
         if d.partial {
             raised.add(&GEN_002);
         }
-        let (server_index, level, edge) =
-            self.listen(d, slot, v, pairing, (asked_before, issued), &mut raised);
+        let (servers, first) = (&mut self.memory.servers, self.first);
+        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
+        let (mut server_index, mut level) = (NONE, Level::Hint);
+        let mut edge = !asked_before && near_start();
+        if let Some(c) = self.table.conversations.get_mut(slot) {
+            if c.server == NONE {
+                learn(c, servers);
+            }
+            (server_index, level) = (c.server, c.level);
+            edge |= !asked_before && one_sided(servers, server_index, pairing);
+            let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
+            observe(&mut self.memories, &seen, &mut raised);
+        }
         if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
             self.answered_early(slot, frame, exchange, d, v);
         } else if pairing.continues() {
@@ -301,33 +312,6 @@ impl<R: Report> Pipeline<R> {
         }
         let verdict = Verdict { server_index, ..*v };
         self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
-    }
-
-    /// What a datagram says in its conversation; `before` it that had asked something, and been issued a value. Gives
-    /// its server's number, how sure it is by now, and whether it may be older than the capture.
-    #[inline(always)]
-    fn listen(
-        &mut self,
-        d: &Datagram<'_>,
-        slot: Slot,
-        v: &Verdict,
-        pairing: &Pairing,
-        before: (bool, Option<Issued>),
-        raised: &mut Raised,
-    ) -> (u32, Level, bool) {
-        let (asked, issued) = before;
-        let (servers, first) = (&mut self.memory.servers, self.first);
-        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
-        let Some(c) = self.table.conversations.get_mut(slot) else {
-            return (NONE, Level::Hint, !asked && near_start());
-        };
-        if c.server == NONE {
-            learn(c, servers);
-        }
-        let edge = !asked && (one_sided(servers, c.server, pairing) || near_start());
-        let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
-        observe(&mut self.memories, &seen, raised);
-        (c.server, c.level, edge)
     }
 }
 
