@@ -240,17 +240,21 @@ impl Source {
         if next.is_none() {
             next = self.read_on()?;
         }
-        let (walk, window, base) = (self.walk, self.buffer.rest(), self.buffer.offset());
+        let (walk, window, mut at) = (self.walk, self.buffer.rest(), self.buffer.offset());
         let (mut rest, mut number, mut done) = (window, self.frames, Ok(next.is_some()));
         while let Some(found) = next {
             number = number.wrapping_add(1);
-            let before = window.len().wrapping_sub(rest.len()) as u64;
-            let frame = found.frame(number, base.wrapping_add(before), rest);
-            rest = rest.get(found.total as usize..).unwrap_or_default();
+            let (record, behind) = rest.split_at_checked(found.total as usize).unwrap_or((rest, &[]));
+            let frame = found.frame(number, at, record);
+            (rest, at) = (behind, at.wrapping_add(found.total.into()));
             match take(&frame) {
                 Ok(true) => next = look(walk, &self.layout, &self.section, rest),
-                over => {
-                    done = over;
+                Ok(false) => {
+                    done = Ok(false);
+                    break;
+                }
+                Err(error) => {
+                    done = Err(error);
                     break;
                 }
             }

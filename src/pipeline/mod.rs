@@ -180,12 +180,8 @@ impl<R: Report> Pipeline<R> {
     fn before(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
         self.frame = number;
         self.totals.frame(time);
-        if std::mem::take(&mut self.fresh) {
-            if self.first == Time::UNKNOWN {
-                self.first = time;
-            }
-            self.began = time;
-            self.report.first_frame(time);
+        if self.fresh {
+            self.begin_at(time);
         }
         if !self.room.is_empty() {
             // Whose time is up before this frame is not to profit from what it says.
@@ -196,6 +192,18 @@ impl<R: Report> Pipeline<R> {
         }
         self.table.advance(time);
         Ok(())
+    }
+
+    /// The first frame of a file.
+    #[cold]
+    #[inline(never)]
+    fn begin_at(&mut self, time: Time) {
+        self.fresh = false;
+        if self.first == Time::UNKNOWN {
+            self.first = time;
+        }
+        self.began = time;
+        self.report.first_frame(time);
     }
 
     /// Tells what is certain by now.
