@@ -195,7 +195,8 @@ impl Datagram<'_> {
     /// Length of the payload on the wire in bytes.
     #[inline]
     pub fn wire_len(&self) -> usize {
-        self.payload.len().saturating_add(self.cut as usize)
+        // Both are those of one datagram: 65,535 bytes at most.
+        self.payload.len().wrapping_add(self.cut as usize)
     }
 
     /// One of which nothing is known but its ends and what it says, for tests.
