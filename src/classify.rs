@@ -63,23 +63,25 @@ pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
         return None;
     }
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
-    let id = Id::ALL[bits.trailing_zeros() as usize];
+    let mut id = Id::ALL[bits.trailing_zeros() as usize];
+    let mut best = id.glance(d.payload, wire_len, ports);
     bits &= bits - 1;
-    let first = id.glance(d.payload, wire_len, ports).map(|g| (id, g));
-    if bits == 0 || first.is_some_and(|(_, g)| g.level == Level::High) {
-        return first; // nothing is surer
-    }
-    let mut best = first;
-    while bits != 0 {
-        let id = Id::ALL[bits.trailing_zeros() as usize];
+    // Nothing is surer than high.
+    while bits != 0 && best.as_ref().is_none_or(|b| b.level != Level::High) {
+        let next = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
-        if let Some(g) = id.glance(d.payload, wire_len, ports)
-            && best.is_none_or(|(_, b)| g.level > b.level)
-        {
-            best = Some((id, g));
+        let other = glance_apart(d, next);
+        if other.as_ref().is_some_and(|o| best.as_ref().is_none_or(|b| o.level > b.level)) {
+            (id, best) = (next, other);
         }
     }
-    best
+    best.map(|g| (id, g))
+}
+
+/// The glance of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
+#[inline(never)]
+fn glance_apart(d: &Datagram<'_>, id: Id) -> Option<Glance> {
+    id.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
 }
 
 /// What a datagram is, as far as its bytes and what came before it tell.
@@ -102,6 +104,19 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// What the bytes alone tell, for [`Memory::settle`].
+    #[inline(always)]
+    pub fn by_looks(id: Id, glance: Glance) -> Verdict {
+        Verdict {
+            id,
+            glance,
+            direction: Direction::C2s,
+            decided: false,
+            doubtful: false,
+            slot: None,
+            server_index: NONE,
+        }
+    }
     /// Who asks.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
         let [client, _] = self.direction.order([d.src, d.dst]);
@@ -164,89 +179,56 @@ impl Memory {
         }
     }
 
-    /// Settles a datagram that a glance recognised; `None` where its conversation says that it is none
-    /// of ours.
+    /// Settles a datagram that a glance recognised, see [`Verdict::by_looks`]; `false` where its conversation says
+    /// that it is none of ours.
     #[inline(always)]
     pub fn settle(
         &self,
         d: &Datagram<'_>,
-        id: Id,
-        g: Glance,
+        v: &mut Verdict,
         known: Option<(Slot, &Conversation)>,
         open: impl FnOnce() -> bool,
-    ) -> Option<Verdict> {
+    ) -> bool {
         match known {
-            Some((slot, c)) if c.decided => self.in_conversation(d, id, g, slot, c, open),
+            Some((slot, c)) if c.decided => return in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
-                let verdict =
-                    Verdict { slot: Some(slot), server_index: c.server, ..self.by_itself(d, id, g) };
-                Some(if verdict.decided { verdict } else { tentative(d, verdict, c) })
+                self.by_itself(d, v);
+                (v.slot, v.server_index) = (Some(slot), c.server);
+                if !v.decided {
+                    tentative(d, v, c);
+                }
             }
-            None => Some(self.by_itself(d, id, g)),
+            None => self.by_itself(d, v),
         }
-    }
-
-    /// The conversation knows which end is the client. What goes the wrong way may be none of ours.
-    #[inline(always)]
-    fn in_conversation(
-        &self,
-        d: &Datagram<'_>,
-        id: Id,
-        g: Glance,
-        slot: Slot,
-        c: &Conversation,
-        open: impl FnOnce() -> bool,
-    ) -> Option<Verdict> {
-        let direction = c.direction(d.src);
-        let glance = travelling(g, direction).or_else(|| {
-            let known = Known { direction, level: c.level, conversation: true, open: open() };
-            id.read(d.payload, d.wire_len(), known)
-        })?;
-        Some(Verdict {
-            id,
-            glance,
-            direction,
-            decided: true,
-            doubtful: false,
-            slot: Some(slot),
-            server_index: c.server,
-        })
+        true
     }
 
     /// Nothing is known of the conversation: a known server, or the bytes alone, must tell.
-    fn by_itself(&self, d: &Datagram<'_>, id: Id, g: Glance) -> Verdict {
+    fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict) {
         let pinned = match self.choice.pins.as_slice() {
             [] => None,
-            _ => self.pinned(d).filter(|(pin, _)| *pin == id),
+            _ => self.pinned(d).filter(|(pin, _)| *pin == v.id),
         };
-        let server = self.known_server(d, id);
+        let server = self.known_server(d, v.id);
         let by_server = server.map(|(_, direction, _)| direction).or(pinned.map(|(_, direction)| direction));
-        let server_index = server.map_or(NONE, |(_, _, index)| index);
-        let base = Verdict {
-            id,
-            glance: g,
-            direction: Direction::C2s,
-            decided: false,
-            doubtful: false,
-            slot: None,
-            server_index,
-        };
+        v.server_index = server.map_or(NONE, |(_, _, index)| index);
+        let (role, level) = (v.glance.role, v.glance.level);
         if let Some(direction) = by_server {
             let known =
                 Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
-            let read = travelling(g, direction).or_else(|| id.read(d.payload, d.wire_len(), known));
-            if let Some(read) = read {
-                let level = read.level.max(g.level).max(Level::Medium);
-                return Verdict { glance: Glance { level, ..read }, direction, decided: true, ..base };
+            if agrees(v, direction) || reads(d, v, known) {
+                v.glance.level = v.glance.level.max(level).max(Level::Medium);
+                (v.direction, v.decided) = (direction, true);
+                return;
             }
         }
-        let direction = match g.role {
+        v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
             _ => Direction::C2s,
         };
-        let sure = !matches!(g.role, Role::MaybeRequest | Role::MaybeResponse | Role::Stray);
-        let decided = sure && g.level >= Level::Medium;
-        Verdict { direction, decided, doubtful: g.role == Role::MaybeResponse, ..base }
+        let sure = !matches!(role, Role::MaybeRequest | Role::MaybeResponse | Role::Stray);
+        v.decided = sure && level >= Level::Medium;
+        v.doubtful = role == Role::MaybeResponse;
     }
 
     /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
@@ -285,21 +267,45 @@ impl Memory {
     }
 }
 
-/// The glance at a datagram whose direction is known, if it agrees with that.
+/// The conversation knows which end is the client. What goes the wrong way may be none of ours.
 #[inline(always)]
-fn travelling(g: Glance, direction: Direction) -> Option<Glance> {
-    let role = match (g.role, direction) {
-        (Role::Request | Role::RequestPart, Direction::C2s) => g.role,
-        (Role::Response | Role::ResponsePart, Direction::S2c) => g.role,
+fn in_conversation(
+    d: &Datagram<'_>,
+    v: &mut Verdict,
+    slot: Slot,
+    c: &Conversation,
+    open: impl FnOnce() -> bool,
+) -> bool {
+    (v.direction, v.decided) = (c.direction(d.src), true);
+    (v.slot, v.server_index) = (Some(slot), c.server);
+    agrees(v, v.direction)
+        || reads(d, v, Known { direction: v.direction, level: c.level, conversation: true, open: open() })
+}
+
+/// Whether what a glance saw goes in the direction that is known; settles what it may be.
+#[inline(always)]
+fn agrees(v: &mut Verdict, direction: Direction) -> bool {
+    v.glance.role = match (v.glance.role, direction) {
+        (role @ (Role::Request | Role::RequestPart), Direction::C2s) => role,
+        (role @ (Role::Response | Role::ResponsePart), Direction::S2c) => role,
         (Role::MaybeRequest, Direction::C2s) => Role::Request,
         (Role::MaybeResponse, Direction::S2c) => Role::Response,
-        _ => return None,
+        _ => return false,
     };
-    Some(Glance { role, ..g })
+    true
+}
+
+/// Has the protocol read a datagram again with what is known; `false` where it is none of its.
+#[cold]
+#[inline(never)]
+fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known) -> bool {
+    let read = v.id.read(d.payload, d.wire_len(), known);
+    v.glance = read.unwrap_or(v.glance);
+    read.is_some()
 }
 
 /// The conversation has a candidate, and who asks is not certain yet.
-fn tentative(d: &Datagram<'_>, v: Verdict, c: &Conversation) -> Verdict {
+fn tentative(d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
     let by_asker = c.client() == d.src;
     let role = match (v.glance.role, by_asker) {
         (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
@@ -308,20 +314,17 @@ fn tentative(d: &Datagram<'_>, v: Verdict, c: &Conversation) -> Verdict {
         (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
         (role, _) => role,
     };
-    let direction = match role {
+    v.direction = match role {
         Role::Response | Role::ResponsePart => Direction::S2c,
         Role::Stray if !by_asker => Direction::S2c,
         _ => Direction::C2s,
     };
-    let mut glance = Glance { role, ..v.glance };
-    if role != v.glance.role
-        && let Some(read) = v.id.read(
-            d.payload,
-            d.wire_len(),
-            Known { direction, level: Level::Medium, conversation: true, open: true },
-        )
-    {
-        glance.message = read.message;
+    v.doubtful = c.doubtful && by_asker;
+    if role != v.glance.role {
+        let known = Known { direction: v.direction, level: Level::Medium, conversation: true, open: true };
+        if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
+            v.glance.message = read.message;
+        }
+        v.glance.role = role;
     }
-    Verdict { glance, direction, doubtful: c.doubtful && by_asker, ..v }
 }

@@ -240,23 +240,29 @@ impl Source {
         if next.is_none() {
             next = self.read_on()?;
         }
-        let (walk, window, base) = (self.walk, self.buffer.rest(), self.buffer.offset());
-        let (mut rest, mut number, mut go_on) = (window, self.frames, Ok(next.is_some()));
+        let (walk, window, mut at) = (self.walk, self.buffer.rest(), self.buffer.offset());
+        let (mut rest, mut number, mut done) = (window, self.frames, Ok(next.is_some()));
         while let Some(found) = next {
             number = number.wrapping_add(1);
-            let before = window.len().wrapping_sub(rest.len()) as u64;
-            let frame = found.frame(number, base.wrapping_add(before), rest);
-            rest = rest.get(found.total as usize..).unwrap_or_default();
-            go_on = take(&frame);
-            if !matches!(go_on, Ok(true)) {
-                break;
+            let (record, behind) = rest.split_at_checked(found.total as usize).unwrap_or((rest, &[]));
+            let frame = found.frame(number, at, record);
+            (rest, at) = (behind, at.wrapping_add(found.total.into()));
+            match take(&frame) {
+                Ok(true) => next = look(walk, &self.layout, &self.section, rest),
+                Ok(false) => {
+                    done = Ok(false);
+                    break;
+                }
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
             }
-            next = look(walk, &self.layout, &self.section, rest);
         }
-        let done = window.len().wrapping_sub(rest.len());
+        let handed_out = window.len().wrapping_sub(rest.len());
         self.frames = number;
-        self.buffer.advance(done);
-        go_on
+        self.buffer.advance(handed_out);
+        done
     }
 
     /// Hands over the bytes of the frames that [`buffered`](Self::buffered) has shown last, for those of others.

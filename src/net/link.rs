@@ -42,6 +42,14 @@ pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
             let (head, rest) = header::<14>(frame, frame.bytes)?;
             typed(frame, u16::from_be_bytes([head[12], head[13]]), rest)
         }
+        _ => other(frame),
+    }
+}
+
+/// The same for other links than Ethernet, apart: nearly all frames are of that.
+#[inline(never)]
+fn other<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
+    match frame.link {
         LINK_SLL => {
             let (head, rest) = header::<16>(frame, frame.bytes)?;
             typed(frame, u16::from_be_bytes([head[14], head[15]]), rest)

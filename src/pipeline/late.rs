@@ -1,13 +1,13 @@
 //! What waits in the room, and how it gets out.
 
-use super::Pipeline;
 use super::deliver::{Told, deliver_exchange};
 use super::room::{Claim, Item};
+use super::{Pipeline, observe};
 use crate::capture::Time;
 use crate::check::{GEN_008, Raised};
 use crate::classify::Verdict;
 use crate::conversation::{NONE, Slot};
-use crate::exchange::{Answer, Exchange, Pairing};
+use crate::exchange::{Answer, Exchange, Pairing, Seen};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Known, Level, Role};
 use crate::report::Report;
@@ -217,8 +217,11 @@ impl<R: Report> Pipeline<R> {
         v.glance.role = Role::Response;
         claim.pairing = Pairing::Unasked { open: false, asked: None };
         claim.raised = Raised::default();
-        let (glance, pairing) = (claim.verdict.glance, claim.pairing);
-        self.observe(d, claim.slot, &glance, &pairing, (None, claim.edge), &mut claim.raised);
+        if let Some(conversation) = self.table.conversations.get(claim.slot) {
+            let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
+            let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued: None };
+            observe(&mut self.memories, &seen, &mut claim.raised);
+        }
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {

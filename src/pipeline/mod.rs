@@ -12,16 +12,18 @@ mod follow;
 mod late;
 mod read;
 mod room;
+mod settle;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::conversation::{Issued, NONE, Slot};
+use crate::conversation::{Conversation, NONE};
 use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
+use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
@@ -165,10 +167,10 @@ impl<R: Report> Pipeline<R> {
         if R::FRAMES {
             self.report.frame(frame, &peeled);
         }
-        match peeled {
-            Ok(d) => self.datagram::<LOOP>(&d)?,
+        match &peeled {
+            Ok(d) => self.datagram::<LOOP>(d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
-            Err(reason) => self.totals.turned.add(reason),
+            Err(reason) => self.totals.turned.add(*reason),
         }
         self.after()
     }
@@ -178,12 +180,8 @@ impl<R: Report> Pipeline<R> {
     fn before(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
         self.frame = number;
         self.totals.frame(time);
-        if std::mem::take(&mut self.fresh) {
-            if self.first == Time::UNKNOWN {
-                self.first = time;
-            }
-            self.began = time;
-            self.report.first_frame(time);
+        if self.fresh {
+            self.begin_at(time);
         }
         if !self.room.is_empty() {
             // Whose time is up before this frame is not to profit from what it says.
@@ -194,6 +192,18 @@ impl<R: Report> Pipeline<R> {
         }
         self.table.advance(time);
         Ok(())
+    }
+
+    /// The first frame of a file.
+    #[cold]
+    #[inline(never)]
+    fn begin_at(&mut self, time: Time) {
+        self.fresh = false;
+        if self.first == Time::UNKNOWN {
+            self.first = time;
+        }
+        self.began = time;
+        self.report.first_frame(time);
     }
 
     /// Tells what is certain by now.
@@ -246,54 +256,22 @@ impl<R: Report> Pipeline<R> {
         glance: Option<(Id, Glance)>,
     ) -> io::Result<()> {
         self.totals.udp += 1;
-        let verdict = match glance {
-            Some((id, _)) if self.memory.contradicts(d, id) => self.settle_unrecognised(d),
-            Some((id, g)) => self.settle::<CALLER>(d, id, g),
-            None if self.memory.may_know(d) => self.settle_unrecognised(d),
-            None => None,
-        };
-        match verdict {
-            Some(v) => self.claimed::<CALLER>(d, &v),
+        let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
+        match &mut verdict {
+            Some(v) if self.memory.contradicts(d, v.id) => verdict = self.settle_unrecognised(d),
+            Some(v) => {
+                let ours = self.settle::<CALLER>(d, v);
+                if !ours {
+                    verdict = None;
+                }
+            }
+            None if self.memory.may_know(d) => verdict = self.settle_unrecognised(d),
+            None => {}
+        }
+        match &verdict {
+            Some(v) => self.claimed::<CALLER>(d, v),
             None => self.unclaimed(d),
         }
-    }
-
-    #[inline]
-    fn settle<const CALLER: u8>(&mut self, d: &Datagram<'_>, id: Id, g: Glance) -> Option<Verdict> {
-        let slot = self.table.conversations.find(d.src, d.dst, id);
-        let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
-        let open = || slot.is_some_and(|slot| self.table.has_open(slot));
-        let verdict = self.memory.settle(d, id, g, known, open)?;
-        if g.level <= Level::Low && slot.is_none() && verdict.server_index == NONE {
-            return self.contested(d, id).or(Some(verdict));
-        }
-        Some(verdict)
-    }
-
-    /// Weak evidence for one protocol, in what may be a conversation of another.
-    #[cold]
-    fn contested(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        if !self.memory.may_know(d) {
-            return None;
-        }
-        let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
-        let (owner, slot) =
-            others.find_map(|o| Some((o, self.table.conversations.find(d.src, d.dst, o)?)))?;
-        match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(g) => {
-                let known = self.table.conversations.get(slot).map(|c| (slot, c));
-                self.memory.settle(d, owner, g, known, || self.table.has_open(slot))
-            }
-            None => self.settle_unrecognised(d),
-        }
-    }
-
-    #[cold]
-    fn settle_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
-        self.memory.settle_unrecognised(d, |id| {
-            let slot = self.table.conversations.find(d.src, d.dst, id)?;
-            Some((slot, *self.table.conversations.get(slot)?, self.table.has_open(slot)))
-        })
     }
 
     #[inline]
@@ -306,8 +284,7 @@ impl<R: Report> Pipeline<R> {
         let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let slot = self.table.enter(d, v);
-        let pairing = self.table.pair(slot, d, v);
-        let (server_index, level) = self.learn(slot);
+        let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
@@ -315,78 +292,68 @@ impl<R: Report> Pipeline<R> {
         if d.partial {
             raised.add(&GEN_002);
         }
-        let one_sided = !asked_before && self.one_sided(server_index, &pairing);
-        let edge = !asked_before && (one_sided || self.near_start(d));
-        self.observe(d, slot, &v.glance, &pairing, (issued, edge), &mut raised);
-        let unasked = matches!(pairing, Pairing::Unasked { .. });
-        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = pairing {
-            self.answered_early(slot, frame, exchange, d, v);
+        let (servers, first) = (&mut self.memory.servers, self.first);
+        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
+        let (mut server_index, mut level) = (NONE, Level::Hint);
+        let mut edge = !asked_before && near_start();
+        if let Some(c) = self.table.conversations.get_mut(slot) {
+            if c.server == NONE {
+                learn(c, servers);
+            }
+            (server_index, level) = (c.server, c.level);
+            edge |= !asked_before && one_sided(servers, server_index, pairing);
+            let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
+            observe(&mut self.memories, &seen, &mut raised);
         }
-        // Nearly always everything is known by now.
-        if pairing.continues() {
+        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
+            self.answered_early(slot, frame, exchange, d, v);
+        } else if pairing.continues() {
             self.room.go_on(slot, v.direction);
         }
+        // Nearly always everything is known by now.
+        let unasked = matches!(pairing, Pairing::Unasked { .. });
         let unfinished = is_part(v.glance.role);
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
-            let (verdict, pairing, raised) = (v, &pairing, &raised);
+            let (verdict, raised) = (v, &raised);
             return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
-        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), pairing, raised) })
+        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
     }
+}
 
-    /// Whether the requests to a server are probably missing from the capture, now that it has sent this.
-    #[inline]
-    fn one_sided(&mut self, server_index: u32, pairing: &Pairing) -> bool {
-        match pairing {
-            Pairing::Asked { .. } => self.memory.servers.asked(server_index),
-            Pairing::Unasked { .. } => return self.memory.servers.unasked(server_index),
-            _ => {}
-        }
-        false
+/// Whether the requests to a server are probably missing from the capture, now that it has sent this.
+#[inline]
+fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
+    match pairing {
+        Pairing::Asked { .. } => servers.asked(server),
+        Pairing::Unasked { .. } => return servers.unasked(server),
+        _ => {}
     }
+    false
+}
 
-    fn near_start(&self, d: &Datagram<'_>) -> bool {
-        d.time.since(self.first).is_none_or(|t| t < EDGE)
+/// Remembers the server of a conversation, once that has shown what it is.
+#[cold]
+fn learn(c: &mut Conversation, servers: &mut Servers) {
+    servers.watch(c.server().port());
+    if c.level >= Level::Medium && c.decided && !c.refused {
+        c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
+        c.refused = c.server == NONE;
     }
+}
 
-    /// Remembers the server of a conversation that has shown what it is. Gives its number, or none, and
-    /// how sure the conversation is.
-    #[inline]
-    fn learn(&mut self, slot: Slot) -> (u32, Level) {
-        let Some(c) = self.table.conversations.get_mut(slot) else { return (NONE, Level::Hint) };
-        if c.server == NONE {
-            let servers = &mut self.memory.servers;
-            servers.watch(c.server().port());
-            if c.level >= Level::Medium && c.decided && !c.refused {
-                c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
-                c.refused = c.server == NONE;
-            }
-        }
-        (c.server, c.level)
+/// Has the rules judge that take more than one datagram.
+fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
+    let id = seen.conversation.id;
+    id.observe(memories, seen, raised);
+    let Pairing::Answered(answer) = seen.pairing else { return };
+    if answer.elsewhere {
+        raised.add(&GEN_006);
     }
-
-    #[inline]
-    fn observe(
-        &mut self,
-        d: &Datagram<'_>,
-        slot: Slot,
-        glance: &Glance,
-        pairing: &Pairing,
-        (issued, edge): (Option<Issued>, bool),
-        raised: &mut Raised,
-    ) {
-        let Some(conversation) = self.table.conversations.get(slot) else { return };
-        let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued };
-        conversation.id.observe(&mut self.memories, &seen, raised);
-        let Pairing::Answered(answer) = pairing else { return };
-        if answer.elsewhere {
-            raised.add(&GEN_006);
-        }
-        let larger = d.wire_len() > answer.request_bytes as usize;
-        if larger && !conversation.id.info().steps[glance.step as usize].validated {
-            raised.add(&GEN_007);
-        }
+    let larger = seen.datagram.wire_len() > answer.request_bytes as usize;
+    if larger && !id.info().steps[seen.glance.step as usize].validated {
+        raised.add(&GEN_007);
     }
 }

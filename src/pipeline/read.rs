@@ -111,9 +111,10 @@ impl<R: Report> Pipeline<R> {
         if !self.wants_more() {
             return Ok(());
         }
+        let most = self.options.count.unwrap_or(u64::MAX);
         source.each(|frame| {
             self.frame(frame)?;
-            Ok(self.wants_more())
+            Ok(self.totals.packets < most)
         })
     }
 }

@@ -29,8 +29,11 @@ impl Sums {
         let Some(holds) = d.checksum_holds() else { return false };
         let count = &mut self.0[(d.interface() as usize).min(INTERFACES - 1)];
         count.checked += 1;
-        count.wrong += u64::from(!holds);
-        !holds && count.wrong * 2 <= count.checked
+        if holds {
+            return false;
+        }
+        count.wrong += 1;
+        count.wrong * 2 <= count.checked
     }
 }
 

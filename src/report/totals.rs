@@ -69,6 +69,16 @@ impl Totals {
     #[inline]
     pub(crate) fn frame(&mut self, time: Time) {
         self.packets += 1;
+        match &mut self.span {
+            // Frames mostly stand in order of time.
+            Some((_, high)) if *high <= time => *high = time,
+            _ => self.out_of_order(time),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn out_of_order(&mut self, time: Time) {
         if time != Time::UNKNOWN {
             let (low, high) = self.span.unwrap_or((time, time));
             self.span = Some((low.min(time), high.max(time)));

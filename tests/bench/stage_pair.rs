@@ -5,7 +5,7 @@ use crate::samples::datagrams;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hashbrown::HashMap;
-use qdissect::classify::{Choice, Memory, glance};
+use qdissect::classify::{Choice, Memory, Verdict, glance};
 use qdissect::conversation::NONE;
 use qdissect::exchange::{Table, Windows};
 use qdissect::net::Datagram;
@@ -52,8 +52,12 @@ fn closed(glanced: &[Glanced]) -> usize {
         let slot = table.conversations.find(d.src, d.dst, *id);
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = || slot.is_some_and(|slot| table.has_open(slot));
-        let Some(verdict) = memory.settle(d, *id, *glance, known, open) else { continue };
-        let (slot, pairing) = table.show(d, &verdict);
+        let mut verdict = Verdict::by_looks(*id, *glance);
+        if !memory.settle(d, &mut verdict, known, open) {
+            continue;
+        }
+        let slot = table.enter(d, &verdict);
+        let pairing = table.pair(slot, d, &verdict);
         black_box(pairing);
         if let Some(c) = table.conversations.get_mut(slot)
             && c.server == NONE
