@@ -2,12 +2,14 @@
 
 use crate::decode::{push, push_u64};
 use crate::net::Endpoint;
+use std::net::IpAddr;
+use std::ops::Range;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
 pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
-    let Some(octets) = e.octets() else { return push(line, format_args!("{e}")) };
+    let Some(octets) = e.octets() else { return push_v6(line, e) };
     let mut text = [0u8; 16]; // 255.255.255.255:
     let mut len = 0;
     let mut put = |byte: u8| {
@@ -26,6 +28,43 @@ pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
     }
     line.extend_from_slice(&text[..len]);
     push_u64(line, u64::from(e.port()));
+}
+
+/// Appends `[2001:db8::1]:7777`: RFC 5952, sections 4 and 6.
+fn push_v6(line: &mut Vec<u8>, e: Endpoint) {
+    let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
+    if ip.to_ipv4_mapped().is_some() {
+        return push(line, format_args!("{e}")); // its end is written as IPv4
+    }
+    let segments = ip.segments();
+    let gap = longest_gap(&segments);
+    line.push(b'[');
+    for (at, segment) in segments.into_iter().enumerate() {
+        if gap.contains(&at) {
+            line.extend_from_slice(if at == gap.start { b"::" } else { b"" });
+            continue;
+        }
+        if at > 0 && at != gap.end {
+            line.push(b':');
+        }
+        let digits = 4 - (segment.leading_zeros() / 4).min(3);
+        let digit = |n: u32| b"0123456789abcdef"[usize::from(segment >> (4 * n) & 15)];
+        line.extend((0..digits).rev().map(digit));
+    }
+    line.extend_from_slice(b"]:");
+    push_u64(line, u64::from(e.port()));
+}
+
+/// The first of the longest runs of zeros; empty where none has two.
+fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
+    let (mut longest, mut run) = (0..0, 0..0);
+    for (at, segment) in segments.iter().enumerate() {
+        run = if *segment == 0 { run.start..at + 1 } else { at + 1..at + 1 };
+        if run.len() > longest.len().max(1) {
+            longest = run.clone();
+        }
+    }
+    longest
 }
 
 /// Appends seconds with so many decimals, at most nine; what is finer is dropped, and with none the point, too.
@@ -133,6 +172,16 @@ mod tests {
             for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
                 prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
             }
+        }
+
+        #[test]
+        fn zeros_of_addresses_are_left_out_as_the_standard_library_does(
+            segments in prop::array::uniform8(prop_oneof![3 => Just(0u16), 1 => Just(0xffff), 1 => 0u16..0x20, 1 => any::<u16>()]),
+        ) {
+            let mut six = [0; 16];
+            segments.iter().zip(six.chunks_mut(2)).for_each(|(s, two)| two.copy_from_slice(&s.to_be_bytes()));
+            let end = Endpoint::v6(six, 7777);
+            prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
         }
 
         #[test]
