@@ -44,6 +44,7 @@ impl Table {
             self.issue(slot, step, g);
             return self.answered(slot, seq, d, v, now, hash, false);
         }
+        // The search goes by what was issued before.
         let found = self.candidates(slot, v, step, now, hash);
         self.issue(slot, step, g);
         if let Some((seq, foreign_key)) = found.request {

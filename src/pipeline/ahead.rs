@@ -31,9 +31,8 @@ struct Block {
     heads: Vec<Head>,
     /// Those of the heads that say so, in their order.
     datagrams: Vec<Found>,
+    /// Those that the loop is to look at: all frames of a block without heads.
     frames: Vec<Place>,
-    /// None of the frames has been looked at: there are no heads.
-    unseen: bool,
     /// Why nothing follows.
     end: Option<Result<(), Error>>,
 }
@@ -120,8 +119,7 @@ fn fill(
     while !over {
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
-        block.unseen = waited.swap(false, Relaxed);
-        let unseen = block.unseen;
+        let unseen = waited.swap(false, Relaxed);
         let read = source.buffered(|frame| {
             if unseen {
                 block.keep(frame)
@@ -169,11 +167,7 @@ impl<R: Report> Pipeline<R> {
             })
         };
         while let Ok(mut block) = next() {
-            if block.unseen {
-                block.frames.iter().try_for_each(|place| self.frame(&block.frame(place)))?;
-            } else {
-                self.block(&block)?;
-            }
+            self.block(&block)?;
             if let Some(end) = block.end.take() {
                 return Ok(end?);
             }
@@ -185,6 +179,9 @@ impl<R: Report> Pipeline<R> {
     /// The frames of a block, each as [`frame`](Self::frame) takes it.
     fn block(&mut self, block: &Block) -> Result<(), Stopped> {
         let (mut datagrams, mut frames) = (block.datagrams.iter(), block.frames.iter());
+        if block.heads.is_empty() {
+            return frames.try_for_each(|place| self.frame(&block.frame(place)));
+        }
         for &Head { number, time, what } in &block.heads {
             self.before(number, time)?;
             match what {

@@ -111,10 +111,9 @@ impl<R: Report> Pipeline<R> {
         if !self.wants_more() {
             return Ok(());
         }
-        let most = self.options.count.unwrap_or(u64::MAX);
         source.each(|frame| {
             self.frame(frame)?;
-            Ok(self.totals.packets < most)
+            Ok(self.wants_more())
         })
     }
 }

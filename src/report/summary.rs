@@ -179,24 +179,23 @@ impl Summary {
     fn server(&mut self, index: u32, begin: impl FnOnce() -> (Endpoint, Id)) -> Option<&mut Server> {
         let at = index as usize;
         if !matches!(self.servers.get(at), Some(Some(_))) {
-            self.begin(index, begin())?;
+            self.begin(index, begin());
         }
         self.servers.get_mut(at)?.as_mut()
     }
 
-    /// A server that was not seen before; `None` if it has no place in the table.
+    /// A server that was not seen before, if it has a place in the table.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) -> Option<()> {
+    fn begin(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) {
         if index == NONE {
-            return None;
+            return;
         }
         let at = index as usize;
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
         self.servers[at] = Some(Server::new(endpoint, id));
-        Some(())
     }
 
     #[inline(always)]

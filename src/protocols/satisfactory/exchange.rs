@@ -133,7 +133,7 @@ rules! {
 }
 
 /// What was seen of a server, from its last response.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Changelist.
     net_cl: u32,
