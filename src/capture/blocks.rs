@@ -18,9 +18,8 @@
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
 use super::clock::Clock;
-use super::facts::{self, Statistics};
+use super::facts::{self, Facts, Statistics};
 use super::pcapng::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
-use super::source::Facts;
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 

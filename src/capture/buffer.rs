@@ -36,16 +36,11 @@ pub enum Refill {
 }
 
 /// Bytes of a part of the input, apart from the reader: what frames lie in.
+#[derive(Default)]
 pub struct Bytes {
     data: Box<[u8]>,
     /// Offset in the input of the first of them.
     base: u64,
-}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Bytes { data: vec![0; CAPACITY].into(), base: 0 }
-    }
 }
 
 impl Bytes {
@@ -66,11 +61,16 @@ pub(super) struct Buffer {
     end: usize,
     base: u64,
     ended: bool,
+    /// Where to go on when room is needed, so that what has been handed out stays where it is.
+    spare: Option<Bytes>,
+    /// What stayed.
+    shown: Option<Bytes>,
 }
 
 impl Buffer {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Buffer {
-        Buffer { reader, data: vec![0; CAPACITY].into(), pos: 0, end: 0, base: 0, ended: false }
+        let data = vec![0; CAPACITY].into();
+        Buffer { reader, data, pos: 0, end: 0, base: 0, ended: false, spare: None, shown: None }
     }
 
     /// Decompresses what has been read and what is to come; gives how it is compressed.
@@ -148,24 +148,34 @@ impl Buffer {
         Ok(self.end >= count)
     }
 
-    /// Moves what is still to be looked at to the front.
-    fn make_room(&mut self) {
-        self.data.copy_within(self.pos..self.end, 0);
-        self.base = self.offset();
-        self.end = self.end.saturating_sub(self.pos);
-        self.pos = 0;
-    }
-
-    /// Hands over the bytes it holds, for others to read into; what is still to be looked at goes on there.
-    pub(super) fn detach(&mut self, bytes: &mut Bytes) {
-        let rest = self.end.saturating_sub(self.pos);
-        if let (Some(to), Some(from)) = (bytes.data.get_mut(..rest), self.data.get(self.pos..self.end)) {
-            to.copy_from_slice(from);
-        }
+    /// Moves what is still to be looked at to the front: of another piece of memory, if one has been lent.
+    pub(super) fn make_room(&mut self) {
         let next = self.offset();
         let base = mem::replace(&mut self.base, next);
-        mem::swap(&mut self.data, &mut bytes.data);
-        (self.pos, self.end, bytes.base) = (0, rest, base);
+        let rest = self.pos..self.end;
+        self.end = rest.len();
+        self.pos = 0;
+        let Some(Bytes { mut data, .. }) = self.spare.take() else {
+            return self.data.copy_within(rest, 0);
+        };
+        if let (Some(to), Some(from)) = (data.get_mut(..rest.len()), self.data.get(rest)) {
+            to.copy_from_slice(from);
+        }
+        mem::swap(&mut self.data, &mut data);
+        self.shown = Some(Bytes { data, base });
+    }
+
+    /// Lends memory to go on in.
+    pub(super) fn lend(&mut self, mut bytes: Bytes) {
+        if bytes.data.is_empty() {
+            bytes.data = vec![0; CAPACITY].into();
+        }
+        self.spare = Some(bytes);
+    }
+
+    /// What was handed out before it went on in memory that had been lent.
+    pub(super) fn shown(&mut self) -> Option<Bytes> {
+        self.shown.take()
     }
 
     /// Reads once, without insisting.

@@ -1,6 +1,4 @@
-//! What a capture says about its interfaces: their descriptions, and how many packets they lost.
-
-use super::source::{Facts, text};
+//! What a capture says about itself: who made it, and its interfaces with how many packets they lost.
 
 /// Interfaces listed in [`Facts`]; what is said of further ones is passed over.
 pub const MAX_TOLD: usize = 256;
@@ -10,6 +8,62 @@ const MAX_LINKS: usize = 256;
 
 /// Bytes kept of a text about an interface: with all of them, the facts stay below 128 KiB.
 const MAX_NAME: usize = 128;
+
+/// Bytes kept of a text that the capture brings along.
+pub(super) const MAX_TEXT: usize = 4096;
+
+/// What the capture says about itself, as far as it has been read.
+///
+/// Everything that stands before the first packet is known as soon as the capture is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// How the file is compressed: `gzip`, `zstd`, `lz4`, `xz`, `bzip2`; `None` when it is not.
+    pub compression: Option<&'static str>,
+    /// Link types of the interfaces described so far, each once, in order of appearance; at most 256.
+    pub links: Vec<u16>,
+    /// Snap length of the first interface in bytes; `None` when there is no limit or no interface.
+    pub snaplen: Option<u32>,
+    /// The program that wrote the capture (`shb_userappl`), of the first section that names one;
+    /// at most 4,096 bytes. Bytes that are not UTF-8 are shown as U+FFFD.
+    pub application: Option<String>,
+    /// Comment on a section (`opt_comment` of its header), the first there is; bounded likewise.
+    pub comment: Option<String>,
+    /// The hardware that made the capture (`shb_hardware`), likewise.
+    pub hardware: Option<String>,
+    /// The operating system that made it (`shb_os`), likewise.
+    pub os: Option<String>,
+    /// The interfaces described so far, over all sections and counted as
+    /// [`Frame::interface`](super::Frame::interface) does; at most 256.
+    pub interfaces: Vec<Interface>,
+}
+
+impl Facts {
+    /// Takes an option of a section header; the first section that has one counts.
+    pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
+        let place = match code {
+            1 => &mut self.comment,
+            2 => &mut self.hardware,
+            3 => &mut self.os,
+            4 => &mut self.application,
+            _ => return,
+        };
+        *place = place.take().or_else(|| text(value, MAX_TEXT));
+    }
+}
+
+/// At most `most` bytes of the text of an option, without the zeros that some writers count in; `None`
+/// when nothing is left.
+pub(super) fn text(value: &[u8], most: usize) -> Option<String> {
+    let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
+    let mut text = String::from_utf8_lossy(value.get(..most).unwrap_or(value)).into_owned();
+    if value.len() > most {
+        // What the cut left of a character.
+        text.truncate(text.trim_end_matches('\u{fffd}').len());
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
 
 /// An interface as the capture describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -75,9 +75,9 @@ pub use comments::{Comments, MAX_OF_PACKET, Said};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter, Piece};
 pub use error::{Error, ErrorKind};
-pub use facts::{Interface, MAX_TOLD};
+pub use facts::{Facts, Interface, MAX_TOLD};
 pub use link::link_name;
-pub use source::{Facts, Source};
+pub use source::Source;
 pub use time::Time;
 pub use writer::Writer;
 

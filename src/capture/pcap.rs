@@ -22,7 +22,7 @@ pub(super) const FILE_HEAD: usize = 24;
 
 /// A frame that is complete in the buffer, by its place there.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub(super) time: Time,
     pub(super) link: u16,
     pub(super) interface: u32,

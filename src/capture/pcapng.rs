@@ -16,8 +16,8 @@
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
 use super::clock::Clock;
 use super::comments::MAX_OF_PACKET;
+use super::facts::{MAX_TEXT, text};
 use super::pcap::Found;
-use super::source::{MAX_TEXT, text};
 use super::{Error, MAX_FRAME, Time};
 
 /// Enhanced Packet Block.

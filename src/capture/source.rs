@@ -5,69 +5,13 @@ use super::cutter::{Cut, Cutter, Piece};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
-use super::{Comments, Error, Frame, Interface, Time};
+use super::{Comments, Error, Facts, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes kept of a text that the capture brings along.
-pub(super) const MAX_TEXT: usize = 4096;
-
-/// What the capture says about itself, as far as it has been read.
-///
-/// Everything that stands before the first packet is known as soon as the capture is open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// `pcap` or `pcapng`.
-    pub format: &'static str,
-    /// How the file is compressed: `gzip`, `zstd`, `lz4`, `xz`, `bzip2`; `None` when it is not.
-    pub compression: Option<&'static str>,
-    /// Link types of the interfaces described so far, each once, in order of appearance; at most 256.
-    pub links: Vec<u16>,
-    /// Snap length of the first interface in bytes; `None` when there is no limit or no interface.
-    pub snaplen: Option<u32>,
-    /// The program that wrote the capture (`shb_userappl`), of the first section that names one;
-    /// at most 4,096 bytes. Bytes that are not UTF-8 are shown as U+FFFD.
-    pub application: Option<String>,
-    /// Comment on a section (`opt_comment` of its header), the first there is; bounded likewise.
-    pub comment: Option<String>,
-    /// The hardware that made the capture (`shb_hardware`), likewise.
-    pub hardware: Option<String>,
-    /// The operating system that made it (`shb_os`), likewise.
-    pub os: Option<String>,
-    /// The interfaces described so far, over all sections and counted as [`Frame::interface`] does;
-    /// at most 256.
-    pub interfaces: Vec<Interface>,
-}
-
-impl Facts {
-    /// Takes an option of a section header; the first section that has one counts.
-    pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
-        let place = match code {
-            1 => &mut self.comment,
-            2 => &mut self.hardware,
-            3 => &mut self.os,
-            4 => &mut self.application,
-            _ => return,
-        };
-        *place = place.take().or_else(|| text(value, MAX_TEXT));
-    }
-}
-
-/// At most `most` bytes of the text of an option, without the zeros that some writers count in; `None`
-/// when nothing is left.
-pub(super) fn text(value: &[u8], most: usize) -> Option<String> {
-    let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
-    let mut text = String::from_utf8_lossy(value.get(..most).unwrap_or(value)).into_owned();
-    if value.len() > most {
-        // What the cut left of a character.
-        text.truncate(text.trim_end_matches('\u{fffd}').len());
-    }
-    Some(text).filter(|text| !text.is_empty())
-}
 
 /// Which record walk the capture needs: format and byte order in one, so that it is one branch for
 /// each frame, and always the same one.
@@ -197,13 +141,8 @@ impl Source {
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
-        match self.look() {
-            Some(found) => Ok(Some(self.hand_out(found))),
-            None => {
-                let found = self.read_on()?;
-                Ok(found.map(|found| self.hand_out(found)))
-            }
-        }
+        let found = self.seek()?;
+        Ok(found.map(|found| self.hand_out(found)))
     }
 
     /// The record at the front of the buffer, when it is complete there and of the usual kind.
@@ -234,14 +173,39 @@ impl Source {
     #[inline(always)]
     pub fn buffered<E: From<Error>>(
         &mut self,
+        take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        match self.seek()? {
+            Some(found) => self.go_on(found, take),
+            None => Ok(false),
+        }
+    }
+
+    /// Finds the next frame, and reads on for it where it must.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next).
+    #[inline(always)]
+    pub(crate) fn seek(&mut self) -> Result<Option<Found>, Error> {
+        match self.look() {
+            Some(found) => Ok(Some(found)),
+            None => self.read_on(),
+        }
+    }
+
+    /// Hands out the frame that [`seek`](Self::seek) has found, and what follows it in the buffer. Whether there may
+    /// be more, and `take` wants them.
+    ///
+    /// # Errors
+    /// Those of `take`: its frame counts as handed out.
+    #[inline(always)]
+    pub(crate) fn go_on<E>(
+        &mut self,
+        found: Found,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        let mut next = self.look();
-        if next.is_none() {
-            next = self.read_on()?;
-        }
         let (walk, window, mut at) = (self.walk, self.buffer.rest(), self.buffer.offset());
-        let (mut rest, mut number, mut done) = (window, self.frames, Ok(next.is_some()));
+        let (mut rest, mut number, mut done, mut next) = (window, self.frames, Ok(true), Some(found));
         while let Some(found) = next {
             number = number.wrapping_add(1);
             let (record, behind) = rest.split_at_checked(found.total as usize).unwrap_or((rest, &[]));
@@ -265,9 +229,20 @@ impl Source {
         done
     }
 
-    /// Hands over the bytes of the frames that [`buffered`](Self::buffered) has shown last, for those of others.
-    pub fn detach(&mut self, bytes: &mut Bytes) {
-        self.buffer.detach(bytes);
+    /// Lends memory, in which it goes on when it has to move what it holds.
+    pub fn lend(&mut self, bytes: Bytes) {
+        self.buffer.lend(bytes);
+    }
+
+    /// The bytes of all frames handed out since memory was lent, if it has gone on in that; with `all`, it does so
+    /// at once.
+    pub fn shown(&mut self, all: bool) -> Option<Bytes> {
+        let shown = self.buffer.shown();
+        if shown.is_none() && all {
+            self.buffer.make_room();
+            return self.buffer.shown();
+        }
+        shown
     }
 
     #[inline(always)]

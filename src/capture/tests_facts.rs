@@ -1,9 +1,10 @@
 //! What pcapng files say about their interfaces and about packets that were lost.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::buffer::CAPACITY;
+use super::buffer::{Bytes, CAPACITY};
 use super::testing::{BIG, LITTLE, Order, data, drain, open};
 use super::{Comments, Facts, Source};
+use std::convert::Infallible;
 use std::path::Path;
 
 /// The facts once everything has been read.
@@ -196,6 +197,36 @@ fn comments_on_packets_are_kept_by_frame() {
         capture.extend(order.block(2, &[&head, &words, &data(4), &order.option(1, b"old")]));
         let expected: [&[&str]; 6] = [&["first"], &[], &["one", "zw\u{f6}lf"], &["kept"], &[], &["old"]];
         assert_eq!(said(&capture, 6), expected);
+    }
+}
+
+#[test]
+fn packets_with_comments_share_the_memory_that_was_lent_until_the_buffer_has_run_out() {
+    let mut capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
+    for n in 0..2_000 {
+        capture.extend(LITTLE.enhanced_with(0, n, 300, &data(300), &LITTLE.option(1, b"x")));
+    }
+    assert!(capture.len() > CAPACITY && capture.len() < 2 * CAPACITY);
+    let mut source = open(&capture).unwrap();
+    source.lend(Bytes::default());
+    let (mut places, mut parts) = (vec![], vec![]);
+    while let Some(found) = source.seek().unwrap() {
+        if let Some(bytes) = source.shown(false) {
+            parts.push((std::mem::take(&mut places), bytes));
+            source.lend(Bytes::default());
+        }
+        let handed_out: Result<_, Infallible> = source.go_on(found, |frame| {
+            places.push((frame.at, frame.bytes.to_vec()));
+            Ok(true)
+        });
+        assert_eq!(handed_out, Ok(true));
+    }
+    parts.push((places, source.shown(true).unwrap()));
+    let counts: Vec<_> = parts.iter().map(|(places, _)| places.len()).collect();
+    assert_eq!(counts.iter().sum::<usize>(), 2_000);
+    assert!(counts.len() <= 4, "not a part for each packet: {counts:?}");
+    for (places, bytes) in &parts {
+        assert!(places.iter().all(|(at, frame)| bytes.get(*at, frame.len()) == frame));
     }
 }
 

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The loop does with a block what it does with its frames, so that the result is the same to the byte. A reader that is
-//! faster waits: at most [`FULL`] blocks and one in the hands of each are there. For one that is slower the loop waits
-//! once, and the next block comes with frames that nobody has looked at, which is then up to the loop.
+//! faster waits: at most [`FULL`] blocks are there, one in the hands of the loop, and in its own the next and the
+//! beginning of another. For one that is slower the loop waits once, and the next block comes with frames that nobody
+//! has looked at, which is then up to the loop.
 
 use super::{AHEAD, Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
@@ -17,12 +18,14 @@ use crate::classify;
 use crate::net::{self, Datagram, Turned};
 use crate::protocols::{Glance, Id};
 use crate::report::Report;
+use std::convert::Infallible;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 /// Blocks that wait for the loop, each of one buffer: some 256 KiB of the capture, and about as much of what was found.
-const FULL: usize = 3;
+const FULL: usize = 2;
 
 /// The frames of one buffer, and what was found in them.
 #[derive(Default)]
@@ -107,7 +110,8 @@ impl Block {
     }
 }
 
-/// Fills block after block until the capture ends, or nobody wants any.
+/// Fills block after block until the capture ends, or nobody wants any. A block ends where the source goes on in
+/// the memory of the next one.
 fn fill(
     source: &mut Source,
     protocols: u32,
@@ -115,27 +119,38 @@ fn fill(
     full: &SyncSender<Block>,
     empty: &Receiver<Block>,
 ) {
-    let mut over = false;
-    while !over {
+    let mut next = source.seek();
+    loop {
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
+        source.lend(mem::take(&mut block.bytes));
         let unseen = waited.swap(false, Relaxed);
-        let read = source.buffered(|frame| {
-            if unseen {
-                block.keep(frame)
-            } else {
-                block.take(frame, protocols)
+        while let Ok(Some(found)) = next {
+            let Ok(_) = source.go_on(found, |frame| {
+                if unseen {
+                    block.keep(frame)
+                } else {
+                    block.take(frame, protocols)
+                }
+                Ok::<bool, Infallible>(true)
+            });
+            next = source.seek();
+            let over = !matches!(next, Ok(Some(_)));
+            if let Some(bytes) = source.shown(over) {
+                block.bytes = bytes;
+                break;
             }
-            Ok::<bool, Error>(true)
-        });
-        source.detach(&mut block.bytes);
-        block.end = match read {
-            Ok(true) => None,
-            Ok(false) => Some(Ok(())),
-            Err(error) => Some(Err(error)),
+        }
+        let (found, end) = match next.transpose() {
+            Some(Ok(found)) => (Some(found), None),
+            Some(Err(error)) => (None, Some(Err(error))),
+            None => (None, Some(Ok(()))),
         };
-        over = block.end.is_some();
-        over |= full.send(block).is_err();
+        block.end = end;
+        if full.send(block).is_err() || found.is_none() {
+            return;
+        }
+        next = Ok(found);
     }
 }
 

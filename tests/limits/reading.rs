@@ -61,8 +61,8 @@ fn behind_a_gap_of_more_than_half_a_minute_a_file_may_begin_with_something_older
 
 /// Bytes of one read into the buffer.
 const BUFFER: u64 = 256 << 10;
-/// Blocks that have been read and not been worked on to their end: one in the hands of the loop, three that wait, and
-/// one in the hands of the reader.
+/// Blocks that have been read and not been worked on to their end: one in the hands of the loop, two that wait, and in
+/// the hands of the reader one that is to wait next, and the beginning of another.
 const BLOCKS: u64 = 5;
 
 /// Counts what has been read.
