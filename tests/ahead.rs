@@ -97,6 +97,48 @@ fn a_long_capture_says_the_same() {
     same(&[long()], "long", &[usize::MAX]);
 }
 
+/// A pcapng block in little-endian order.
+fn block(kind: u32, body: &[&[u8]]) -> Vec<u8> {
+    let body = body.concat();
+    let total = (12 + body.len() as u32).to_le_bytes();
+    [&kind.to_le_bytes()[..], &total, &body, &total].concat()
+}
+
+/// The same frames as pcapng, where the walk has to look closer all the time: comments on every third packet, and
+/// statistics or an interface before some.
+fn commented(capture: &[u8]) -> Vec<u8> {
+    let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4du32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
+    let interface = block(1, &[&[1, 0, 0, 0], &[0; 4]]);
+    let statistics = block(5, &[&[0; 12]]);
+    let mut out = [section, interface.clone()].concat();
+    let (mut at, mut n) = (24, 0u32);
+    while at < capture.len() {
+        let word = |i: usize| u32::from_le_bytes(capture[at + 4 * i..][..4].try_into().unwrap());
+        let micros = u64::from(word(0)) * 1_000_000 + u64::from(word(1));
+        let frame = &capture[at + 16..][..word(2) as usize];
+        let head = [0, (micros >> 32) as u32, micros as u32, word(2), word(3)].map(u32::to_le_bytes).concat();
+        let padding = &[0; 3][..frame.len().wrapping_neg() % 4];
+        let comment = format!("packet {n:05}");
+        let said = [&[1, 0, 12, 0][..], comment.as_bytes(), &[0; 4]].concat();
+        let options: &[u8] = if n % 3 == 0 { &said } else { &[] };
+        match n % 50 {
+            7 => out.extend(&statistics),
+            31 => out.extend(&interface),
+            _ => {}
+        }
+        out.extend(block(6, &[&head, frame, padding, options]));
+        (at, n) = (at + 16 + frame.len(), n + 1);
+    }
+    out
+}
+
+#[test]
+fn packets_between_other_blocks_and_with_comments_say_the_same() {
+    let capture = commented(&long());
+    assert!(said(std::slice::from_ref(&capture), How::PLAIN).iter().any(|out| out.contains("packet 00003")));
+    same(&[capture], "commented", &[usize::MAX]);
+}
+
 /// Takes so many bytes and then fails.
 struct Full<'a>(&'a mut Vec<u8>, usize);
 
