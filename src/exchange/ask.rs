@@ -173,13 +173,21 @@ impl Table {
         self.orphans.push_back(new);
     }
 
+    /// The oldest request of a full queue goes.
+    #[cold]
+    #[inline(never)]
+    fn evict(&mut self, at: usize) {
+        let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
+        self.evicted += u64::from(open);
+        self.close_oldest(at);
+    }
+
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
+    #[inline(always)]
     fn push(&mut self, id: Id, slot: Slot, request: Request) {
         let at = id as usize;
         if self.queues[at].len() >= MAX_REQUESTS {
-            let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
-            self.evicted += u64::from(open);
-            self.close_oldest(at);
+            self.evict(at);
         }
         if let Some(c) = self.conversations.get_mut(slot) {
             if let Some(issued) = &mut c.issued {
