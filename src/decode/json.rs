@@ -1,8 +1,9 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
-use super::field::{SECRET, utf16};
+use super::field::SECRET;
+use super::push::{push, push_chars, push_hex, push_text, push_u64};
+use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
-use std::io::Write;
 
 /// The JSON listener: an object of the fields, and the broken rules beside it.
 ///
@@ -12,20 +13,31 @@ use std::io::Write;
 pub struct Json {
     out: Vec<u8>,
     notes: Notes,
-    open: Vec<Open>,
+    /// The innermost group or list.
+    inner: Open,
+    /// Those around it, the outermost first.
+    outer: Vec<Open>,
     /// The twin of the outermost open list that holds values: null or hex for each of them.
     twin: Vec<u8>,
     twin_damaged: bool,
 }
 
+/// A group or list that is being written. Each of its elements is written with a comma before it; in the end the
+/// first one's gives way to the brace or bracket.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     shape: Shape,
-    first: bool,
+    /// Where it begins.
+    at: usize,
     field: Option<&'static Field>,
 }
 
-const ROOT: Open = Open { shape: Shape::Group, first: true, field: None };
+/// What is open before a datagram begins: the object itself.
+impl Default for Open {
+    fn default() -> Open {
+        Open { shape: Shape::Group, at: 0, field: None }
+    }
+}
 
 impl Json {
     /// The object, once the datagram has ended.
@@ -35,22 +47,59 @@ impl Json {
     }
 
     /// Comma and key, as the innermost open group or list needs them.
-    #[inline]
-    fn before(&mut self, field: &'static Field, suffix: &str) {
-        let Some(open) = self.open.last_mut() else { return };
-        if !std::mem::take(&mut open.first) {
-            self.out.push(b',');
+    #[inline(always)]
+    fn before(&mut self, field: &'static Field) {
+        match self.inner.shape {
+            Shape::Group => field.json.push(&mut self.out),
+            Shape::List => self.out.push(b','),
         }
-        if open.shape == Shape::Group {
-            self.out.push(b'"');
-            self.out.extend_from_slice(field.key.as_bytes());
-            self.out.extend_from_slice(suffix.as_bytes());
-            self.out.extend_from_slice(b"\":");
+    }
+
+    /// Writes the ends of what began at `at`.
+    #[inline]
+    fn enclose(&mut self, at: usize, [first, last]: [u8; 2]) {
+        match self.out.get_mut(at) {
+            Some(comma) => *comma = first,
+            None => self.out.push(first),
+        }
+        self.out.push(last);
+    }
+
+    /// A field of whatever type.
+    fn any(&mut self, field: &'static Field, value: Value<'_>) {
+        self.before(field);
+        let damaged = self.value(value);
+        if self.in_list() {
+            self.twin_value(damaged, value);
+        }
+        if damaged {
+            self.damaged(field, value);
+        }
+    }
+
+    /// A number.
+    fn uint(&mut self, field: &'static Field, v: u32) {
+        self.before(field);
+        push_u64(&mut self.out, v.into());
+        if self.in_list() {
+            self.twin_null();
+        }
+    }
+
+    /// A text.
+    fn text(&mut self, field: &'static Field, bytes: &[u8]) {
+        self.before(field);
+        let sound = push_text(&mut self.out, bytes);
+        if self.in_list() {
+            self.twin_value(!sound, Value::Text(bytes));
+        }
+        if !sound {
+            self.damaged(field, Value::Text(bytes));
         }
     }
 
     fn in_list(&self) -> bool {
-        self.open.last().is_some_and(|o| o.shape == Shape::List)
+        self.inner.shape == Shape::List
     }
 
     /// Writes a value; `true` if it is damaged text.
@@ -107,9 +156,22 @@ impl Json {
         if self.in_list() {
             self.twin_damaged = true;
         } else {
-            self.before(field, "_hex");
+            self.sibling(field);
             push_hex(&mut self.out, bytes);
         }
+    }
+
+    /// Comma and key of what stands beside a field.
+    #[cold]
+    fn sibling(&mut self, field: &'static Field) {
+        push(&mut self.out, format_args!(",\"{}_hex\":", field.key));
+    }
+
+    fn twin_null(&mut self) {
+        if !self.twin.ends_with(b"[") {
+            self.twin.push(b',');
+        }
+        self.twin.extend_from_slice(b"null");
     }
 
     fn twin_value(&mut self, damaged: bool, value: Value<'_>) {
@@ -123,7 +185,7 @@ impl Json {
     }
 
     fn close_list(&mut self, list: Open) {
-        self.out.push(b']');
+        self.enclose(list.at, *b"[]");
         self.twin.push(b']');
         if self.in_list() {
             return;
@@ -131,7 +193,7 @@ impl Json {
         if std::mem::take(&mut self.twin_damaged)
             && let Some(field) = list.field
         {
-            self.before(field, "_hex");
+            self.sibling(field);
             self.out.extend_from_slice(&self.twin);
         }
         self.twin.clear();
@@ -148,36 +210,36 @@ pub(super) fn set(names: &'static [&'static str], bits: u64) -> impl Iterator<It
 }
 
 impl FieldSink for Json {
-    #[inline]
+    // In place, for there the type is known.
+    #[inline(always)]
     fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {
-        self.before(field, "");
-        let damaged = self.value(value);
-        if self.in_list() {
-            self.twin_value(damaged, value);
-        }
-        if damaged {
-            self.damaged(field, value);
+        match value {
+            Value::Uint(v) | Value::Named(v, None) => self.uint(field, v),
+            Value::Text(bytes) => self.text(field, bytes),
+            Value::Named(_, Some(name)) => self.text(field, name.as_bytes()),
+            value => self.any(field, value),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.field(field, at, value);
     }
     fn open(&mut self, field: &'static Field, _at: u16, shape: Shape) {
-        self.before(field, "");
-        self.out.push(if shape == Shape::List { b'[' } else { b'{' });
+        self.before(field);
         if shape == Shape::List {
             if self.in_list() && !self.twin.ends_with(b"[") {
                 self.twin.push(b',');
             }
             self.twin.push(b'[');
         }
-        self.open.push(Open { shape, first: true, field: Some(field) });
+        let inner = Open { shape, at: self.out.len(), field: Some(field) };
+        self.outer.push(std::mem::replace(&mut self.inner, inner));
     }
     fn close(&mut self, _at: u16) {
-        match self.open.pop() {
-            Some(list) if list.shape == Shape::List => self.close_list(list),
-            _ => self.out.push(b'}'),
+        let closed = std::mem::replace(&mut self.inner, self.outer.pop().unwrap_or_default());
+        match closed.shape {
+            Shape::List => self.close_list(closed),
+            Shape::Group => self.enclose(closed.at, *b"{}"),
         }
     }
     #[inline]
@@ -191,148 +253,16 @@ impl Listener for Json {
     fn begin(&mut self) {
         self.out.clear();
         self.notes.begin();
-        self.open.clear();
-        self.open.push(ROOT);
+        self.inner = Open::default();
+        self.outer.clear();
         self.twin.clear();
         self.twin_damaged = false;
-        self.out.push(b'{');
     }
     #[inline]
     fn end(&mut self) {
-        self.out.push(b'}');
+        self.enclose(0, *b"{}");
     }
     fn notes(&self) -> &Notes {
         &self.notes
-    }
-}
-
-/// Appends formatted text; writing to memory cannot fail.
-pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(text);
-}
-
-/// Appends a decimal number.
-#[inline]
-pub(crate) fn push_u64(out: &mut Vec<u8>, mut v: u64) {
-    let mut digits = [0u8; 20];
-    let mut used = 0usize;
-    for slot in digits.iter_mut().rev() {
-        *slot = b'0'.wrapping_add((v % 10) as u8);
-        v /= 10;
-        used = used.wrapping_add(1);
-        if v == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(20usize.wrapping_sub(used)..).unwrap_or_default());
-}
-
-/// Appends a string of hex digits, quoted.
-pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'"');
-    for b in bytes {
-        let digit = |n: u8| if n < 10 { b'0'.wrapping_add(n) } else { b'a'.wrapping_add(n).wrapping_sub(10) };
-        out.extend_from_slice(&[digit(b >> 4), digit(b & 15)]);
-    }
-    out.push(b'"');
-}
-
-/// Appends a JSON string, quoted, with U+FFFD for what is not UTF-8. Returns whether it all was.
-///
-/// Besides what JSON demands, control characters beyond ASCII and the marks that turn or hide text
-/// are escaped, for records are looked at in terminals.
-#[inline]
-pub fn push_text(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
-    out.push(b'"');
-    let plain = |&b: &u8| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\';
-    let sound = if bytes.iter().all(plain) {
-        out.extend_from_slice(bytes);
-        true
-    } else {
-        push_escaped(out, bytes)
-    };
-    out.push(b'"');
-    sound
-}
-
-/// The same for characters.
-fn push_chars(out: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
-    out.push(b'"');
-    chars.for_each(|c| push_char(out, c));
-    out.push(b'"');
-}
-
-fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
-    let mut sound = true;
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            push_char(out, c);
-        }
-        if !chunk.invalid().is_empty() {
-            sound = false;
-            push_char(out, char::REPLACEMENT_CHARACTER);
-        }
-    }
-    sound
-}
-
-fn push_char(out: &mut Vec<u8>, c: char) {
-    match c {
-        '"' => out.extend_from_slice(b"\\\""),
-        '\\' => out.extend_from_slice(b"\\\\"),
-        '\n' => out.extend_from_slice(b"\\n"),
-        '\r' => out.extend_from_slice(b"\\r"),
-        '\t' => out.extend_from_slice(b"\\t"),
-        c if crate::report::is_hostile(c) => {
-            let mut units = [0u16; 2];
-            for unit in c.encode_utf16(&mut units) {
-                push(out, format_args!("\\u{unit:04x}"));
-            }
-        }
-        c => {
-            let mut buffer = [0u8; 4];
-            out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
-        }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
-mod tests {
-    use super::*;
-
-    fn text(bytes: &[u8]) -> (String, bool) {
-        let mut out = vec![];
-        let sound = push_text(&mut out, bytes);
-        (String::from_utf8(out).unwrap(), sound)
-    }
-
-    #[test]
-    fn strings_equal_what_serde_json_reads_back() {
-        for s in
-            ["", "plain", "q\"b\\s", "\u{1b}[2J", "Zoé ☃ 😀", "\u{202e}gnp", "a\u{85}\u{7f}", "\u{e0041}"]
-        {
-            let (json, sound) = text(s.as_bytes());
-            assert!(sound);
-            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
-            assert!(!json.contains('\u{1b}') && !json.contains('\u{202e}') && !json.contains('\u{85}'));
-        }
-    }
-
-    #[test]
-    fn damaged_text_is_said() {
-        assert_eq!(text(b"a\xff\xfeb"), ("\"a\u{fffd}\u{fffd}b\"".into(), false));
-    }
-
-    #[test]
-    fn numbers_and_hex() {
-        for v in [0, 7, 10, 99, 100, u64::MAX] {
-            let mut out = vec![];
-            push_u64(&mut out, v);
-            assert_eq!(String::from_utf8(out).unwrap(), v.to_string());
-        }
-        let mut out = vec![];
-        push_hex(&mut out, &[0, 0xab, 0xff]);
-        assert_eq!(out, b"\"00abff\"");
     }
 }

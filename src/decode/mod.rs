@@ -14,22 +14,26 @@
 mod cursor;
 mod field;
 mod json;
+mod key;
 mod labels;
+mod push;
 mod repeats;
 mod scopes;
 mod sinks;
+mod text;
 mod tree;
 pub mod wire;
 
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub(crate) use field::fields;
-pub(crate) use field::key as field_key;
-pub use field::{Field, FieldKind, Index, SECRET, Span, Str, Value, path, utf16};
-pub use json::{Json, push_text};
-pub(crate) use json::{push, push_u64};
+pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
+pub use json::Json;
 pub use labels::Labels;
+pub use push::push_text;
+pub(crate) use push::{push, push_u64};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+pub use text::{Str, utf16};
 #[cfg(feature = "cli")]
 pub(crate) use tree::display;
 pub use tree::{Heard, Node, Tree};

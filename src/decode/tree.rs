@@ -241,10 +241,9 @@ impl Listener for Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{FieldKind, Labels};
+    use crate::decode::FieldKind;
 
-    static FIELD: Field =
-        Field { name: "a", key: "a", kind: FieldKind::Bytes, about: "", labels: Labels::None };
+    static FIELD: Field = Field::new("a", FieldKind::Bytes, "");
 
     #[test]
     fn eight_bytes_of_a_field_are_shown() {

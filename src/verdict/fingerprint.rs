@@ -78,7 +78,7 @@ fn first8(hash: &[u8]) -> [u8; 8] {
 mod tests {
     use super::super::collect::tests::entry;
     use super::*;
-    use crate::decode::{FieldKind, Labels};
+    use crate::decode::FieldKind;
 
     #[test]
     fn kinds_beyond_the_limit_count_as_the_first_each_time() {
@@ -87,9 +87,7 @@ mod tests {
             entry.finding.field = Some(field);
             prints.of(&entry).number
         };
-        let fields: Vec<Field> = (0..=MAX_KINDS)
-            .map(|_| Field { name: "a", key: "a", kind: FieldKind::Uint, about: "", labels: Labels::None })
-            .collect();
+        let fields: Vec<Field> = (0..=MAX_KINDS).map(|_| Field::new("a", FieldKind::Uint, "")).collect();
         let fields: &'static [Field] = fields.leak();
         let mut prints = Fingerprints::default();
         assert!(fields.iter().take(MAX_KINDS).all(|field| of(&mut prints, field) == 1));

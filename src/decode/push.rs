@@ -1,0 +1,187 @@
+//! How values are written in JSON: numbers, hex, and text that no terminal stumbles over.
+
+use super::Str;
+use std::io::Write;
+
+/// Appends formatted text; writing to memory cannot fail.
+pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
+/// Appends the first `len` bytes of `text`: all of it is copied, which takes a few instructions where the
+/// length is fixed and a call where it is not, and the rest taken away again.
+#[inline(always)]
+pub(crate) fn push_front<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], len: usize) {
+    let end = out.len().wrapping_add(len);
+    out.extend_from_slice(text);
+    out.truncate(end);
+}
+
+/// What eight digits can say, and one more.
+const EIGHT: u64 = 100_000_000;
+
+/// Appends a decimal number.
+#[inline]
+pub(crate) fn push_u64(out: &mut Vec<u8>, v: u64) {
+    match v {
+        0..10 => out.push(b'0'.wrapping_add(v as u8)),
+        10..EIGHT => push_short(out, v as u32),
+        _ => push_long(out, v),
+    }
+}
+
+/// The same from 1 to 99,999,999.
+#[inline]
+fn push_short(out: &mut Vec<u8>, v: u32) {
+    let digits = eight_digits(v);
+    // Zeros in front, eight bits each.
+    let zeros = digits.trailing_zeros() & 56;
+    let text = (digits | ASCII) >> zeros;
+    push_front(out, &text.to_le_bytes(), 8usize.wrapping_sub(zeros as usize / 8));
+}
+
+#[inline(never)]
+fn push_long(out: &mut Vec<u8>, v: u64) {
+    let (front, last) = (v / EIGHT, (v % EIGHT) as u32);
+    if front < EIGHT {
+        push_short(out, front as u32);
+    } else {
+        push_short(out, (front / EIGHT) as u32);
+        push_eight(out, (front % EIGHT) as u32);
+    }
+    push_eight(out, last);
+}
+
+/// Appends a number below 100,000,000 with all of its eight digits.
+#[inline]
+pub(crate) fn push_eight(out: &mut Vec<u8>, v: u32) {
+    out.extend_from_slice(&(eight_digits(v) | ASCII).to_le_bytes());
+}
+
+/// What makes a character of each of eight digits.
+const ASCII: u64 = 0x3030_3030_3030_3030;
+
+/// The digits of a number below 100,000,000, one a byte, the first in the lowest. The number is taken apart in the
+/// middle, and the parts likewise, side by side.
+#[inline]
+const fn eight_digits(v: u32) -> u64 {
+    let v = v as u64;
+    let fours = (v / 10_000) | (v % 10_000) << 32;
+    // Divided by 100 and by 10: multiplied with what 2^20 and 2^10 hold of them, which is exact for so few digits.
+    let hundreds = (fours.wrapping_mul(10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | fours.wrapping_sub(hundreds.wrapping_mul(100)) << 16;
+    let tens = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
+    tens | twos.wrapping_sub(tens.wrapping_mul(10)) << 8
+}
+
+/// Appends a string of hex digits, quoted.
+pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    for b in bytes {
+        let digit = |n: u8| if n < 10 { b'0'.wrapping_add(n) } else { b'a'.wrapping_add(n).wrapping_sub(10) };
+        out.extend_from_slice(&[digit(b >> 4), digit(b & 15)]);
+    }
+    out.push(b'"');
+}
+
+/// Appends a JSON string, quoted, with U+FFFD for what is not UTF-8. Returns whether it all was.
+///
+/// Besides what JSON demands, control characters beyond ASCII and the marks that turn or hide text
+/// are escaped, for records are looked at in terminals.
+#[inline]
+pub fn push_text(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    out.push(b'"');
+    let sound = if Str(bytes).is_bare() {
+        out.extend_from_slice(bytes);
+        true
+    } else {
+        push_escaped(out, bytes)
+    };
+    out.push(b'"');
+    sound
+}
+
+/// The same for characters.
+pub(super) fn push_chars(out: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
+    out.push(b'"');
+    chars.for_each(|c| push_char(out, c));
+    out.push(b'"');
+}
+
+fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    let mut sound = true;
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            push_char(out, c);
+        }
+        if !chunk.invalid().is_empty() {
+            sound = false;
+            push_char(out, char::REPLACEMENT_CHARACTER);
+        }
+    }
+    sound
+}
+
+fn push_char(out: &mut Vec<u8>, c: char) {
+    match c {
+        '"' => out.extend_from_slice(b"\\\""),
+        '\\' => out.extend_from_slice(b"\\\\"),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        c if crate::report::is_hostile(c) => {
+            let mut units = [0u16; 2];
+            for unit in c.encode_utf16(&mut units) {
+                push(out, format_args!("\\u{unit:04x}"));
+            }
+        }
+        c => {
+            let mut buffer = [0u8; 4];
+            out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> (String, bool) {
+        let mut out = vec![];
+        let sound = push_text(&mut out, bytes);
+        (String::from_utf8(out).unwrap(), sound)
+    }
+
+    #[test]
+    fn strings_equal_what_serde_json_reads_back() {
+        for s in
+            ["", "plain", "q\"b\\s", "\u{1b}[2J", "Zoé ☃ 😀", "\u{202e}gnp", "a\u{85}\u{7f}", "\u{e0041}"]
+        {
+            let (json, sound) = text(s.as_bytes());
+            assert!(sound);
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
+            assert!(!json.contains('\u{1b}') && !json.contains('\u{202e}') && !json.contains('\u{85}'));
+        }
+    }
+
+    #[test]
+    fn damaged_text_is_said() {
+        assert_eq!(text(b"a\xff\xfeb"), ("\"a\u{fffd}\u{fffd}b\"".into(), false));
+    }
+
+    #[test]
+    fn numbers_and_hex() {
+        let powers = (0..20).flat_map(|n| {
+            [10u64.pow(n) - 1, 10u64.pow(n), 10u64.pow(n) + 1, u64::saturating_mul(7, 10u64.pow(n))]
+        });
+        for v in powers.chain(0..100_000).chain([u64::MAX, 1 << 32, 1_234_567_890_123_456_789]) {
+            let mut out = b":".to_vec();
+            push_u64(&mut out, v);
+            assert_eq!(String::from_utf8(out).unwrap(), format!(":{v}"));
+        }
+        let mut out = vec![];
+        push_hex(&mut out, &[0, 0xab, 0xff]);
+        assert_eq!(out, b"\"00abff\"");
+    }
+}
