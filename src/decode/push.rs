@@ -30,14 +30,11 @@ pub(crate) fn push_u64(out: &mut Vec<u8>, v: u64) {
     }
 }
 
-/// The same from 1 to 99,999,999.
+/// The same up to 99,999,999.
 #[inline]
 fn push_short(out: &mut Vec<u8>, v: u32) {
-    let digits = eight_digits(v);
-    // Zeros in front, eight bits each.
-    let zeros = digits.trailing_zeros() & 56;
-    let text = (digits | ASCII) >> zeros;
-    push_front(out, &text.to_le_bytes(), 8usize.wrapping_sub(zeros as usize / 8));
+    let (text, len) = short(v);
+    push_front(out, &text.to_le_bytes(), len);
 }
 
 #[inline(never)]
@@ -52,10 +49,29 @@ fn push_long(out: &mut Vec<u8>, v: u64) {
     push_eight(out, last);
 }
 
+/// The text of a number up to 99,999,999, the first character in the lowest byte, and how long it is.
+#[inline]
+pub(crate) const fn short(v: u32) -> (u64, usize) {
+    let digits = eight_digits(v);
+    // Zeros in front, eight bits each, but for the last digit.
+    let zeros = (digits | 1 << 56).trailing_zeros() & 56;
+    ((digits | ASCII) >> zeros, 8usize.wrapping_sub(zeros as usize / 8))
+}
+
 /// Appends a number below 100,000,000 with all of its eight digits.
 #[inline]
-pub(crate) fn push_eight(out: &mut Vec<u8>, v: u32) {
+fn push_eight(out: &mut Vec<u8>, v: u32) {
     out.extend_from_slice(&(eight_digits(v) | ASCII).to_le_bytes());
+}
+
+/// The nine digits of a number below 1,000,000,000, and how many there are without zeros at the end, at least one.
+#[inline]
+pub(crate) fn nine(v: u32) -> ([u8; 9], usize) {
+    let (first, rest) = (v / 100_000_000, eight_digits(v % 100_000_000));
+    let mut text = [b'0'.wrapping_add(first as u8); 9];
+    let (_, eight) = text.split_at_mut(1);
+    eight.copy_from_slice(&(rest | ASCII).to_le_bytes());
+    (text, 9usize.wrapping_sub(rest.leading_zeros() as usize / 8))
 }
 
 /// What makes a character of each of eight digits.

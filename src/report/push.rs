@@ -1,33 +1,49 @@
 //! What lines are made of, written by hand: these go to a line for every packet.
 
-use crate::decode::{push, push_u64};
+use crate::decode::{nine, push, push_front, push_u64, short};
 use crate::net::Endpoint;
 use std::net::IpAddr;
 use std::ops::Range;
 
 const SECOND: u64 = 1_000_000_000;
 
+/// An octet in decimal and a point.
+#[derive(Clone, Copy)]
+struct Octet {
+    /// The first character in the lowest byte.
+    text: u64,
+    bits: u32,
+}
+
+/// All of them.
+static OCTETS: [Octet; 256] = {
+    let mut all = [Octet { text: 0, bits: 0 }; 256];
+    let mut n = 0;
+    while n < 256 {
+        let (text, len) = short(n as u32);
+        let bits = 8 * len as u32;
+        all[n] = Octet { text: text | (b'.' as u64) << bits, bits: bits + 8 };
+        n += 1;
+    }
+    all
+};
+
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
 pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
     let Some(octets) = e.octets() else { return push_v6(line, e) };
-    let mut text = [0u8; 16]; // 255.255.255.255:
-    let mut len = 0;
-    let mut put = |byte: u8| {
-        text[len] = byte;
-        len += 1;
-    };
-    for (octet, end) in octets.into_iter().zip(*b"...:") {
-        if octet >= 100 {
-            put(b'0' + octet / 100);
-        }
-        if octet >= 10 {
-            put(b'0' + octet / 10 % 10);
-        }
-        put(b'0' + octet % 10);
-        put(end);
+    for two in octets.as_chunks().0 {
+        let [first, second] = two.map(|octet| OCTETS[usize::from(octet)]);
+        let text = first.text | second.text << first.bits;
+        push_front(line, &text.to_le_bytes(), (first.bits + second.bits) as usize / 8);
     }
-    line.extend_from_slice(&text[..len]);
-    push_u64(line, u64::from(e.port()));
+    line.pop(); // the last point
+    push_port(line, e.port());
+}
+
+/// Appends `:7777`.
+fn push_port(line: &mut Vec<u8>, port: u16) {
+    let (text, len) = short(port.into());
+    push_front(line, &(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
 }
 
 /// Appends `[2001:db8::1]:7777`: RFC 5952, sections 4 and 6.
@@ -51,8 +67,8 @@ fn push_v6(line: &mut Vec<u8>, e: Endpoint) {
         let digit = |n: u32| b"0123456789abcdef"[usize::from(segment >> (4 * n) & 15)];
         line.extend((0..digits).rev().map(digit));
     }
-    line.extend_from_slice(b"]:");
-    push_u64(line, u64::from(e.port()));
+    line.push(b']');
+    push_port(line, e.port());
 }
 
 /// The first of the longest runs of zeros; empty where none has two.
@@ -79,14 +95,10 @@ pub(super) fn push_decimals(line: &mut Vec<u8>, nanos: i64, decimals: usize) {
 
 /// Appends a point and the first of nine digits; nothing where none are wanted.
 pub(super) fn push_fraction(line: &mut Vec<u8>, nanos: u64, decimals: usize) {
-    let mut text = *b".000000000";
-    let mut rest = nanos;
-    for digit in text[1..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
+    if decimals > 0 {
+        line.push(b'.');
+        push_front(line, &nine(nanos as u32).0, decimals);
     }
-    let wanted = if decimals == 0 { 0 } else { decimals + 1 };
-    line.extend_from_slice(&text[..wanted.min(text.len())]);
 }
 
 /// Appends a duration in nanoseconds for people, rounded: `3.576 ms`, `12.3 µs`, `1.200 s`.

@@ -1,7 +1,8 @@
 //! Times and durations in records.
 
-use super::push::{push_decimals, push_duration, push_fraction};
+use super::push::{push_decimals, push_duration};
 use crate::capture::Time;
+use crate::decode::{nine, push_front};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -9,8 +10,8 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub struct Stamps {
     second: Option<i64>,
-    /// `2026-11-20T10:32:02` of that second.
-    text: String,
+    /// `2026-11-20T10:32:02.` of that second.
+    text: [u8; 20],
 }
 
 impl Stamps {
@@ -25,19 +26,26 @@ impl Stamps {
     }
 
     /// Appends a time stamp, or nothing where it is unknown.
+    #[inline]
     pub fn push(&mut self, out: &mut Vec<u8>, time: Time) {
         let Some(nanos) = time.nanos() else { return };
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second != Some(second) {
-            self.second = Some(second);
-            // Any i64 of nanoseconds is within what the calendar covers.
-            let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
-            self.text = stamp.to_string();
-            self.text.pop(); // the Z
+            self.begin(second);
         }
-        out.extend_from_slice(self.text.as_bytes());
-        push_fraction(out, fraction as u64, 9);
+        out.extend_from_slice(&self.text);
+        out.extend_from_slice(&nine(fraction as u32).0);
         out.push(b'Z');
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, second: i64) {
+        self.second = Some(second);
+        // Any i64 of nanoseconds is within what the calendar covers, and its year has four digits.
+        let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
+        let text = stamp.to_string().replace('Z', ".");
+        self.text = text.as_bytes().first_chunk().copied().unwrap_or_default();
     }
 }
 
@@ -51,10 +59,10 @@ pub fn stamp(time: Time) -> String {
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.
 pub fn push_seconds(out: &mut Vec<u8>, nanos: Option<i64>) {
     let Some(nanos) = nanos else { return out.extend_from_slice(b"null") };
-    push_decimals(out, nanos, 9);
-    while out.ends_with(b"0") && !out.ends_with(b".0") {
-        out.pop();
-    }
+    push_decimals(out, nanos, 0);
+    let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND.unsigned_abs()) as u32);
+    out.push(b'.');
+    push_front(out, &decimals, wanted);
 }
 
 /// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
@@ -84,6 +92,10 @@ mod tests {
             (0, "0.0"),
             (2 * SECOND, "2.0"),
             (1, "0.000000001"),
+            (-1_020_304_050, "-1.02030405"),
+            (999_999_999, "0.999999999"),
+            (100_000_000, "0.1"),
+            (10_000_000, "0.01"),
         ] {
             let mut out = vec![];
             push_seconds(&mut out, Some(nanos));
