@@ -90,6 +90,26 @@ const fn eight_digits(v: u32) -> u64 {
     tens | twos.wrapping_sub(tens.wrapping_mul(10)) << 8
 }
 
+/// The sixteen hex digits of a number.
+pub(crate) fn hex_digits(v: u64) -> [u8; 16] {
+    let halves = [(v >> 32) as u32, v as u32].map(|half| eight_hex_digits(half).to_le_bytes());
+    let mut text = [0; 16];
+    text.copy_from_slice(halves.as_flattened());
+    text
+}
+
+/// The text of eight hex digits, the first in the lowest byte; taken apart in the middle, and the parts likewise.
+#[inline]
+const fn eight_hex_digits(v: u32) -> u64 {
+    let v = v as u64;
+    let fours = v >> 16 | (v & 0xffff) << 32;
+    let twos = fours >> 8 & 0xff_0000_00ff | (fours & 0xff_0000_00ff) << 16;
+    let digits = twos >> 4 & 0x000f_000f_000f_000f | (twos & 0x000f_000f_000f_000f) << 8;
+    // From 10 on, adding 6 carries to the next bit.
+    let letters = digits.wrapping_add(0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    (digits | ASCII).wrapping_add(letters.wrapping_mul((b'a' - b'0' - 10) as u64))
+}
+
 /// Appends a string of hex digits, quoted.
 pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');

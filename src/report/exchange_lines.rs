@@ -1,6 +1,6 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
-use super::push::{left, push_duration, push_number, right};
+use super::push::{left, push_duration, push_key, push_number, right};
 use super::text::Lines;
 use super::{Place, Report, Totals};
 use crate::capture;
@@ -35,7 +35,7 @@ impl<W: Write> Exchanges<W> {
             cell(text, width, |text| text.extend_from_slice(word.as_bytes()));
         }
         cell(text, 18, |text| match e.key {
-            Some(key) => push(text, format_args!("0x{key:0width$x}", width = step.key_digits)),
+            Some(key) => push_key(text, key, step.key_digits),
             None => text.push(b'-'),
         });
         cell(text, 10, |text| text.extend_from_slice(e.outcome.name().as_bytes()));

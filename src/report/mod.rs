@@ -18,6 +18,7 @@ mod layers;
 mod leaves;
 mod output;
 mod push;
+mod ready;
 mod recent;
 mod recorder;
 mod records;

@@ -1,6 +1,6 @@
 //! What lines are made of, written by hand: these go to a line for every packet.
 
-use crate::decode::{nine, push, push_front, push_u64, short};
+use crate::decode::{hex_digits, nine, push, push_front, push_u64, short};
 use crate::net::Endpoint;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -81,6 +81,13 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
         }
     }
     longest
+}
+
+/// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
+pub(super) fn push_key(line: &mut Vec<u8>, key: u64, digits: usize) {
+    let needed = (67 - key.leading_zeros() as usize) / 4;
+    line.extend_from_slice(b"0x");
+    line.extend_from_slice(&hex_digits(key)[16 - digits.clamp(needed.max(1), 16)..]);
 }
 
 /// Appends seconds with so many decimals, at most nine; what is finer is dropped, and with none the point, too.
@@ -194,6 +201,12 @@ mod tests {
             segments.iter().zip(six.chunks_mut(2)).for_each(|(s, two)| two.copy_from_slice(&s.to_be_bytes()));
             let end = Endpoint::v6(six, 7777);
             prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
+        }
+
+        #[test]
+        fn keys_are_those_of_the_standard_library(key: u64, bits in 0u32..64, digits in 0usize..=16) {
+            let key = key >> bits;
+            prop_assert_eq!(text(|line| push_key(line, key, digits)), format!("> 0x{key:0digits$x}"));
         }
 
         #[test]

@@ -2,7 +2,8 @@
 
 use super::joined::Joined;
 use super::output::Output;
-use super::push::push_endpoint;
+use super::push::{push_endpoint, push_key};
+use super::ready::Ready;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, capture_record};
 use crate::capture::{Comments, Facts};
@@ -23,8 +24,7 @@ pub struct Records<W: Write> {
     /// Only captures and the summary.
     quiet: bool,
     files: Files,
-    /// Names of the files as JSON.
-    names: Vec<Box<[u8]>>,
+    ready: Ready,
     /// `capture` records that wait for the records of the files before them.
     captures: VecDeque<Value>,
     stamps: Stamps,
@@ -40,14 +40,13 @@ impl<W: Write> Records<W> {
     /// Records to `out`; with or without one for each packet, and none but of captures and the summary
     /// when quiet.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
-        let (files, names, captures) = (Files::default(), vec![], VecDeque::new());
         Records {
             out,
             packets,
             quiet,
-            files,
-            names,
-            captures,
+            files: Files::default(),
+            ready: Ready::default(),
+            captures: VecDeque::new(),
             stamps: Stamps::default(),
             tunnels: HashMap::new(),
             joined: Joined::default(),
@@ -76,17 +75,12 @@ impl<W: Write> Records<W> {
         Ok(())
     }
 
-    /// Name of a file, as JSON.
-    fn push_name(&mut self, file: usize) {
-        self.out.line.extend_from_slice(self.names.get(file).map_or(b"null", |name| name));
-    }
-
     /// The name of the file in which a frame stands, if it is another one than that of the record.
     #[inline]
     fn push_other(&mut self, key: &str, file: usize, here: usize) {
         if file != here {
             push(&mut self.out.line, format_args!(",\"{key}\":"));
-            self.push_name(file);
+            self.ready.push_name(&mut self.out.line, file);
         }
     }
 
@@ -94,10 +88,8 @@ impl<W: Write> Records<W> {
     fn head(&mut self, d: &Datagram<'_>) -> io::Result<Place> {
         let place = self.place(d.frame)?;
         self.out.begin();
-        self.out.line.extend_from_slice(b"{\"type\":\"packet\",\"file\":");
-        self.push_name(place.file);
         let line = &mut self.out.line;
-        line.extend_from_slice(b",\"frame\":");
+        self.ready.push_packet(line, place.file);
         push_u64(line, place.frame);
         line.extend_from_slice(b",\"time\":");
         self.stamps.push_json(line, d.time);
@@ -197,16 +189,7 @@ impl<W: Write> Report for Records<W> {
         }
         let here = self.head(p.datagram)?;
         let line = &mut self.out.line;
-        for (key, value) in [
-            (",\"protocol\":\"", p.id.info().name),
-            ("\",\"message\":\"", p.message_name()),
-            ("\",\"direction\":\"", p.direction.name()),
-            ("\",\"confidence\":\"", p.level.name()),
-        ] {
-            line.extend_from_slice(key.as_bytes());
-            line.extend_from_slice(value.as_bytes());
-        }
-        line.extend_from_slice(b"\",\"payload_length\":");
+        self.ready.push_message(line, p.id, p.message, p.direction, p.level);
         push_u64(line, p.datagram.wire_len() as u64);
         line.extend_from_slice(b",\"fields\":");
         line.extend_from_slice(p.sink.object());
@@ -246,20 +229,21 @@ impl<W: Write> Report for Records<W> {
         };
         self.out.begin();
         let line = &mut self.out.line;
-        let info = e.protocol.info();
-        let step = &info.steps[e.step as usize];
         line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
         push_u64(line, e.id);
         line.extend_from_slice(b",\"file\":");
-        self.push_name(here.file);
-        let line = &mut self.out.line;
-        push(line, format_args!(",\"protocol\":\"{}\",\"step\":\"{}\",\"client\":\"", info.name, step.name));
+        self.ready.push_name(line, here.file);
+        self.ready.push_step(line, e);
         push_endpoint(line, e.client);
         line.extend_from_slice(b"\",\"server\":\"");
         push_endpoint(line, e.server);
         line.extend_from_slice(b"\",\"key\":");
         match e.key {
-            Some(key) => push(line, format_args!("\"0x{key:0width$x}\"", width = step.key_digits)),
+            Some(key) => {
+                line.push(b'"');
+                push_key(line, key, e.protocol.info().steps[usize::from(e.step)].key_digits);
+                line.push(b'"');
+            }
             None => line.extend_from_slice(b"null"),
         }
         line.extend_from_slice(b",\"request_frame\":");
@@ -268,12 +252,14 @@ impl<W: Write> Report for Records<W> {
         self.out.line.extend_from_slice(b",\"response_frames\":[");
         self.response_frames(e, here);
         let line = &mut self.out.line;
-        push(line, format_args!(",\"outcome\":\"{}\",\"response_time\":", e.outcome.name()));
+        line.extend_from_slice(b",\"outcome\":\"");
+        line.extend_from_slice(e.outcome.name().as_bytes());
+        line.extend_from_slice(b"\",\"response_time\":");
         push_seconds(line, e.response_time);
-        push(
-            line,
-            format_args!(",\"request_bytes\":{},\"response_bytes\":{}", e.request_bytes, e.response_bytes),
-        );
+        line.extend_from_slice(b",\"request_bytes\":");
+        push_u64(line, e.request_bytes);
+        line.extend_from_slice(b",\"response_bytes\":");
+        push_u64(line, e.response_bytes);
         if let Some(reason) = e.reason {
             push(line, format_args!(",\"reason\":\"{reason}\""));
         }
@@ -288,7 +274,7 @@ impl<W: Write> Report for Records<W> {
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
         let mut json = vec![];
         push_text(&mut json, name.as_bytes());
-        self.names.push(json.into());
+        self.ready.file(json);
         self.files.begin(before);
         self.captures.push_back(capture_record(name, facts));
         // What waits speaks of earlier files, if there are any, and if it is to be told at all.
@@ -314,26 +300,45 @@ impl<W: Write> Report for Records<W> {
 impl<W: Write> Records<W> {
     /// Numbers of the frames that answer, and a file for each where they stand in several.
     fn response_frames(&mut self, e: &Exchange, here: Place) {
+        let mut elsewhere = false;
         for (i, &frame) in e.response_frames().iter().enumerate() {
             if i > 0 {
                 self.out.line.push(b',');
             }
-            push_u64(&mut self.out.line, self.files.place(frame).frame);
+            let place = self.files.place(frame);
+            push_u64(&mut self.out.line, place.frame);
+            elsewhere |= place.file != here.file;
         }
         self.out.line.push(b']');
-        if e.response_frames().iter().any(|frame| self.files.place(*frame).file != here.file) {
-            self.out.line.extend_from_slice(b",\"response_files\":[");
-            for (i, &frame) in e.response_frames().iter().enumerate() {
-                if i > 0 {
-                    self.out.line.push(b',');
-                }
-                self.push_name(self.files.place(frame).file);
-            }
-            self.out.line.push(b']');
+        if elsewhere {
+            self.response_files(e);
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn response_files(&mut self, e: &Exchange) {
+        let line = &mut self.out.line;
+        line.extend_from_slice(b",\"response_files\":[");
+        for (i, &frame) in e.response_frames().iter().enumerate() {
+            if i > 0 {
+                line.push(b',');
+            }
+            self.ready.push_name(line, self.files.place(frame).file);
+        }
+        line.push(b']');
+    }
+
+    #[inline]
     fn findings(&mut self, findings: &[Finding], here: Place) {
+        if findings.is_empty() {
+            return self.out.line.extend_from_slice(b",\"findings\":[]");
+        }
+        self.some_findings(findings, here);
+    }
+
+    #[inline(never)]
+    fn some_findings(&mut self, findings: &[Finding], here: Place) {
         self.out.line.extend_from_slice(b",\"findings\":[");
         for (i, f) in findings.iter().enumerate() {
             if i > 0 {

@@ -1,0 +1,84 @@
+//! Parts of records that are the same for many, made ready once.
+
+use crate::exchange::Exchange;
+use crate::protocols::{Direction, Id, Level};
+
+/// Text of records by file, message and step.
+#[derive(Debug)]
+pub(super) struct Ready {
+    files: Vec<File>,
+    /// By protocol.
+    protocols: Vec<Protocol>,
+}
+
+#[derive(Debug)]
+struct File {
+    /// Its name as JSON.
+    name: Box<[u8]>,
+    /// What a packet's record begins with, up to the number of the frame.
+    packet: Box<[u8]>,
+}
+
+#[derive(Debug)]
+struct Protocol {
+    /// From the protocol of a packet to its direction.
+    messages: Vec<Box<str>>,
+    /// From the protocol of an exchange to its client.
+    steps: Vec<Box<str>>,
+}
+
+impl Default for Ready {
+    fn default() -> Ready {
+        let protocols = Id::ALL.iter().map(|id| {
+            let info = id.info();
+            let message =
+                |name| format!(r#","protocol":"{}","message":"{name}","direction":""#, info.name).into();
+            let step = |name| format!(r#","protocol":"{}","step":"{name}","client":""#, info.name).into();
+            Protocol {
+                messages: info.messages.iter().map(message).collect(),
+                steps: info.steps.iter().map(|it| step(it.name)).collect(),
+            }
+        });
+        Ready { files: vec![], protocols: protocols.collect() }
+    }
+}
+
+impl Ready {
+    /// A file begins; its name is JSON.
+    pub fn file(&mut self, name: Vec<u8>) {
+        let packet = [b"{\"type\":\"packet\",\"file\":", &name[..], b",\"frame\":"].concat().into();
+        self.files.push(File { name: name.into(), packet });
+    }
+
+    /// Appends the name of a file.
+    pub fn push_name(&self, line: &mut Vec<u8>, file: usize) {
+        line.extend_from_slice(self.files.get(file).map_or(b"null", |file| &file.name));
+    }
+
+    /// Appends what the record of a packet in a file begins with, up to the number of the frame.
+    pub fn push_packet(&self, line: &mut Vec<u8>, file: usize) {
+        const NOWHERE: &[u8] = b"{\"type\":\"packet\",\"file\":null,\"frame\":";
+        line.extend_from_slice(self.files.get(file).map_or(NOWHERE, |file| &file.packet));
+    }
+
+    /// Appends what stands between the destination of a packet and the length of its payload.
+    pub fn push_message(&self, line: &mut Vec<u8>, id: Id, message: u8, direction: Direction, level: Level) {
+        let messages = &self.protocols[id as usize].messages;
+        let known = messages.get(usize::from(message)).or(messages.last()); // `unknown`
+        line.extend_from_slice(known.map_or(b"", |text| text.as_bytes()));
+        line.extend_from_slice(direction.name().as_bytes());
+        line.extend_from_slice(b"\",\"confidence\":\"");
+        // Apart, for each is a copy of fixed length.
+        match level.name() {
+            "high" => line.extend_from_slice(b"high"),
+            "medium" => line.extend_from_slice(b"medium"),
+            other => line.extend_from_slice(other.as_bytes()),
+        }
+        line.extend_from_slice(b"\",\"payload_length\":");
+    }
+
+    /// Appends what stands between the file of an exchange and its client.
+    pub fn push_step(&self, line: &mut Vec<u8>, e: &Exchange) {
+        line.extend_from_slice(self.protocols[e.protocol as usize].steps[usize::from(e.step)].as_bytes());
+    }
+}
