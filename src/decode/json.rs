@@ -1,7 +1,7 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
 use super::field::SECRET;
-use super::push::{push, push_chars, push_hex, push_text, push_u64};
+use super::push::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 
@@ -77,8 +77,19 @@ impl Json {
         }
     }
 
-    /// A number.
+    /// A number; most are short, and stand under a key.
     fn uint(&mut self, field: &'static Field, v: u32) {
+        if self.in_list() || u64::from(v) >= EIGHT {
+            return self.any_uint(field, v);
+        }
+        let (text, len) = if v < 10 { (u64::from(b'0') | u64::from(v), 1) } else { decimal(v) };
+        if !field.json.push_with(&mut self.out, text, len) {
+            self.any_uint(field, v);
+        }
+    }
+
+    #[inline(never)]
+    fn any_uint(&mut self, field: &'static Field, v: u32) {
         self.before(field);
         push_u64(&mut self.out, v.into());
         if self.in_list() {

@@ -2,8 +2,10 @@
 
 use super::push::push_front;
 
-/// Room for a key with what stands around it, in bytes; a longer one does not compile.
-const ROOM: usize = 32;
+/// Most bytes of a key with comma, quotes and colon; a longer one does not compile.
+const MOST: usize = 32;
+/// Room for a key and eight bytes behind it.
+const ROOM: usize = MOST + 8;
 
 /// A key as an object has it, `,"name":`, with zeros behind it.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +18,7 @@ impl Key {
     /// Of a name that needs no escaping.
     #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)] // evaluated at compile time
     pub const fn new(name: &str) -> Key {
-        assert!(name.len() + 4 <= ROOM, "a field's name in JSON has at most 28 bytes");
+        assert!(name.len() + 4 <= MOST, "a field's name in JSON has at most 28 bytes");
         let mut text = [0; ROOM];
         let (_, to) = text.split_at_mut(2);
         to.split_at_mut(name.len()).0.copy_from_slice(name.as_bytes());
@@ -29,6 +31,22 @@ impl Key {
     #[inline(always)]
     pub fn push(&self, out: &mut Vec<u8>) {
         push_front(out, &self.text, self.len);
+    }
+
+    /// Appends it and the first `len` of eight bytes, the first one in the lowest, where there is room without
+    /// making any: nothing need be saved then for when that has been done. Returns whether there was.
+    #[inline(always)]
+    pub fn push_with(&self, out: &mut Vec<u8>, value: u64, len: usize) -> bool {
+        if out.capacity().wrapping_sub(out.len()) < ROOM {
+            return false;
+        }
+        let end = out.len().wrapping_add(self.len);
+        out.extend_from_slice(&self.text);
+        if let Some(place) = out.get_mut(end..).and_then(|behind| behind.first_chunk_mut()) {
+            *place = value.to_le_bytes();
+        }
+        out.truncate(end.wrapping_add(len));
+        true
     }
 }
 
@@ -74,6 +92,22 @@ mod tests {
             let mut out = b"{".to_vec();
             Key::new(name).push(&mut out);
             assert_eq!(String::from_utf8_lossy(&out), format!("{{,\"{name}\":"));
+        }
+    }
+
+    #[test]
+    fn short_values_stand_behind_keys_where_there_is_room() {
+        for name in ["", "a", "a_key_of_exactly_28_letters_"] {
+            for (value, len) in [("7", 1), ("12345678", 8)] {
+                let word = value.bytes().rev().fold(0, |word, byte| word << 8 | u64::from(byte));
+                let mut out = Vec::with_capacity(64);
+                assert!(Key::new(name).push_with(&mut out, word, len));
+                assert_eq!(String::from_utf8_lossy(&out), format!(",\"{name}\":{value}"));
+                let mut full = vec![b'{'];
+                full.shrink_to_fit();
+                assert!(!Key::new(name).push_with(&mut full, word, len));
+                assert_eq!(full, b"{");
+            }
         }
     }
 

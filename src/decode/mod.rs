@@ -30,7 +30,7 @@ pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 pub use json::Json;
 pub use labels::Labels;
 pub use push::push_text;
-pub(crate) use push::{hex_digits, nine, push, push_front, push_u64, short};
+pub(crate) use push::{decimal, hex_digits, nine, push, push_front, push_u64};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};

@@ -17,8 +17,8 @@ pub(crate) fn push_front<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], len:
     out.truncate(end);
 }
 
-/// What eight digits can say, and one more.
-const EIGHT: u64 = 100_000_000;
+/// The first number of nine digits.
+pub(super) const EIGHT: u64 = 100_000_000;
 
 /// Appends a decimal number.
 #[inline]
@@ -33,7 +33,7 @@ pub(crate) fn push_u64(out: &mut Vec<u8>, v: u64) {
 /// The same up to 99,999,999.
 #[inline]
 fn push_short(out: &mut Vec<u8>, v: u32) {
-    let (text, len) = short(v);
+    let (text, len) = decimal(v);
     push_front(out, &text.to_le_bytes(), len);
 }
 
@@ -51,7 +51,7 @@ fn push_long(out: &mut Vec<u8>, v: u64) {
 
 /// The text of a number up to 99,999,999, the first character in the lowest byte, and how long it is.
 #[inline]
-pub(crate) const fn short(v: u32) -> (u64, usize) {
+pub(crate) const fn decimal(v: u32) -> (u64, usize) {
     let digits = eight_digits(v);
     // Zeros in front, eight bits each, but for the last digit.
     let zeros = (digits | 1 << 56).trailing_zeros() & 56;

@@ -65,10 +65,14 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 /// Whether all eight bytes are in 0x20..=0x7e.
 #[inline]
 const fn plain_word(w: u64) -> bool {
+    beyond_plain(w) & HIGH == 0
+}
+
+/// A word with a high bit set if one of eight bytes is not in 0x20..=0x7e.
+#[inline]
+const fn beyond_plain(w: u64) -> u64 {
     // A byte below 0x20 borrows into its high bit; 0x7f reaches it when 1 is added; others have it.
-    let below = w.wrapping_sub(ONES.wrapping_mul(0x20));
-    let delete = w.wrapping_add(ONES);
-    (w | below | delete) & HIGH == 0
+    w | w.wrapping_sub(ONES.wrapping_mul(0x20)) | w.wrapping_add(ONES)
 }
 
 /// The same, and none is a quote or a backslash.
@@ -77,7 +81,7 @@ const fn bare_word(w: u64) -> bool {
     // A byte that is one becomes zero, and borrows into its high bit.
     let quote = (w ^ ONES.wrapping_mul(b'"' as u64)).wrapping_sub(ONES);
     let backslash = (w ^ ONES.wrapping_mul(b'\\' as u64)).wrapping_sub(ONES);
-    plain_word(w) && (quote | backslash) & HIGH == 0
+    (beyond_plain(w) | quote | backslash) & HIGH == 0
 }
 
 /// Whether one of eight bytes is below 0x20, DEL or 0xc2.

@@ -1,6 +1,6 @@
 //! What lines are made of, written by hand: these go to a line for every packet.
 
-use crate::decode::{hex_digits, nine, push, push_front, push_u64, short};
+use crate::decode::{decimal, hex_digits, nine, push, push_front, push_u64};
 use crate::net::Endpoint;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -20,7 +20,7 @@ static OCTETS: [Octet; 256] = {
     let mut all = [Octet { text: 0, bits: 0 }; 256];
     let mut n = 0;
     while n < 256 {
-        let (text, len) = short(n as u32);
+        let (text, len) = decimal(n as u32);
         let bits = 8 * len as u32;
         all[n] = Octet { text: text | (b'.' as u64) << bits, bits: bits + 8 };
         n += 1;
@@ -42,7 +42,7 @@ pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
 
 /// Appends `:7777`.
 fn push_port(line: &mut Vec<u8>, port: u16) {
-    let (text, len) = short(port.into());
+    let (text, len) = decimal(port.into());
     push_front(line, &(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
 }
 
