@@ -82,7 +82,7 @@ impl Json {
         if self.in_list() || u64::from(v) >= EIGHT {
             return self.any_uint(field, v);
         }
-        let (text, len) = if v < 10 { (u64::from(b'0') | u64::from(v), 1) } else { decimal(v) };
+        let (text, len) = decimal(v);
         if !field.json.push_with(&mut self.out, text, len) {
             self.any_uint(field, v);
         }

@@ -23,14 +23,23 @@ pub(super) const EIGHT: u64 = 100_000_000;
 /// Appends a decimal number.
 #[inline]
 pub(crate) fn push_u64(out: &mut Vec<u8>, v: u64) {
-    match v {
-        0..10 => out.push(b'0'.wrapping_add(v as u8)),
-        10..EIGHT => push_short(out, v as u32),
-        _ => push_long(out, v),
+    if v >= EIGHT {
+        push_long(out, v);
+    } else if out.capacity().wrapping_sub(out.len()) < 8 {
+        push_in_new_room(out, v as u32);
+    } else {
+        push_short(out, v as u32);
     }
 }
 
-/// The same up to 99,999,999.
+/// Apart, so that nothing need be saved where there is room.
+#[cold]
+#[inline(never)]
+fn push_in_new_room(out: &mut Vec<u8>, v: u32) {
+    push_short(out, v);
+}
+
+/// Appends a number up to 99,999,999.
 #[inline]
 fn push_short(out: &mut Vec<u8>, v: u32) {
     let (text, len) = decimal(v);
@@ -52,9 +61,12 @@ fn push_long(out: &mut Vec<u8>, v: u64) {
 /// The text of a number up to 99,999,999, the first character in the lowest byte, and how long it is.
 #[inline]
 pub(crate) const fn decimal(v: u32) -> (u64, usize) {
+    if v < 10 {
+        return (b'0' as u64 | v as u64, 1);
+    }
     let digits = eight_digits(v);
-    // Zeros in front, eight bits each, but for the last digit.
-    let zeros = (digits | 1 << 56).trailing_zeros() & 56;
+    // Zeros in front, eight bits each.
+    let zeros = digits.trailing_zeros() & 56;
     ((digits | ASCII) >> zeros, 8usize.wrapping_sub(zeros as usize / 8))
 }
 

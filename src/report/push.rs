@@ -47,6 +47,7 @@ fn push_port(line: &mut Vec<u8>, port: u16) {
 }
 
 /// Appends `[2001:db8::1]:7777`: RFC 5952, sections 4 and 6.
+#[inline(never)]
 fn push_v6(line: &mut Vec<u8>, e: Endpoint) {
     let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
     if ip.to_ipv4_mapped().is_some() {

@@ -10,32 +10,29 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub struct Stamps {
     second: Option<i64>,
-    /// `2026-11-20T10:32:02.` of that second.
-    text: [u8; 20],
+    /// `"2026-11-20T10:32:02.000000000Z"` of that second.
+    text: [u8; 32],
 }
 
 impl Stamps {
     /// Appends a time stamp in quotes, or null where it is unknown.
-    pub fn push_json(&mut self, out: &mut Vec<u8>, time: Time) {
-        if time == Time::UNKNOWN {
-            return out.extend_from_slice(b"null");
-        }
-        out.push(b'"');
-        self.push(out, time);
-        out.push(b'"');
-    }
-
-    /// Appends a time stamp, or nothing where it is unknown.
     #[inline]
-    pub fn push(&mut self, out: &mut Vec<u8>, time: Time) {
-        let Some(nanos) = time.nanos() else { return };
+    pub fn push_json(&mut self, out: &mut Vec<u8>, time: Time) {
+        let Some(nanos) = time.nanos() else { return out.extend_from_slice(b"null") };
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second != Some(second) {
             self.begin(second);
         }
+        let from = out.len();
         out.extend_from_slice(&self.text);
-        out.extend_from_slice(&nine(fraction as u32).0);
-        out.push(b'Z');
+        out[from + 21..from + 30].copy_from_slice(&nine(fraction as u32).0);
+    }
+
+    /// Appends a time stamp, or nothing where it is unknown.
+    pub fn push(&mut self, out: &mut Vec<u8>, time: Time) {
+        let mut quoted = vec![];
+        self.push_json(&mut quoted, time);
+        out.extend(quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default());
     }
 
     #[cold]
@@ -44,7 +41,7 @@ impl Stamps {
         self.second = Some(second);
         // Any i64 of nanoseconds is within what the calendar covers, and its year has four digits.
         let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
-        let text = stamp.to_string().replace('Z', ".");
+        let text = format!("\"{}.000000000Z\"", stamp.strftime("%Y-%m-%dT%H:%M:%S"));
         self.text = text.as_bytes().first_chunk().copied().unwrap_or_default();
     }
 }
