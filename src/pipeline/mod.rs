@@ -160,15 +160,20 @@ impl<R: Report> Pipeline<R> {
     ///
     /// # Errors
     /// When the report cannot be written.
-    #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
+        self.take::<APART>(frame)
+    }
+
+    /// [`frame`](Self::frame) where it is called for one after the other: the frame need not be handed over in memory.
+    #[inline(always)]
+    fn take<const CALLER: u8>(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.before(frame.number, frame.time)?;
         let peeled = net::peel(frame);
         if R::FRAMES {
             self.report.frame(frame, &peeled);
         }
         match &peeled {
-            Ok(d) => self.datagram::<LOOP>(d)?,
+            Ok(d) => self.datagram::<CALLER>(d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
             Err(reason) => self.totals.turned.add(*reason),
         }

@@ -1,7 +1,7 @@
 //! Files: where they begin and end, and which go on with the one before.
 
 use super::sums::Sums;
-use super::{Pipeline, Stopped};
+use super::{LOOP, Pipeline, Stopped};
 use crate::capture::{self, Frame, Source, Time};
 use crate::net;
 use crate::report::Report;
@@ -112,7 +112,7 @@ impl<R: Report> Pipeline<R> {
             return Ok(());
         }
         source.each(|frame| {
-            self.frame(frame)?;
+            self.take::<LOOP>(frame)?;
             Ok(self.wants_more())
         })
     }
