@@ -350,6 +350,7 @@ fn learn(c: &mut Conversation, servers: &mut Servers) {
 }
 
 /// Has the rules judge that take more than one datagram.
+#[inline(always)]
 fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
     let id = seen.conversation.id;
     id.observe(memories, seen, raised);
