@@ -12,17 +12,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub struct Endpoint {
     // Two words, not one u128: that would be aligned to 16 and take 32 bytes instead of 24.
     ip: [u64; 2],
-    port: u16,
-    v4: bool,
+    /// The port, and below it a bit that is set where the address is IPv4's: one word to copy, compare and hash.
+    end: u64,
 }
 
-/// Two words instead of four fields: endpoints are hashed once or twice a datagram.
+/// Two words instead of three: endpoints are hashed once or twice a datagram.
 impl std::hash::Hash for Endpoint {
     #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let [high, low] = self.ip;
         state.write_u64(low);
-        state.write_u64(high ^ (u64::from(self.port) << 1 | u64::from(self.v4)));
+        state.write_u64(high ^ self.end);
     }
 }
 
@@ -30,20 +30,20 @@ impl Endpoint {
     /// From an IPv4 address in network byte order.
     #[inline]
     pub const fn v4(ip: [u8; 4], port: u16) -> Endpoint {
-        Endpoint { ip: [0, 0xffff_0000_0000 | u32::from_be_bytes(ip) as u64], port, v4: true }
+        Endpoint { ip: [0, 0xffff_0000_0000 | u32::from_be_bytes(ip) as u64], end: (port as u64) << 1 | 1 }
     }
 
     /// From an IPv6 address in network byte order.
     #[inline]
     pub const fn v6(ip: [u8; 16], port: u16) -> Endpoint {
         let ip = u128::from_be_bytes(ip);
-        Endpoint { ip: [(ip >> 64) as u64, ip as u64], port, v4: false }
+        Endpoint { ip: [(ip >> 64) as u64, ip as u64], end: (port as u64) << 1 }
     }
 
     /// A total order among endpoints in which the words that differ most often come first.
     #[inline(always)]
     pub(crate) const fn order(self) -> (u64, u64, u64) {
-        (self.ip[1], (self.port as u64) << 1 | self.v4 as u64, self.ip[0])
+        (self.ip[1], self.end, self.ip[0])
     }
 
     /// Sum of the address's words, as checksums count them once it is folded with what is not 0: the words ffff
@@ -57,29 +57,34 @@ impl Endpoint {
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {
-        self.port
+        (self.end >> 1) as u16
+    }
+
+    #[inline]
+    const fn is_v4(self) -> bool {
+        self.end & 1 == 1
     }
 
     /// The address alone: port 0.
     #[inline]
     pub const fn host(self) -> Endpoint {
-        Endpoint { port: 0, ..self }
+        Endpoint { end: self.end & 1, ..self }
     }
 
     /// The octets of an IPv4 address.
     #[inline]
     pub const fn octets(self) -> Option<[u8; 4]> {
-        if self.v4 { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
+        if self.is_v4() { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
     }
 
     /// The same as the standard library's type.
     pub fn socket_addr(self) -> SocketAddr {
-        let ip = if self.v4 {
+        let ip = if self.is_v4() {
             IpAddr::V4(Ipv4Addr::from(self.ip[1] as u32))
         } else {
             IpAddr::V6(Ipv6Addr::from(((self.ip[0] as u128) << 64) | self.ip[1] as u128))
         };
-        SocketAddr::new(ip, self.port)
+        SocketAddr::new(ip, self.port())
     }
 }
 
@@ -210,7 +215,7 @@ impl Datagram<'_> {
     /// The UDP header and what was captured of the payload.
     pub fn segment(&self) -> Vec<u8> {
         let length = u16::try_from(self.wire_len().saturating_add(8)).unwrap_or(u16::MAX);
-        let header = [self.src.port, self.dst.port, length, self.checksum].map(u16::to_be_bytes);
+        let header = [self.src.port(), self.dst.port(), length, self.checksum].map(u16::to_be_bytes);
         [header.as_flattened(), self.payload].concat()
     }
 
@@ -225,8 +230,8 @@ impl Datagram<'_> {
         }
         let length = (self.payload.len() as u64).wrapping_add(8);
         let pseudo = self.src.sum().wrapping_add(self.dst.sum()).wrapping_add(length.wrapping_add(17).into());
-        let header = u64::from(self.src.port)
-            .wrapping_add(self.dst.port.into())
+        let header = u64::from(self.src.port())
+            .wrapping_add(self.dst.port().into())
             .wrapping_add(length)
             .wrapping_add(self.checksum.into());
         let all = pseudo.wrapping_add(sum_of(self.payload).into()).wrapping_add(header.into());
