@@ -286,9 +286,9 @@ impl<R: Report> Pipeline<R> {
         {
             return self.twice(d, v, slot, of);
         }
-        let before = v.slot.and_then(|slot| self.table.conversations.get(slot));
-        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let slot = self.table.enter(d, v);
+        let before = self.table.conversations.get(slot);
+        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
