@@ -19,7 +19,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Conversation, NONE};
-use crate::exchange::{Pairing, Seen, Table, Windows};
+use crate::exchange::{Answer, Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
@@ -299,21 +299,24 @@ impl<R: Report> Pipeline<R> {
         }
         let (servers, first) = (&mut self.memory.servers, self.first);
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
-        let (mut server_index, mut level) = (NONE, Level::Hint);
-        let mut edge = !asked_before && near_start();
+        let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server == NONE {
                 learn(c, servers);
             }
             (server_index, level) = (c.server, c.level);
-            edge |= !asked_before && one_sided(servers, server_index, pairing);
+            edge = !asked_before && (one_sided(servers, server_index, pairing) || near_start());
             let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
             observe(&mut self.memories, &seen, &mut raised);
         }
-        if let Pairing::Asked { exchange, answered_by: Some(frame), .. } = *pairing {
-            self.answered_early(slot, frame, exchange, d, v);
-        } else if pairing.continues() {
-            self.room.go_on(slot, v.direction);
+        match *pairing {
+            Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
+                self.answered_early(slot, frame, exchange, d, v);
+            }
+            Pairing::Again { part: true, .. } | Pairing::Answered(Answer { part: true, .. }) => {
+                self.room.go_on(slot, v.direction);
+            }
+            _ => {}
         }
         // Nearly always everything is known by now.
         let unasked = matches!(pairing, Pairing::Unasked { .. });
