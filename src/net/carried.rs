@@ -56,7 +56,7 @@ impl<'a> Carried<'a> {
 
     fn of_v4(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Self, Turned> {
         let Some(head) = packet.first_chunk::<V4_HEADER>() else {
-            return Err(missing(frame, packet, V4_HEADER, Turned::BadIp));
+            return Err(missing(*frame, packet, V4_HEADER, Turned::BadIp));
         };
         let header = usize::from(head[0] & 0x0f).wrapping_mul(4);
         if head[0] >> 4 != 4 || header < V4_HEADER {
@@ -85,7 +85,7 @@ impl<'a> Carried<'a> {
 
     fn of_v6(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Self, Turned> {
         let Some((head, rest)) = packet.split_first_chunk::<V6_HEADER>() else {
-            return Err(missing(frame, packet, V6_HEADER, Turned::BadIp));
+            return Err(missing(*frame, packet, V6_HEADER, Turned::BadIp));
         };
         if head[0] >> 4 != 6 {
             return Err(Turned::BadIp);

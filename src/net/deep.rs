@@ -184,7 +184,7 @@ fn walk<'a>(mut carried: Carried<'a>, path: &mut Path) -> Result<End<'a>, Turned
             return Err(Turned::TooDeep);
         }
         path.push(inner.tunnel);
-        let packet = ethertype::behind(&inner.frame, inner.kind, inner.frame.bytes)?;
+        let packet = ethertype::behind(inner.frame, inner.kind, inner.frame.bytes)?;
         carried = Carried::of(&inner.frame, packet)?;
     }
 }

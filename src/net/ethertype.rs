@@ -53,20 +53,20 @@ fn is_tag(kind: u16) -> bool {
 /// The packet behind an ethertype; `rest` is the captured end of the frame.
 #[cold]
 #[inline(never)]
-pub(super) fn behind<'a>(frame: &Frame<'a>, mut kind: u16, mut rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+pub(super) fn behind<'a>(frame: Frame<'a>, mut kind: u16, mut rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
     for _ in 0..=MAX_TAGS {
         (kind, rest) = match kind {
             IPV4 => return Ok(Packet::V4(rest)),
             IPV6 => return Ok(Packet::V6(rest)),
             VLAN | QINQ | QINQ_OLD | QINQ_OLDER => {
-                let (tag, inner) = header::<4>(frame, rest)?;
+                let (tag, inner) = header::<4>(&frame, rest)?;
                 (u16::from_be_bytes([tag[2], tag[3]]), inner)
             }
-            0..=MAX_802_3_LENGTH => snap(frame, rest)?,
-            PPPOE_SESSION => return pppoe(frame, rest),
-            MPLS | MPLS_UPSTREAM => mpls(frame, rest)?,
+            0..=MAX_802_3_LENGTH => snap(&frame, rest)?,
+            PPPOE_SESSION => return pppoe(&frame, rest),
+            MPLS | MPLS_UPSTREAM => mpls(&frame, rest)?,
             ETHERNET => {
-                let (head, inner) = header::<14>(frame, rest)?;
+                let (head, inner) = header::<14>(&frame, rest)?;
                 (u16::from_be_bytes([head[12], head[13]]), inner)
             }
             _ => return Err(Turned::NotIp),
@@ -82,7 +82,7 @@ pub(super) fn snap<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(u16, &'a [u
     }
     match rest.split_first_chunk::<8>() {
         Some((head, inner)) => Ok((u16::from_be_bytes([head[6], head[7]]), inner)),
-        None => Err(missing(frame, rest, 8, Turned::NotIp)),
+        None => Err(missing(*frame, rest, 8, Turned::NotIp)),
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn mpls<'a>(frame: &Frame<'a>, mut rest: &'a [u8]) -> Result<(u16, &'
                 Some(0x60..=0x6f) => Ok((IPV6, inner)),
                 Some(0x00..=0x0f) => Ok((ETHERNET, header::<4>(frame, inner)?.1)),
                 Some(_) => Err(Turned::NotIp),
-                None => Err(missing(frame, inner, 1, Turned::BadLink)),
+                None => Err(missing(*frame, inner, 1, Turned::BadLink)),
             };
         }
     }

@@ -109,5 +109,5 @@ pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind
 
 /// Splits off `N` bytes of a tunnel's header.
 fn split<'a, const N: usize>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
-    rest.split_first_chunk::<N>().ok_or_else(|| missing(frame, rest, N, Turned::Tunnel))
+    rest.split_first_chunk::<N>().ok_or_else(|| missing(*frame, rest, N, Turned::Tunnel))
 }

@@ -47,15 +47,15 @@ pub(super) const ICMPV6: u8 = 58;
 #[inline(always)]
 pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, Turned> {
     let Some((head, segment)) = packet.split_first_chunk::<V4_HEADER>() else {
-        return rare(frame, Packet::V4(packet));
+        return rare(*frame, Packet::V4(packet));
     };
     if head[0] != 0x45 {
-        return rare(frame, Packet::V4(packet));
+        return rare(*frame, Packet::V4(packet));
     }
     match head[9] {
         UDP => {}
         TCP => return Err(Turned::Tcp),
-        _ => return rare(frame, Packet::V4(packet)),
+        _ => return rare(*frame, Packet::V4(packet)),
     }
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
     let whole = u16::from_be_bytes([head[6], head[7]]) & V4_FRAGMENT == 0;
@@ -64,7 +64,7 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
             let ip_id = u16::from_be_bytes([head[4], head[5]]);
             udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id, false)
         }
-        _ => rare(frame, Packet::V4(packet)),
+        _ => rare(*frame, Packet::V4(packet)),
     }
 }
 
@@ -72,19 +72,19 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
 #[inline(always)]
 pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, Turned> {
     let Some((head, segment)) = packet.split_first_chunk::<V6_HEADER>() else {
-        return rare(frame, Packet::V6(packet));
+        return rare(*frame, Packet::V6(packet));
     };
     if head[0] >> 4 != 6 {
-        return rare(frame, Packet::V6(packet));
+        return rare(*frame, Packet::V6(packet));
     }
     match head[6] {
         UDP => {}
         TCP => return Err(Turned::Tcp),
-        _ => return rare(frame, Packet::V6(packet)),
+        _ => return rare(*frame, Packet::V6(packet)),
     }
     let room = usize::from(u16::from_be_bytes([head[4], head[5]]));
     if room == 0 || room > segment.len() {
-        return rare(frame, Packet::V6(packet));
+        return rare(*frame, Packet::V6(packet));
     }
     udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0, false)
 }
@@ -92,13 +92,13 @@ pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
 /// The datagram of any IP packet: options, extension headers, cut, damaged, other protocols.
 #[cold]
 #[inline(never)]
-pub(super) fn rare<'a>(frame: &Frame<'a>, packet: Packet<'a>) -> Result<Datagram<'a>, Turned> {
-    let carried = Carried::of(frame, packet)?;
+pub(super) fn rare<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Datagram<'a>, Turned> {
+    let carried = Carried::of(&frame, packet)?;
     if carried.piece.is_some() {
         return Err(Turned::Fragment);
     }
     match carried.protocol {
-        UDP => Ok(Datagram { origin: link::origin(frame), ..carried.datagram(false)? }),
+        UDP => Ok(Datagram { origin: link::origin(&frame), ..carried.datagram(false)? }),
         ICMP | ICMPV6 => Err(Turned::Icmp),
         _ => Err(Turned::Tunnel),
     }

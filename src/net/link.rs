@@ -42,24 +42,24 @@ pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
             let (head, rest) = header::<14>(frame, frame.bytes)?;
             typed(frame, u16::from_be_bytes([head[12], head[13]]), rest)
         }
-        _ => other(frame),
+        _ => other(*frame),
     }
 }
 
 /// The same for other links than Ethernet, apart: nearly all frames are of that.
 #[inline(never)]
-fn other<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
+fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, Turned> {
     match frame.link {
         LINK_SLL => {
-            let (head, rest) = header::<16>(frame, frame.bytes)?;
-            typed(frame, u16::from_be_bytes([head[14], head[15]]), rest)
+            let (head, rest) = header::<16>(&frame, frame.bytes)?;
+            typed(&frame, u16::from_be_bytes([head[14], head[15]]), rest)
         }
         LINK_SLL2 => {
-            let (head, rest) = header::<20>(frame, frame.bytes)?;
-            typed(frame, u16::from_be_bytes([head[0], head[1]]), rest)
+            let (head, rest) = header::<20>(&frame, frame.bytes)?;
+            typed(&frame, u16::from_be_bytes([head[0], head[1]]), rest)
         }
         LINK_NULL | LINK_LOOP => {
-            let (family, rest) = header::<4>(frame, frame.bytes)?;
+            let (family, rest) = header::<4>(&frame, frame.bytes)?;
             family_of(*family, rest)
         }
         LINK_RAW | LINK_RAW_BSD | LINK_RAW_OPENBSD => match frame.bytes.first() {
@@ -70,7 +70,7 @@ fn other<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
         },
         LINK_IPV4 => Ok(Packet::V4(frame.bytes)),
         LINK_IPV6 => Ok(Packet::V6(frame.bytes)),
-        _ => rare::packet(frame),
+        _ => rare::packet(&frame),
     }
 }
 
@@ -91,7 +91,7 @@ fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>,
         }
         _ => {}
     }
-    ethertype::behind(frame, kind, rest)
+    ethertype::behind(*frame, kind, rest)
 }
 
 /// BSD's address family, in the byte order of the machine that captured (NULL) or big-endian (LOOP); files of
@@ -135,13 +135,13 @@ pub(super) fn header<'a, const N: usize>(
 ) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
     match rest.split_first_chunk::<N>() {
         Some(split) => Ok(split),
-        None => Err(missing(frame, rest, N, Turned::BadLink)),
+        None => Err(missing(*frame, rest, N, Turned::BadLink)),
     }
 }
 
 /// Why `rest` is shorter than the `need` bytes of a header: the snap length, or `damage`.
 #[cold]
 #[inline(never)]
-pub(super) fn missing(frame: &Frame<'_>, rest: &[u8], need: usize, damage: Turned) -> Turned {
-    if on_wire(frame, rest) < need { damage } else { Turned::HeadersCut }
+pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: Turned) -> Turned {
+    if on_wire(&frame, rest) < need { damage } else { Turned::HeadersCut }
 }

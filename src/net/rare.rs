@@ -103,7 +103,7 @@ fn plain<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
     if let Some(&(_, length, at)) = TYPED.iter().find(|known| known.0 == frame.link) {
         let rest = skip(frame, bytes, length)?;
         let kind = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
-        return ethertype::behind(frame, u16::from_be_bytes(kind), rest);
+        return ethertype::behind(*frame, u16::from_be_bytes(kind), rest);
     }
     if let Some(&(_, length)) = SNAPPED.iter().find(|known| known.0 == frame.link) {
         return snapped(frame, skip(frame, bytes, length)?);
@@ -112,7 +112,7 @@ fn plain<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
         TOKEN_RING => token_ring(frame),
         PPP_HDLC if bytes.first().is_some_and(|address| CISCO.contains(address)) => {
             let (head, rest) = header::<4>(frame, bytes)?;
-            ethertype::behind(frame, u16::from_be_bytes([head[2], head[3]]), rest)
+            ethertype::behind(*frame, u16::from_be_bytes([head[2], head[3]]), rest)
         }
         PPP | PPP_HDLC => ethertype::ppp(frame, bytes),
         PPP_ETHER => ethertype::pppoe(frame, bytes),
@@ -123,7 +123,7 @@ fn plain<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
         FRELAY_WITH_DIR => frame_relay(frame, skip(frame, bytes, 1)?),
         MPLS => {
             let (kind, rest) = ethertype::mpls(frame, bytes)?;
-            ethertype::behind(frame, kind, rest)
+            ethertype::behind(*frame, kind, rest)
         }
         // OpenBSD's inside of an IPsec tunnel: family, parameter index, flags.
         ENC => {
@@ -151,13 +151,13 @@ fn plain<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
 
 /// What follows `length` bytes of a header.
 pub(super) fn skip<'a>(frame: &Frame<'a>, bytes: &'a [u8], length: usize) -> Result<&'a [u8], Turned> {
-    bytes.get(length..).ok_or_else(|| missing(frame, bytes, length, Turned::BadLink))
+    bytes.get(length..).ok_or_else(|| missing(*frame, bytes, length, Turned::BadLink))
 }
 
 /// The packet behind an LLC and SNAP header.
 pub(super) fn snapped<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
     let (kind, rest) = ethertype::snap(frame, rest)?;
-    ethertype::behind(frame, kind, rest)
+    ethertype::behind(*frame, kind, rest)
 }
 
 /// Access control, frame control, two addresses, and the route through bridges if the source says so.
@@ -179,12 +179,12 @@ fn frame_relay<'a>(frame: &Frame<'a>, bytes: &'a [u8]) -> Result<Packet<'a>, Tur
     let length = match address {
         Some(last) => last.saturating_add(1),
         None if bytes.len() >= 4 => return Err(Turned::NotIp),
-        None => return Err(missing(frame, bytes, 4, Turned::BadLink)),
+        None => return Err(missing(*frame, bytes, 4, Turned::BadLink)),
     };
     let rest = skip(frame, bytes, length)?;
     let Some(rest) = rest.strip_prefix(&[UNNUMBERED]) else {
         let (kind, rest) = header::<2>(frame, rest)?;
-        return ethertype::behind(frame, u16::from_be_bytes(*kind), rest);
+        return ethertype::behind(*frame, u16::from_be_bytes(*kind), rest);
     };
     let rest = rest.strip_prefix(&[0]).unwrap_or(rest);
     let (identifier, rest) = header::<1>(frame, rest)?;
@@ -194,7 +194,7 @@ fn frame_relay<'a>(frame: &Frame<'a>, bytes: &'a [u8]) -> Result<Packet<'a>, Tur
         0x80 => {
             let (snap, rest) = header::<5>(frame, rest)?;
             let [0, 0, 0, high, low] = *snap else { return Err(Turned::NotIp) };
-            ethertype::behind(frame, u16::from_be_bytes([high, low]), rest)
+            ethertype::behind(*frame, u16::from_be_bytes([high, low]), rest)
         }
         _ => Err(Turned::NotIp),
     }

@@ -292,8 +292,8 @@ proptest! {
         }
         let frame = cut_frame(101, &bytes, bytes.len() + more);
         let pairs = [
-            (ip::v4(&frame, &bytes), ip::rare(&frame, Packet::V4(&bytes))),
-            (ip::v6(&frame, &bytes), ip::rare(&frame, Packet::V6(&bytes))),
+            (ip::v4(&frame, &bytes), ip::rare(frame, Packet::V4(&bytes))),
+            (ip::v6(&frame, &bytes), ip::rare(frame, Packet::V6(&bytes))),
         ];
         for (inline, cold) in pairs {
             match (inline, cold) {

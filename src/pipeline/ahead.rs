@@ -207,7 +207,7 @@ impl<R: Report> Pipeline<R> {
                 }
                 What::Deeper => {
                     let Some(place) = frames.next() else { continue };
-                    self.deeper(&block.frame(place))?;
+                    self.deeper(block.frame(place))?;
                 }
                 What::Turned(reason) => self.totals.turned.add(reason),
             }

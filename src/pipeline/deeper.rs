@@ -11,10 +11,10 @@ impl<R: Report> Pipeline<R> {
     /// A frame with a packet inside its packet.
     #[cold]
     #[inline(never)]
-    pub(super) fn deeper(&mut self, frame: &Frame<'_>) -> io::Result<()> {
+    pub(super) fn deeper(&mut self, frame: Frame<'_>) -> io::Result<()> {
         // What is put together lies in there while it is looked at.
         let mut deep = std::mem::take(&mut self.deep);
-        let done = match deep.open(frame) {
+        let done = match deep.open(&frame) {
             Ok(opened) => self.opened(&opened),
             Err(reason) => {
                 self.totals.turned.add(reason);

@@ -174,7 +174,7 @@ impl<R: Report> Pipeline<R> {
         }
         match &peeled {
             Ok(d) => self.datagram::<CALLER>(d)?,
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(frame)?,
+            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(*frame)?,
             Err(reason) => self.totals.turned.add(*reason),
         }
         self.after()
