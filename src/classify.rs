@@ -170,12 +170,13 @@ impl Memory {
         !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// The known server of a protocol among the ends of a datagram.
-    fn known_server(&self, d: &Datagram<'_>, id: Id) -> Option<(Id, Direction, u32)> {
+    /// The known server of a protocol among the ends of a datagram, and the direction that follows.
+    #[inline(always)]
+    fn known_server(&self, d: &Datagram<'_>, id: Id) -> Option<(Direction, u32)> {
         match (self.servers.find(d.dst, id), self.servers.find(d.src, id)) {
             (Some(_), Some(_)) => None, // two servers: only the messages can tell
-            (Some(index), None) => Some((id, Direction::C2s, index)),
-            (None, index) => index.map(|index| (id, Direction::S2c, index)),
+            (Some(index), None) => Some((Direction::C2s, index)),
+            (None, index) => index.map(|index| (Direction::S2c, index)),
         }
     }
 
@@ -210,8 +211,8 @@ impl Memory {
             _ => self.pinned(d).filter(|(pin, _)| *pin == v.id),
         };
         let server = self.known_server(d, v.id);
-        let by_server = server.map(|(_, direction, _)| direction).or(pinned.map(|(_, direction)| direction));
-        v.server_index = server.map_or(NONE, |(_, _, index)| index);
+        let by_server = server.map(|(direction, _)| direction).or(pinned.map(|(_, direction)| direction));
+        v.server_index = server.map_or(NONE, |(_, index)| index);
         let (role, level) = (v.glance.role, v.glance.level);
         if let Some(direction) = by_server {
             let known =
@@ -258,7 +259,8 @@ impl Memory {
             }
         }
         let (id, direction, server_index) = pinned.or_else(|| {
-            Id::ALL.iter().filter(|id| may_speak(**id)).find_map(|&id| self.known_server(d, id))
+            let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));
+            ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
         })?;
         let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
         let glance = read(id, known)?;
