@@ -31,10 +31,12 @@ use room::{Claim, Room, is_part};
 use std::io;
 use sums::Sums;
 
-/// Who hands in datagrams: the loop, what opens tunnels and fragments, and what takes over from a reader ahead.
+/// Who hands in datagrams: the loop, what has one frame at a time, what opens tunnels and fragments, and what takes over
+/// from a reader ahead.
 const LOOP: u8 = 0;
-const APART: u8 = 1;
-const AHEAD: u8 = 2;
+const ALONE: u8 = 1;
+const APART: u8 = 2;
+const AHEAD: u8 = 3;
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
 /// What the user asked for.
@@ -161,7 +163,7 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the report cannot be written.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
-        self.take::<APART>(frame)
+        self.take::<ALONE>(frame)
     }
 
     /// [`frame`](Self::frame) where it is called for one after the other: the frame need not be handed over in memory.
