@@ -222,24 +222,28 @@ fn stray(level: Level) -> Glance {
 /// length agree, the surer: two bytes alone come by chance once in 65,536.
 #[inline]
 fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
-    let (kind, version) = (rest.first().copied(), rest.get(1).copied());
-    let length = match kind {
-        Some(POLL) => wire_len == POLL_LEN,
-        Some(STATE_RESPONSE) => state_len(p) == Some(wire_len),
-        _ => false,
-    };
     let terminated = p.len() == wire_len && wire_len >= 5 && p.last() == Some(&1);
-    let signs = [kind.is_some_and(|k| k <= 1), version == Some(1), terminated, length];
-    let level = match signs.into_iter().filter(|s| *s).count() {
-        0 | 1 => Level::Low,
-        2 => Level::Medium,
-        _ => Level::High,
+    let level = |known: bool, version: bool, length: bool| {
+        let signs = [known, version, length, terminated];
+        match signs.into_iter().filter(|sign| *sign).count() {
+            0 | 1 => Level::Low,
+            2 => Level::Medium,
+            _ => Level::High,
+        }
     };
     let key = rest.get(2..).and_then(|r| r.first_chunk::<8>()).map(|c| u64::from_le_bytes(*c));
-    match (kind, version) {
-        (Some(POLL), Some(v)) => Glance { memo: u64::from(v), ..status(Role::Request, POLL, key, level) },
-        (Some(STATE_RESPONSE), Some(_)) => status(Role::Response, STATE_RESPONSE, key, level),
-        _ => stray(level),
+    match *rest {
+        [POLL, version, ..] => {
+            let level = level(true, version == 1, wire_len == POLL_LEN);
+            Glance { memo: u64::from(version), ..status(Role::Request, POLL, key, level) }
+        }
+        [STATE_RESPONSE, version, ..] => {
+            let level = level(true, version == 1, state_len(p) == Some(wire_len));
+            status(Role::Response, STATE_RESPONSE, key, level)
+        }
+        [POLL] => stray(level(true, false, wire_len == POLL_LEN)),
+        [STATE_RESPONSE] => stray(level(true, false, false)),
+        _ => stray(level(false, rest.get(1) == Some(&1), false)),
     }
 }
 
