@@ -55,7 +55,7 @@ impl Conversation {
     /// Which way a datagram from `src` travels.
     #[inline(always)]
     pub fn direction(&self, src: Endpoint) -> Direction {
-        if self.client() == src { Direction::C2s } else { Direction::S2c }
+        if (self.ends[0] == src) == self.first_asks { Direction::C2s } else { Direction::S2c }
     }
     /// Says who the client is.
     pub fn set_client(&mut self, client: Endpoint) {

@@ -186,16 +186,18 @@ impl Table {
     #[inline(always)]
     fn push(&mut self, id: Id, slot: Slot, request: Request) {
         let at = id as usize;
-        if self.queues[at].len() >= MAX_REQUESTS {
-            self.evict(at);
-        }
         if let Some(c) = self.conversations.get_mut(slot) {
             if let Some(issued) = &mut c.issued {
                 issued.used |= issued.value == request.key;
             }
             c.unanswered = c.unanswered.saturating_add(1);
-            c.latest = self.queues[at].push(request) + 1;
+            c.latest = self.queues[at].end() + 1;
         }
+        if self.queues[at].len() >= MAX_REQUESTS {
+            // Its conversation, too, unless that has asked since; this one just has.
+            self.evict(at);
+        }
+        self.queues[at].push(request);
         self.conversations.touch(slot);
         self.next_deadline = self.next_deadline.min(self.queues[at].due());
     }
@@ -293,6 +295,34 @@ mod tests {
         let slot = table.enter(&d, &verdict);
         table.pair(slot, &d, &verdict);
         slot
+    }
+
+    /// A request of the n-th client, and the exchange that it opens.
+    fn request(table: &mut Table, n: u32) -> Pairing {
+        let (src, dst) = (Endpoint::v4(n.to_be_bytes(), 1), Endpoint::v4([192, 0, 2, 2], 7777));
+        let d = Datagram { frame: 1, time: Time::from_nanos(0), ..Datagram::between(src, dst, &[0; 5]) };
+        let (role, level, paired) = (Role::Request, Level::High, Level::High);
+        let glance = Glance { message: 0, role, step: 0, key: None, memo: 0, level, paired, begins: true };
+        let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
+        let (direction, decided, doubtful, server_index) = (Direction::C2s, true, false, NONE);
+        let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+        let slot = table.enter(&d, &verdict);
+        table.pair(slot, &d, &verdict)
+    }
+
+    #[test]
+    fn who_asks_again_when_its_request_is_the_oldest_of_too_many_is_heard() {
+        let mut table = Table::new(Windows::new(None));
+        (0..MAX_REQUESTS as u32).for_each(|n| {
+            request(&mut table, n);
+        });
+        let exchange = MAX_REQUESTS as u64 + 1;
+        let asked = request(&mut table, 0);
+        assert!(matches!(asked, Pairing::Asked { exchange: its, .. } if its == exchange));
+        assert_eq!((table.evicted(), table.next_closed().map(|e| e.id)), (1, Some(1)));
+        table.finish();
+        let closed: Vec<_> = std::iter::from_fn(|| table.next_closed()).map(|e| e.id).collect();
+        assert_eq!((closed.len(), closed.last()), (MAX_REQUESTS, Some(&exchange)));
     }
 
     #[test]

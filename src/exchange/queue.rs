@@ -142,8 +142,12 @@ impl Queue {
         self.first += u64::from(self.requests.pop_front().is_some());
         self.see_due();
     }
-    /// Appends a request and returns its sequence number.
-    pub fn push(&mut self, request: Request) -> u64 {
+    /// Sequence number of the next request.
+    pub fn end(&self) -> u64 {
+        self.first + self.requests.len() as u64
+    }
+    /// Appends a request.
+    pub fn push(&mut self, request: Request) {
         if self.requests.len() == self.requests.capacity() {
             // By a quarter, not twofold: all of it is in use, for it goes round.
             self.requests.reserve_exact((self.requests.len() / 4).max(MIN_GROWTH));
@@ -152,11 +156,10 @@ impl Queue {
         if self.requests.len() == 1 {
             self.see_due();
         }
-        self.first + self.requests.len() as u64 - 1
     }
     /// The latest requests, the last one first, with their sequence numbers.
     pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, &Request)> {
-        let end = self.first + self.requests.len() as u64;
+        let end = self.end();
         (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
     }
     pub fn len(&self) -> usize {
