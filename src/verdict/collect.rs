@@ -1,6 +1,8 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::{Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, Outcome, RuleResult, Seen, Verdict};
+use super::{
+    Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen, Verdict,
+};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
@@ -8,6 +10,7 @@ use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Packet, Place, Report, Totals};
 use crate::rule::{self, Rule, Severity, Side};
+use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
@@ -176,15 +179,30 @@ impl<F> Check<F> {
     }
 
     /// What a capture gave so far.
+    #[inline]
     fn seen(&mut self, file: usize) -> &mut Seen {
         let at = self.kept(file);
         if self.seen.len() <= at {
-            self.seen.resize_with(at + 1, Seen::default);
+            self.begin(at);
         }
         &mut self.seen[at]
     }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, at: usize) {
+        self.seen.resize_with(at + 1, Seen::default);
+    }
 }
 
+/// As many of the bytes of a place as are kept.
+fn first(marked: &[u8]) -> ArrayVec<u8, MAX_MARKED> {
+    let mut kept = ArrayVec::new();
+    let _ = kept.try_extend_from_slice(marked.get(..MAX_MARKED).unwrap_or(marked)); // it fits
+    kept
+}
+
+#[inline]
 fn see(list: &mut Vec<Id>, id: Id) {
     if !list.contains(&id) {
         list.push(id);
@@ -218,7 +236,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 level: p.level,
                 file_offset: d.file_offset(span.start),
                 exchange: p.pairing.exchange(),
-                marked: marked.iter().copied().take(super::MAX_MARKED).collect(),
+                marked: first(marked),
                 dropped: 0,
                 count: 1,
                 fingerprint: Default::default(),
