@@ -161,24 +161,10 @@ impl Source {
         &mut self,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<(), E> {
-        while self.buffered(&mut take)? {}
+        while let Some(found) = self.seek()?
+            && self.go_on(found, &mut take)?
+        {}
         Ok(())
-    }
-
-    /// The same for the frames of one buffer, which is filled before where it holds none. Whether there may be
-    /// more, and `take` wants them.
-    ///
-    /// # Errors
-    /// As [`each`](Self::each).
-    #[inline(always)]
-    pub fn buffered<E: From<Error>>(
-        &mut self,
-        take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
-    ) -> Result<bool, E> {
-        match self.seek()? {
-            Some(found) => self.go_on(found, take),
-            None => Ok(false),
-        }
     }
 
     /// Finds the next frame, and reads on for it where it must.

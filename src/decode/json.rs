@@ -65,7 +65,8 @@ impl Json {
         self.out.push(last);
     }
 
-    /// A field of whatever type.
+    /// A field of whatever type; inlined where the type is known, so that only that is compiled.
+    #[inline(always)]
     fn any(&mut self, field: &'static Field, value: Value<'_>) {
         self.before(field);
         let damaged = self.value(value);
@@ -80,33 +81,22 @@ impl Json {
     /// A number; most are short, and stand under a key.
     fn uint(&mut self, field: &'static Field, v: u32) {
         if self.in_list() || u64::from(v) >= EIGHT {
-            return self.any_uint(field, v);
+            return self.other(field, Value::Uint(v));
         }
         let (text, len) = decimal(v);
         if !field.json.push_with(&mut self.out, text, len) {
-            self.any_uint(field, v);
-        }
-    }
-
-    #[inline(never)]
-    fn any_uint(&mut self, field: &'static Field, v: u32) {
-        self.before(field);
-        push_u64(&mut self.out, v.into());
-        if self.in_list() {
-            self.twin_null();
+            self.other(field, Value::Uint(v));
         }
     }
 
     /// A text.
     fn text(&mut self, field: &'static Field, bytes: &[u8]) {
-        self.before(field);
-        let sound = push_text(&mut self.out, bytes);
-        if self.in_list() {
-            self.twin_value(!sound, Value::Text(bytes));
-        }
-        if !sound {
-            self.damaged(field, Value::Text(bytes));
-        }
+        self.any(field, Value::Text(bytes));
+    }
+
+    #[inline(never)]
+    fn other(&mut self, field: &'static Field, value: Value<'_>) {
+        self.any(field, value);
     }
 
     fn in_list(&self) -> bool {
@@ -114,7 +104,7 @@ impl Json {
     }
 
     /// Writes a value; `true` if it is damaged text.
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, value: Value<'_>) -> bool {
         let out = &mut self.out;
         match value {
@@ -178,13 +168,6 @@ impl Json {
         push(&mut self.out, format_args!(",\"{}_hex\":", field.key));
     }
 
-    fn twin_null(&mut self) {
-        if !self.twin.ends_with(b"[") {
-            self.twin.push(b',');
-        }
-        self.twin.extend_from_slice(b"null");
-    }
-
     fn twin_value(&mut self, damaged: bool, value: Value<'_>) {
         if !self.twin.ends_with(b"[") {
             self.twin.push(b',');
@@ -228,7 +211,7 @@ impl FieldSink for Json {
             Value::Uint(v) | Value::Named(v, None) => self.uint(field, v),
             Value::Text(bytes) => self.text(field, bytes),
             Value::Named(_, Some(name)) => self.text(field, name.as_bytes()),
-            value => self.any(field, value),
+            value => self.other(field, value),
         }
     }
     #[inline(always)]

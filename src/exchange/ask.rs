@@ -281,43 +281,30 @@ mod tests {
     use crate::net::Endpoint;
     use crate::protocols::{Direction, Glance};
 
-    /// What may be a challenge or its answer, the n-th conversation's.
-    fn doubtful(table: &mut Table, n: u16) -> Slot {
-        let (src, dst) = (Endpoint::v4([192, 0, 2, 1], n), Endpoint::v4([192, 0, 2, 2], 7777));
-        let (frame, time) = (u64::from(n), Time::from_nanos(0));
-        let d = Datagram { frame, time, ..Datagram::between(src, dst, &[0; 5]) };
-        let (message, role, step, key, memo, begins) = (0, Role::MaybeResponse, 0, None, 0, false);
-        let (level, paired) = (Level::Low, Level::High);
-        let glance = Glance { message, role, step, key, memo, level, paired, begins };
-        let direction = Direction::C2s;
-        let (id, decided, doubtful, slot, server_index) = (Id::Sqp, false, true, None, NONE);
-        let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
-        let slot = table.enter(&d, &verdict);
-        table.pair(slot, &d, &verdict);
-        slot
-    }
-
-    /// A request of the n-th client, and the exchange that it opens.
-    fn request(table: &mut Table, n: u32) -> Pairing {
+    /// What the n-th client sends: its conversation, and what it is to that. What is not sure may be an answer.
+    fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
         let (src, dst) = (Endpoint::v4(n.to_be_bytes(), 1), Endpoint::v4([192, 0, 2, 2], 7777));
-        let d = Datagram { frame: 1, time: Time::from_nanos(0), ..Datagram::between(src, dst, &[0; 5]) };
-        let (role, level, paired) = (Role::Request, Level::High, Level::High);
-        let glance = Glance { message: 0, role, step: 0, key: None, memo: 0, level, paired, begins: true };
+        let (frame, time) = (n.into(), Time::from_nanos(0));
+        let d = Datagram { frame, time, ..Datagram::between(src, dst, &[0; 5]) };
+        let (role, level) =
+            if sure { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
+        let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
+        let glance = Glance { message, role, step, key, memo, level, paired, begins };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let (direction, decided, doubtful, server_index) = (Direction::C2s, true, false, NONE);
+        let (direction, decided, doubtful, server_index) = (Direction::C2s, sure, !sure, NONE);
         let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
         let slot = table.enter(&d, &verdict);
-        table.pair(slot, &d, &verdict)
+        (slot, table.pair(slot, &d, &verdict))
     }
 
     #[test]
     fn who_asks_again_when_its_request_is_the_oldest_of_too_many_is_heard() {
         let mut table = Table::new(Windows::new(None));
         (0..MAX_REQUESTS as u32).for_each(|n| {
-            request(&mut table, n);
+            sends(&mut table, n, true);
         });
         let exchange = MAX_REQUESTS as u64 + 1;
-        let asked = request(&mut table, 0);
+        let (_, asked) = sends(&mut table, 0, true);
         assert!(matches!(asked, Pairing::Asked { exchange: its, .. } if its == exchange));
         assert_eq!((table.evicted(), table.next_closed().map(|e| e.id)), (1, Some(1)));
         table.finish();
@@ -329,12 +316,12 @@ mod tests {
     fn of_what_turned_out_to_be_no_request_the_oldest_is_forgotten() {
         let mut table = Table::new(Windows::new(None));
         let turn = |table: &mut Table, n| {
-            let slot = doubtful(table, n);
+            let (slot, _) = sends(table, n, false);
             table.withdraw(slot, Id::Sqp);
         };
-        (1..=MAX_WITHDRAWN as u16).for_each(|n| turn(&mut table, n));
+        (1..=MAX_WITHDRAWN as u32).for_each(|n| turn(&mut table, n));
         assert!(table.withdrew(1) && table.withdrew(MAX_WITHDRAWN as u64));
-        turn(&mut table, MAX_WITHDRAWN as u16 + 1);
+        turn(&mut table, MAX_WITHDRAWN as u32 + 1);
         assert_eq!([1, 2, 1_025].map(|exchange| table.withdrew(exchange)), [false, true, true]);
         assert!(table.orphans.len() <= EARLY_FRAMES as usize, "what may be answers is bounded as well");
     }

@@ -112,7 +112,7 @@ const fn is_right(sum: u64) -> bool {
     sum.is_multiple_of(ONES)
 }
 
-/// Sum of the big-endian 16-bit words of some bytes, the last one filled with a zero, to be folded.
+/// Sum of the big-endian 16-bit words of some bytes, the last one filled with a zero, as checksums count them.
 #[inline(always)]
 fn sum_of(bytes: &[u8]) -> u64 {
     let (words, tail) = bytes.as_chunks::<8>();

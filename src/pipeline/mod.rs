@@ -19,7 +19,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Conversation, NONE};
-use crate::exchange::{Answer, Pairing, Seen, Table, Windows};
+use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
@@ -315,9 +315,7 @@ impl<R: Report> Pipeline<R> {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
                 self.answered_early(slot, frame, exchange, d, v);
             }
-            Pairing::Again { part: true, .. } | Pairing::Answered(Answer { part: true, .. }) => {
-                self.room.go_on(slot, v.direction);
-            }
+            _ if pairing.continues() => self.room.go_on(slot, v.direction),
             _ => {}
         }
         // Nearly always everything is known by now.

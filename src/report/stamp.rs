@@ -28,13 +28,6 @@ impl Stamps {
         out[from + 21..from + 30].copy_from_slice(&nine(fraction as u32).0);
     }
 
-    /// Appends a time stamp, or nothing where it is unknown.
-    pub fn push(&mut self, out: &mut Vec<u8>, time: Time) {
-        let mut quoted = vec![];
-        self.push_json(&mut quoted, time);
-        out.extend(quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default());
-    }
-
     #[cold]
     #[inline(never)]
     fn begin(&mut self, second: i64) {
@@ -48,9 +41,10 @@ impl Stamps {
 
 /// A time stamp as text; empty where it is unknown.
 pub fn stamp(time: Time) -> String {
-    let mut out = vec![];
-    Stamps::default().push(&mut out, time);
-    String::from_utf8_lossy(&out).into_owned()
+    let mut quoted = vec![];
+    Stamps::default().push_json(&mut quoted, time);
+    let text = quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
 }
 
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.

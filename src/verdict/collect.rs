@@ -197,9 +197,7 @@ impl<F> Check<F> {
 
 /// As many of the bytes of a place as are kept.
 fn first(marked: &[u8]) -> ArrayVec<u8, MAX_MARKED> {
-    let mut kept = ArrayVec::new();
-    let _ = kept.try_extend_from_slice(marked.get(..MAX_MARKED).unwrap_or(marked)); // it fits
-    kept
+    ArrayVec::try_from(marked.get(..MAX_MARKED).unwrap_or(marked)).unwrap_or_default() // they fit
 }
 
 #[inline]
