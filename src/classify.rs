@@ -191,10 +191,10 @@ impl Memory {
         open: impl FnOnce() -> bool,
     ) -> bool {
         match known {
-            Some((slot, c)) if c.decided => return in_conversation(d, v, slot, c, open),
+            Some((slot, c)) if c.decided() => return in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
                 self.by_itself(d, v);
-                (v.slot, v.server_index) = (Some(slot), c.server);
+                (v.slot, v.server_index) = (Some(slot), c.server_index());
                 if !v.decided {
                     tentative(d, v, c);
                 }
@@ -246,13 +246,13 @@ impl Memory {
             let direction = c.direction(d.src);
             let known = Known { direction, level: c.level, conversation: true, open };
             if let Some(glance) = read(id, known) {
-                let (slot, server_index) = (Some(slot), c.server);
+                let (slot, server_index) = (Some(slot), c.server_index());
                 return Some(Verdict {
                     id,
                     glance,
                     direction,
-                    decided: c.decided,
-                    doubtful: c.doubtful,
+                    decided: c.decided(),
+                    doubtful: c.doubtful(),
                     slot,
                     server_index,
                 });
@@ -279,7 +279,7 @@ fn in_conversation(
     open: impl FnOnce() -> bool,
 ) -> bool {
     (v.direction, v.decided) = (c.direction(d.src), true);
-    (v.slot, v.server_index) = (Some(slot), c.server);
+    (v.slot, v.server_index) = (Some(slot), c.server_index());
     agrees(v, v.direction)
         || reads(d, v, Known { direction: v.direction, level: c.level, conversation: true, open: open() })
 }
@@ -312,7 +312,7 @@ fn tentative(d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
     let role = match (v.glance.role, by_asker) {
         (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
         // What seemed to ask was the answer to this one, which the capture shows too late.
-        (Role::MaybeRequest, false) if c.doubtful => Role::Request,
+        (Role::MaybeRequest, false) if c.doubtful() => Role::Request,
         (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
         (role, _) => role,
     };
@@ -321,7 +321,7 @@ fn tentative(d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
         Role::Stray if !by_asker => Direction::S2c,
         _ => Direction::C2s,
     };
-    v.doubtful = c.doubtful && by_asker;
+    v.doubtful = c.doubtful() && by_asker;
     if role != v.glance.role {
         let known = Known { direction: v.direction, level: Level::Medium, conversation: true, open: true };
         if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {

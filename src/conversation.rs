@@ -2,64 +2,178 @@
 //!
 //! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
 
+use crate::count::Count;
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id, Level};
+use crate::servers::MAX_SERVERS;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
 /// Most conversations remembered.
 pub const MAX_CONVERSATIONS: usize = 65_536;
+const _: () = assert!(MAX_CONVERSATIONS <= u16::MAX as usize + 1);
 
 /// No slot, no server.
 pub const NONE: u32 = u32::MAX;
 
-/// One conversation of two endpoints in one protocol.
+/// One conversation of two endpoints in one protocol: one line of the cache, for there are many of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversation {
-    ends: [Endpoint; 2],
+    /// Client and server, for certain or as it seems: the words of their addresses, and the other word of [`Endpoint`].
+    ips: [[u64; 2]; 2],
+    ends: [u32; 2],
+    /// See [`Conversation::issued`], where [`ISSUED`] is set.
+    value: u32,
+    /// Tells this conversation from an earlier one in the same slot.
+    generation: u32,
+    latest: Count,
+    /// See [`Conversation::server_index`]: [`NONE`] is -1 in either width.
+    server: i16,
+    /// The slots of those that asked after this one and before; the newest one and the oldest stand side by side.
+    newer: u16,
+    older: u16,
     /// The protocol.
     pub id: Id,
     /// How sure that is.
     pub level: Level,
-    /// Which of the two ends asked first, as far as is known.
-    first_asks: bool,
-    /// That end is the client for certain.
-    pub decided: bool,
-    /// What it sent so far may have been an answer instead.
-    pub doubtful: bool,
-    /// Index of the server in the table of servers, or [`NONE`].
-    pub server: u32,
-    /// That table had no place for it.
-    pub refused: bool,
-    /// The value the server issued last to this client.
-    pub issued: Option<Issued>,
-    /// Requests since the last answer.
-    pub unanswered: u16,
-    /// Sequence number of the latest request, plus one; 0 where there is none.
-    pub latest: u64,
-    /// Tells this conversation from an earlier one in the same slot.
-    pub generation: u32,
-    newer: u32,
-    older: u32,
+    /// Requests since the last answer, 255 at most.
+    pub unanswered: u8,
+    marks: u8,
 }
 
+/// Who the client is, is certain.
+const DECIDED: u8 = 1;
+/// What it sent so far may have been an answer instead.
+const DOUBTFUL: u8 = 1 << 1;
+/// The table of servers had no place for its server.
+const REFUSED: u8 = 1 << 2;
+/// The server has issued a value to this client.
+const ISSUED: u8 = 1 << 3;
+/// A request has carried that since.
+const USED: u8 = 1 << 4;
+
+const _: () = assert!(MAX_SERVERS <= i16::MAX as usize && size_of::<Conversation>() == 64);
+
 impl Conversation {
+    #[inline(always)]
+    fn new(client: Endpoint, server: Endpoint, id: Id) -> Conversation {
+        let ((client_ip, client_end), (server_ip, server_end)) = (client.halves(), server.halves());
+        Conversation {
+            ips: [client_ip, server_ip],
+            ends: [client_end, server_end],
+            value: 0,
+            generation: 0,
+            latest: Count::default(),
+            server: NONE as i16,
+            newer: 0,
+            older: 0,
+            id,
+            level: Level::Hint,
+            unanswered: 0,
+            marks: 0,
+        }
+    }
+    #[inline(always)]
+    fn is(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+    #[inline(always)]
+    fn set(&mut self, mark: u8, yes: bool) {
+        self.marks = self.marks & !mark | if yes { mark } else { 0 };
+    }
     /// Who asks, for certain or as it seems.
+    #[inline(always)]
     pub fn client(&self) -> Endpoint {
-        if self.first_asks { self.ends[0] } else { self.ends[1] }
+        Endpoint::new(self.ips[0], self.ends[0])
     }
     /// Who answers.
+    #[inline(always)]
     pub fn server(&self) -> Endpoint {
-        if self.first_asks { self.ends[1] } else { self.ends[0] }
+        Endpoint::new(self.ips[1], self.ends[1])
+    }
+    /// Whether it is that of two endpoints, in either direction.
+    #[inline(always)]
+    fn is_of(&self, [a, b]: [Endpoint; 2]) -> bool {
+        let (client, server) = (self.client(), self.server());
+        if client == a { server == b } else { client == b && server == a }
     }
     /// Which way a datagram from `src` travels.
     #[inline(always)]
     pub fn direction(&self, src: Endpoint) -> Direction {
-        if (self.ends[0] == src) == self.first_asks { Direction::C2s } else { Direction::S2c }
+        if self.client() == src { Direction::C2s } else { Direction::S2c }
     }
     /// Says who the client is.
     pub fn set_client(&mut self, client: Endpoint) {
-        self.first_asks = client == self.ends[0];
+        if client != self.client() {
+            self.ips.reverse();
+            self.ends.reverse();
+        }
+    }
+    /// Who the client is, is certain.
+    #[inline(always)]
+    pub fn decided(&self) -> bool {
+        self.is(DECIDED)
+    }
+    /// What the client sent so far may have been an answer instead, as long as that is not decided.
+    pub fn doubtful(&self) -> bool {
+        self.is(DOUBTFUL)
+    }
+    /// Says both.
+    pub fn decide(&mut self, decided: bool, doubtful: bool) {
+        self.set(DECIDED, decided);
+        self.set(DOUBTFUL, doubtful);
+    }
+    /// Index of the server in the table of servers, or [`NONE`].
+    #[inline(always)]
+    pub fn server_index(&self) -> u32 {
+        self.server as u32
+    }
+    /// Says what that is.
+    #[inline(always)]
+    pub fn set_server_index(&mut self, index: u32) {
+        self.server = index as i16;
+    }
+    /// That table had no place for it.
+    pub fn refused(&self) -> bool {
+        self.is(REFUSED)
+    }
+    /// Says so.
+    pub fn refuse(&mut self) {
+        self.set(REFUSED, true);
+    }
+    /// The value the server issued last to this client.
+    #[inline(always)]
+    pub fn issued(&self) -> Option<Issued> {
+        self.is(ISSUED).then_some(Issued { value: self.value, used: self.is(USED) })
+    }
+    /// The server issues a value.
+    #[inline(always)]
+    pub fn issue(&mut self, value: u32) {
+        self.value = value;
+        self.marks = self.marks & !USED | ISSUED;
+    }
+    /// A request carries that value.
+    #[inline(always)]
+    pub fn carry(&mut self, value: u64) {
+        if self.is(ISSUED) && u64::from(self.value) == value {
+            self.marks |= USED;
+        }
+    }
+    /// Sequence number of the latest request, plus one; 0 where there is none.
+    #[inline(always)]
+    pub fn latest(&self) -> u64 {
+        self.latest.get()
+    }
+    /// A request is asked.
+    #[inline(always)]
+    pub fn ask(&mut self, latest: u64) {
+        self.latest = Count::new(latest);
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+    /// Its place, if that is the one with this number.
+    #[inline(always)]
+    pub fn slot(&self, at: u32) -> Slot {
+        Slot { at, generation: self.generation }
     }
 }
 
@@ -67,7 +181,7 @@ impl Conversation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
     /// The value.
-    pub value: u64,
+    pub value: u32,
     /// A request has carried it since.
     pub used: bool,
 }
@@ -79,22 +193,31 @@ pub struct Slot {
     generation: u32,
 }
 
-/// Endpoints that differ in their first words differ in hash; the protocol is told apart by comparing.
+impl Slot {
+    /// Its number, without what makes it that of one conversation.
+    pub fn at(self) -> u32 {
+        self.at
+    }
+}
+
+/// The same for either direction. Endpoints that differ in their first words differ in hash; the protocol is told apart
+/// by comparing.
 #[inline(always)]
-fn hash_of(hasher: &DefaultHashBuilder, [a, b]: &[Endpoint; 2], id: Id) -> u64 {
-    hasher.hash_one((a, b)) ^ id as u64
+fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64 {
+    let ends = if a.order() <= b.order() { (a, b) } else { (b, a) };
+    hasher.hash_one(ends) ^ id as u64
 }
 
 /// See the module's words.
 #[derive(Debug)]
 pub struct Conversations {
-    index: HashTable<u32>,
+    index: HashTable<u16>,
     hasher: DefaultHashBuilder,
     slots: Vec<Conversation>,
     most: usize,
+    /// Slot of the conversation that asked last; [`NONE`] where there is none at all.
     newest: u32,
-    oldest: u32,
-    /// First of the slots that are free, chained by `older`.
+    /// First of the slots that are free, chained by `older`, or [`NONE`]; the last one is its own `older`.
     free: u32,
     evicted: u64,
 }
@@ -106,15 +229,14 @@ impl Default for Conversations {
 }
 
 impl Conversations {
-    /// An empty table of at most `most` conversations; memory is taken as it fills.
+    /// An empty table of at most `most` conversations, or [`MAX_CONVERSATIONS`]; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
         Conversations {
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
-            most,
+            most: most.min(MAX_CONVERSATIONS),
             newest: NONE,
-            oldest: NONE,
             free: NONE,
             evicted: 0,
         }
@@ -125,27 +247,16 @@ impl Conversations {
         self.evicted
     }
 
-    #[inline(always)]
-    fn ends(a: Endpoint, b: Endpoint) -> [Endpoint; 2] {
-        if a.order() <= b.order() { [a, b] } else { [b, a] }
-    }
-
-    #[inline(always)]
-    fn hash(&self, ends: &[Endpoint; 2], id: Id) -> u64 {
-        hash_of(&self.hasher, ends, id)
-    }
-
     /// The conversation of two endpoints, in either direction.
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
-        let ends = Self::ends(a, b);
-        let hash = self.hash(&ends, id);
-        let same = |&at: &u32| {
-            let c = &self.slots[at as usize];
-            c.ends == ends && c.id == id
+        let hash = hash_of(&self.hasher, a, b, id);
+        let same = |&at: &u16| {
+            let c = &self.slots[usize::from(at)];
+            c.is_of([a, b]) && c.id == id
         };
         let at = *self.index.find(hash, same)?;
-        Some(Slot { at, generation: self.slots[at as usize].generation })
+        Some(self.slots[usize::from(at)].slot(at.into()))
     }
 
     /// The conversation in a slot; `None` once it was evicted.
@@ -154,7 +265,14 @@ impl Conversations {
         self.slots.get(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
-    /// The same, to be changed.
+    /// The conversation in a slot, whichever that is by now.
+    #[inline(always)]
+    pub fn at(&self, at: u32) -> Option<(Slot, &Conversation)> {
+        let c = self.slots.get(at as usize)?;
+        Some((c.slot(at), c))
+    }
+
+    /// The conversation in a slot, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Conversation> {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
@@ -164,82 +282,73 @@ impl Conversations {
     pub fn confirm(&mut self, slot: Slot, paired: Level) {
         if let Some(c) = self.get_mut(slot) {
             c.level = c.level.max(paired);
-            c.decided |= c.level >= Level::Medium;
+            c.marks |= if c.level >= Level::Medium { DECIDED } else { 0 };
             c.unanswered = 0;
         }
     }
 
     /// A new conversation in which `client` spoke first, and the one that had to go for it.
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
-        let ends = Self::ends(client, server);
-        let hash = self.hash(&ends, id);
-        let mut new = Conversation {
-            ends,
-            id,
-            level: Level::Hint,
-            first_asks: client == ends[0],
-            decided: false,
-            doubtful: false,
-            server: NONE,
-            refused: false,
-            issued: None,
-            unanswered: 0,
-            latest: 0,
-            generation: 0,
-            newer: NONE,
-            older: NONE,
-        };
+        let hash = hash_of(&self.hasher, client, server, id);
+        let mut new = Conversation::new(client, server, id);
         let evicted = if self.free == NONE && self.slots.len() >= self.most { self.evict() } else { None };
         let at = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
+                let (at, next) = (self.free as u16, slot.older);
+                self.free = if next == at { NONE } else { next.into() };
                 new.generation = slot.generation;
-                let next = slot.older;
                 *slot = new;
-                std::mem::replace(&mut self.free, next)
+                at
             }
             None => {
                 self.slots.push(new);
-                self.slots.len() as u32 - 1
+                (self.slots.len() - 1) as u16
             }
         };
         let (slots, hasher) = (&self.slots, &self.hasher);
         self.index.insert_unique(hash, at, |&i| {
-            let c = &slots[i as usize];
-            hash_of(hasher, &c.ends, c.id)
+            let c = &slots[usize::from(i)];
+            hash_of(hasher, c.client(), c.server(), c.id)
         });
         self.link(at);
-        (Slot { at, generation: new.generation }, evicted)
+        (new.slot(at.into()), evicted)
     }
 
     /// Ends a conversation that has nothing left to remember; its slot serves the next one, so that
     /// memory stays where it was just used.
     pub fn close(&mut self, slot: Slot) {
-        if self.get(slot).is_none() {
-            return;
-        }
-        let at = slot.at;
+        let Some(c) = self.get(slot) else { return };
+        let hash = hash_of(&self.hasher, c.client(), c.server(), c.id);
+        let at = slot.at as u16;
         self.unlink(at);
-        let hash = self.hash(&self.slots[at as usize].ends, self.slots[at as usize].id);
         if let Ok(entry) = self.index.find_entry(hash, |&i| i == at) {
             entry.remove();
         }
-        let slot = &mut self.slots[at as usize];
+        let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
-        slot.older = std::mem::replace(&mut self.free, at);
+        slot.latest = Count::default();
+        slot.older = if self.free == NONE { at } else { self.free as u16 };
+        self.free = at.into();
     }
 
     /// Ends all conversations.
     pub fn clear(&mut self) {
-        while let Some(oldest) = self.slots.get(self.oldest as usize) {
-            self.close(Slot { at: self.oldest, generation: oldest.generation });
+        while let Some(oldest) = self.oldest() {
+            self.close(oldest);
         }
+    }
+
+    fn oldest(&self) -> Option<Slot> {
+        let at = self.slots.get(self.newest as usize)?.newer;
+        Some(self.slots[usize::from(at)].slot(at.into()))
     }
 
     /// Ends the conversation whose last request is oldest, for want of room.
     #[cold]
     fn evict(&mut self) -> Option<Conversation> {
-        let oldest = *self.slots.get(self.oldest as usize)?;
-        self.close(Slot { at: self.oldest, generation: oldest.generation });
+        let slot = self.oldest()?;
+        let oldest = *self.get(slot)?;
+        self.close(slot);
         self.evicted += 1;
         Some(oldest)
     }
@@ -248,30 +357,28 @@ impl Conversations {
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         if slot.at != self.newest && self.get(slot).is_some() {
-            self.unlink(slot.at);
-            self.link(slot.at);
+            self.unlink(slot.at as u16);
+            self.link(slot.at as u16);
         }
     }
 
-    fn link(&mut self, at: u32) {
-        let newest = std::mem::replace(&mut self.newest, at);
-        let slot = &mut self.slots[at as usize];
-        (slot.older, slot.newer) = (newest, NONE);
-        match self.slots.get_mut(newest as usize) {
-            Some(previous) => previous.newer = at,
-            None => self.oldest = at,
-        }
+    fn link(&mut self, at: u16) {
+        let newest = std::mem::replace(&mut self.newest, at.into());
+        let (older, newer) = match self.slots.get_mut(newest as usize) {
+            Some(newest_so_far) => (newest as u16, std::mem::replace(&mut newest_so_far.newer, at)),
+            None => (at, at),
+        };
+        self.slots[usize::from(newer)].older = at;
+        let slot = &mut self.slots[usize::from(at)];
+        (slot.older, slot.newer) = (older, newer);
     }
 
-    fn unlink(&mut self, at: u32) {
-        let Conversation { newer, older, .. } = self.slots[at as usize];
-        match self.slots.get_mut(newer as usize) {
-            Some(slot) => slot.older = older,
-            None => self.newest = older,
-        }
-        match self.slots.get_mut(older as usize) {
-            Some(slot) => slot.newer = newer,
-            None => self.oldest = newer,
+    fn unlink(&mut self, at: u16) {
+        let Conversation { newer, older, .. } = self.slots[usize::from(at)];
+        self.slots[usize::from(newer)].older = older;
+        self.slots[usize::from(older)].newer = newer;
+        if self.newest == u32::from(at) {
+            self.newest = if older == at { NONE } else { older.into() };
         }
     }
 }

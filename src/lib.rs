@@ -17,6 +17,7 @@ pub mod capture;
 pub mod check;
 pub mod classify;
 pub mod conversation;
+mod count;
 pub mod decode;
 pub mod docs;
 pub mod example;

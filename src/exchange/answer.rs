@@ -7,10 +7,9 @@ use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::conversation::{Conversation, Issued, Slot};
+use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Glance, Role, StepInfo};
-use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
@@ -32,14 +31,14 @@ impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let g = &v.glance;
         let step = &v.id.info().steps[g.step as usize];
-        let hash = self.hasher.hash_one(d.payload);
+        let hash = self.fingerprint(d);
         let now = self.now(d);
         if !self.answering.is_empty()
             && let Some(pairing) = self.more_parts(slot, d, g)
         {
             return pairing;
         }
-        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
         if let Some(seq) = self.only_candidate(latest, v, step) {
             self.issue(slot, step, g);
             return self.answered(slot, seq, d, v, now, hash, false);
@@ -73,7 +72,7 @@ impl Table {
         if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
-            c.issued = Some(Issued { value: g.memo, used: false });
+            c.issue(g.memo);
         }
     }
 
@@ -98,38 +97,39 @@ impl Table {
         d: &Datagram<'_>,
         v: &Verdict,
         now: Time,
-        hash: u64,
+        hash: u32,
         foreign_key: bool,
     ) -> Pairing {
         let window = self.windows.answer(v.id);
-        let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return Pairing::Nothing };
+        let queue = &mut self.queues[v.id as usize];
+        let Some(request) = queue.get(seq) else { return Pairing::Nothing };
         let step = &v.id.info().steps[request.step as usize];
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
-        request.answer_hash = hash;
-        request.answer_frame = d.frame;
+        let whole = v.glance.role != Role::ResponsePart || self.answering.len() >= MAX_ANSWERING;
+        if let Some(kept) = queue.get_mut(seq) {
+            kept.answer_hash = hash;
+            kept.set_answer_frame(d.frame);
+            kept.state = if whole { State::Answered } else { State::Answering };
+        }
         let late = now.since(request.sent).is_some_and(|t| t > window);
         let answer = Answer { late, foreign_key, ..request.answered(d.time) };
-        if v.glance.role == Role::ResponsePart {
-            if self.answering.len() < MAX_ANSWERING {
-                request.state = State::Answering;
-                self.answering.push_back(Answering {
-                    exchange: answer.exchange,
-                    outcome: if late { Outcome::Late } else { Outcome::Answered },
-                    response_time: answer.response_time,
-                    first: now,
-                    frames: vec![d.frame],
-                    bytes: d.wire_len() as u64,
-                });
-                return Pairing::Answered(answer);
-            }
-            self.evicted += 1;
+        let outcome = if late { Outcome::Late } else { Outcome::Answered };
+        if !whole {
+            self.answering.push_back(Answering {
+                exchange: answer.exchange,
+                outcome,
+                response_time: answer.response_time,
+                first: now,
+                frames: vec![d.frame],
+                bytes: d.wire_len() as u64,
+            });
+            return Pairing::Answered(answer);
         }
-        request.state = State::Answered;
+        self.evicted += u64::from(v.glance.role == Role::ResponsePart);
         if let Some(c) = self.conversations.get(slot) {
-            let outcome = if late { Outcome::Late } else { Outcome::Answered };
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
-            self.closed.push(record(c, request, outcome, frame, answer.response_time, bytes));
+            self.closed.push(record(c, &request, outcome, frame, answer.response_time, bytes));
         }
         Pairing::Answered(answer)
     }
@@ -142,15 +142,17 @@ impl Table {
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
         let mut same =
             latest.filter(|(_, r)| r.state == State::Open && r.key == key && r.step == v.glance.step);
-        let by_client = |slot: Slot| self.conversations.get(slot).is_some_and(|c| c.client() == d.dst);
-        same.find(|(_, r)| by_client(r.conversation)).map(|(seq, r)| (seq, r.conversation))
+        same.find_map(|(seq, r)| {
+            let (slot, c) = self.conversations.at(r.conversation)?;
+            (c.client() == d.dst).then_some((seq, slot))
+        })
     }
 
     /// What an answer may belong to.
-    fn candidates(&self, slot: Slot, v: &Verdict, step: &StepInfo, now: Time, hash: u64) -> Found {
+    fn candidates(&self, slot: Slot, v: &Verdict, step: &StepInfo, now: Time, hash: u32) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
-        self.chain(slot).for_each(|(seq, r)| search.look(seq, r));
-        let issued = self.conversations.get(slot).and_then(|c| c.issued);
+        self.chain(slot).for_each(|(seq, r)| search.look(seq, &r));
+        let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
     }
 
@@ -159,8 +161,7 @@ impl Table {
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.glance.step as usize];
         let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
-        let found =
-            answers.then(|| self.candidates(slot, v, step, self.now(d), self.hasher.hash_one(d.payload)));
+        let found = answers.then(|| self.candidates(slot, v, step, self.now(d), self.fingerprint(d)));
         found.and_then(|found| found.copy).unwrap_or(Pairing::Twice { of })
     }
 
@@ -169,7 +170,7 @@ impl Table {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
     }
 
-    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance, hash: u64) {
+    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance, hash: u32) {
         let Glance { step, key, paired, memo, .. } = *g;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
@@ -180,7 +181,6 @@ impl Table {
     /// is none: what has come was all.
     fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance) -> Option<Pairing> {
         let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
-        let request = *request;
         let now = self.now(d);
         let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
         if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
@@ -199,9 +199,7 @@ impl Table {
     /// Closes an exchange whose answer came in parts.
     pub(super) fn finish_parts(&mut self, slot: Slot, seq: u64, request: &Request) {
         let Some(c) = self.conversations.get(slot).copied() else { return };
-        if let Some(r) = self.queues[c.id as usize].get_mut(seq) {
-            r.state = State::Answered;
-        }
+        self.queues[c.id as usize].set(seq, State::Answered);
         let done = self.parts_of(&c, request);
         done.into_iter().for_each(|e| self.closed.push(e));
     }
@@ -232,10 +230,10 @@ pub(super) fn record(
         protocol: c.id,
         step: r.step,
         level: c.level,
-        conversation: r.conversation,
+        conversation: c.slot(r.conversation),
         client: c.client(),
         server: c.server(),
-        server_index: c.server,
+        server_index: c.server_index(),
         key: keyed.then_some(r.key),
         request_frame: r.frame,
         request_time: r.time,

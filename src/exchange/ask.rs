@@ -1,7 +1,7 @@
 //! A request: opens an exchange, repeats one that is open, or is a further part of one.
 
 use super::answer::record;
-use super::queue::{MAX_REQUESTS, Request, State};
+use super::queue::{Kept, MAX_REQUESTS, Request, State};
 use super::table::Table;
 use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
@@ -9,7 +9,6 @@ use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role, StepInfo};
-use std::hash::BuildHasher;
 
 /// Exchanges remembered that turned out to be none: as many as may wait to be told of.
 const MAX_WITHDRAWN: usize = 1_024;
@@ -43,12 +42,12 @@ pub(super) struct Orphan {
     /// What the pair would be worth.
     pub paired: Level,
     /// See [`Glance::memo`](crate::protocols::Glance::memo).
-    pub memo: u64,
+    pub memo: u32,
     pub frame: u64,
     pub time: Time,
     /// Capture time when it came.
     pub since: Time,
-    pub hash: u64,
+    pub hash: u32,
     pub bytes: u32,
 }
 
@@ -58,7 +57,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let key = g.key.unwrap_or(0);
         let now = self.now(d);
-        let latest = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
         let mut alone = true;
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
@@ -77,7 +76,7 @@ impl Table {
         let exchange = self.next_id;
         self.next_id += 1;
         let mut request = Request {
-            conversation: slot,
+            conversation: slot.at(),
             previous: latest,
             id: exchange,
             key,
@@ -104,7 +103,7 @@ impl Table {
             (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
             request.state = State::Answered;
         }
-        self.push(id, slot, request);
+        self.push(id, slot, &request);
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
@@ -118,31 +117,33 @@ impl Table {
             return;
         };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
-        let done = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
+        let done = record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes);
         self.closed.push(done);
     }
 
     /// What seems to ask may turn out to have answered: then copies of it are known by this.
-    fn doubt(&self, d: &Datagram<'_>, role: Role) -> u64 {
-        if role == Role::MaybeResponse { self.hasher.hash_one(d.payload) } else { 0 }
+    fn doubt(&self, d: &Datagram<'_>, role: Role) -> u32 {
+        if role == Role::MaybeResponse { self.fingerprint(d) } else { 0 }
     }
 
     /// What seemed to ask did not: the conversation goes the other way. It may be the answer to a
     /// request that stands behind it.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
-        let mut next = self.conversations.get(slot).map_or(0, |c| c.latest);
+        let mut next = self.conversations.get(slot).map_or(0, |c| c.latest());
         for _ in 0..MAX_STEPS_BACK {
-            let request = next.checked_sub(1).and_then(|seq| self.queues[id as usize].get_mut(seq));
-            let Some(r) = request else { return };
+            let queue = &mut self.queues[id as usize];
+            let Some((seq, r)) = next.checked_sub(1).and_then(|seq| Some((seq, queue.get(seq)?))) else {
+                return;
+            };
             next = r.previous;
             if r.state == State::Open {
-                r.state = State::Gone;
+                queue.set(seq, State::Gone);
                 if self.withdrawn.len() >= MAX_WITHDRAWN {
                     self.withdrawn.pop_front();
                 }
                 self.withdrawn.push_back(r.id);
-                let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = *r;
+                let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = r;
                 let (conversation, key, since) = (slot, None, last);
                 // What can only ask was no answer either.
                 if hash != 0 {
@@ -184,14 +185,11 @@ impl Table {
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
     #[inline(always)]
-    fn push(&mut self, id: Id, slot: Slot, request: Request) {
+    fn push(&mut self, id: Id, slot: Slot, request: &Request) {
         let at = id as usize;
         if let Some(c) = self.conversations.get_mut(slot) {
-            if let Some(issued) = &mut c.issued {
-                issued.used |= issued.value == request.key;
-            }
-            c.unanswered = c.unanswered.saturating_add(1);
-            c.latest = self.queues[at].end() + 1;
+            c.carry(request.key);
+            c.ask(self.queues[at].end() + 1);
         }
         if self.queues[at].len() >= MAX_REQUESTS {
             // Its conversation, too, unless that has asked since; this one just has.
@@ -205,28 +203,29 @@ impl Table {
     /// A further part of a request; `None` if it comes too late or is one too many.
     #[cold]
     fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<u64> {
-        let request = self.queues[id as usize].get_mut(seq)?;
-        let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
-        if request.parts >= MAX_PARTS || !in_time {
+        let queue = &mut self.queues[id as usize];
+        let Request { id: exchange, time, .. } = queue.get(seq)?;
+        let kept = queue.get_mut(seq)?;
+        let in_time = now.since(time).is_none_or(|t| t <= PARTS_WINDOW);
+        if kept.parts >= MAX_PARTS || !in_time {
             return None;
         }
-        request.parts += 1;
-        request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
-        request.partial = role == Role::RequestPart;
-        Some(request.id)
+        kept.parts += 1;
+        kept.bytes = kept.bytes.saturating_add(d.wire_len() as u32);
+        kept.set_partial(role == Role::RequestPart);
+        Some(exchange)
     }
 
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
     fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> u64 {
-        let previous = self.conversations.get(slot).map_or(0, |c| c.latest);
-        let Some(request) = self.queues[id as usize].get_mut(seq) else { return 0 };
-        let mut again = Request { previous, ..*request };
-        request.state = State::Gone;
-        again.retransmissions = again.retransmissions.saturating_add(1);
-        again.sent = now;
-        again.last = self.clock;
-        self.push(id, slot, again);
+        let previous = self.conversations.get(slot).map_or(0, |c| c.latest());
+        let queue = &mut self.queues[id as usize];
+        let Some(request) = queue.get(seq) else { return 0 };
+        queue.set(seq, State::Gone);
+        let retransmissions = request.retransmissions.saturating_add(1);
+        let again = Request { previous, retransmissions, sent: now, last: self.clock, ..request };
+        self.push(id, slot, &again);
         again.id
     }
 
@@ -240,7 +239,7 @@ impl Table {
         let mut alone = true;
         for _ in 0..MAX_STEPS_BACK {
             let Some(seq) = next.checked_sub(1) else { return Earlier::Others { alone } };
-            let Some(r) = queue.get_mut(seq) else { return Earlier::Others { alone } };
+            let Some(r) = queue.get(seq) else { return Earlier::Others { alone } };
             next = r.previous;
             if r.step != v.glance.step || r.state != State::Open {
                 continue;
@@ -252,7 +251,9 @@ impl Table {
             if step.retransmits && r.key == key && r.memo == v.glance.memo {
                 return Earlier::Same(seq);
             }
-            r.given_up |= !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP);
+            if !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+                queue.get_mut(seq).into_iter().for_each(Kept::give_up);
+            }
             alone = false;
         }
         Earlier::Others { alone: false }

@@ -69,7 +69,7 @@ pub enum Pairing {
         /// Frame of that answer.
         of: u64,
         /// What the request asked, see [`Glance::memo`].
-        asked: u64,
+        asked: u32,
     },
     /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
     Twice {
@@ -81,7 +81,7 @@ pub enum Pairing {
         /// Other requests of the step are open.
         open: bool,
         /// What the only one of them asked, see [`Glance::memo`].
-        asked: Option<u64>,
+        asked: Option<u32>,
     },
 }
 
@@ -93,7 +93,7 @@ pub struct Answer {
     /// Frame of the request.
     pub request_frame: u64,
     /// What the request asked, see [`Glance::memo`].
-    pub asked: u64,
+    pub asked: u32,
     /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
     /// are out of order, `None` where one is unknown.
     pub response_time: Option<i64>,
@@ -130,7 +130,7 @@ impl Pairing {
         }
     }
     /// What the request asked that it answers, or would have to answer.
-    pub fn asked(&self) -> Option<u64> {
+    pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
@@ -252,7 +252,7 @@ impl Exchange {
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
         if let Some(c) = conversations.get(self.conversation) {
-            (self.level, self.server_index) = (c.level, c.server);
+            (self.level, self.server_index) = (c.level, c.server_index());
         }
     }
 }

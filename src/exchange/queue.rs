@@ -2,7 +2,6 @@
 
 use super::{Answer, Exchange};
 use crate::capture::Time;
-use crate::conversation::Slot;
 use crate::protocols::Level;
 use std::collections::VecDeque;
 
@@ -24,19 +23,20 @@ pub(super) enum State {
 /// A request, open or remembered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    pub conversation: Slot,
+    /// Number of its conversation's slot; that is its own as long as the request is not [`State::Gone`].
+    pub conversation: u32,
     /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
     pub previous: u64,
     pub id: u64,
     pub key: u64,
-    pub memo: u64,
+    pub memo: u32,
     pub frame: u64,
     pub time: Time,
     /// Time stamp of the last transmission: windows run from it.
     pub sent: Time,
     /// Capture time at the last transmission: forgetting goes by it, for it never jumps back.
     pub last: Time,
-    pub answer_hash: u64,
+    pub answer_hash: u32,
     pub answer_frame: u64,
     pub bytes: u32,
     pub retransmissions: u16,
@@ -51,6 +51,72 @@ pub(super) struct Request {
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
+}
+
+/// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows. What is public
+/// may change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    id: u64,
+    key: u64,
+    frame: u64,
+    time: Time,
+    pub conversation: u32,
+    /// How many requests of the protocol ago the one before it in its conversation was asked; 0 for none.
+    back: u32,
+    memo: u32,
+    pub bytes: u32,
+    pub answer_hash: u32,
+    /// The lower half of its number: an answer stands less than 2^31 frames after its request, or before it.
+    answer_frame: u32,
+    retransmissions: u16,
+    pub parts: u8,
+    step: u8,
+    paired: Level,
+    pub state: State,
+    marks: u8,
+}
+
+/// See [`Request::given_up`], [`Request::alone`], [`Request::partial`].
+const GIVEN_UP: u8 = 1;
+const ALONE: u8 = 1 << 1;
+const PARTIAL: u8 = 1 << 2;
+/// Its three times are one; otherwise [`Queue::times`] has the others.
+const TIMELY: u8 = 1 << 3;
+
+impl Kept {
+    /// Says which frame answers it.
+    #[inline(always)]
+    pub fn set_answer_frame(&mut self, frame: u64) {
+        self.answer_frame = frame as u32;
+    }
+    #[inline(always)]
+    fn answer_frame(&self) -> u64 {
+        let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
+        self.frame.wrapping_add_signed(after.into())
+    }
+    /// Whether the last part of it is still to come.
+    pub fn set_partial(&mut self, partial: bool) {
+        self.marks = self.marks & !PARTIAL | if partial { PARTIAL } else { 0 };
+    }
+    /// The client asks something else now: of several requests this is not the one that an answer belongs to.
+    pub fn give_up(&mut self) {
+        self.marks |= GIVEN_UP;
+    }
+    #[inline(always)]
+    fn is(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+}
+
+const _: () = assert!(size_of::<Kept>() == 64);
+
+/// The times of a request that was sent again, or whose time stamp is out of order.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    seq: u64,
+    sent: Time,
+    last: Time,
 }
 
 impl Request {
@@ -104,8 +170,10 @@ impl Closed {
 /// Requests by sequence number; the oldest leave at the front.
 #[derive(Debug)]
 pub(super) struct Queue {
-    requests: VecDeque<Request>,
+    requests: VecDeque<Kept>,
     first: u64,
+    /// Of those that are not timely, in order.
+    times: VecDeque<Times>,
     /// The protocol's late window in nanoseconds.
     late: i64,
     /// When that of the oldest request ends; [`NEVER`] where there is none.
@@ -117,7 +185,7 @@ pub(super) const NEVER: Time = Time::from_nanos(i64::MAX);
 
 impl Queue {
     pub fn new(late: i64) -> Queue {
-        Queue { requests: VecDeque::new(), first: 0, late, due: NEVER }
+        Queue { requests: VecDeque::new(), first: 0, times: VecDeque::new(), late, due: NEVER }
     }
     /// When the oldest request is to be forgotten; [`NEVER`] where there is none.
     #[inline(always)]
@@ -125,21 +193,74 @@ impl Queue {
         self.due
     }
     fn see_due(&mut self) {
-        self.due = self.requests.front().map_or(NEVER, |oldest| oldest.last.plus(self.late));
+        self.due = match self.requests.front() {
+            Some(oldest) if oldest.is(TIMELY) => oldest.time.plus(self.late),
+            Some(_) => self.times(self.first).1.plus(self.late),
+            None => NEVER,
+        };
     }
-    pub fn get(&self, seq: u64) -> Option<&Request> {
-        self.requests.get(seq.checked_sub(self.first)? as usize)
+    #[inline(always)]
+    pub fn get(&self, seq: u64) -> Option<Request> {
+        let kept = self.requests.get(seq.checked_sub(self.first)? as usize)?;
+        Some(self.request(seq, kept))
     }
-    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Request> {
+    /// What of a request may change.
+    #[inline(always)]
+    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Kept> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)
     }
+    /// A request is in this state from now on.
+    #[inline(always)]
+    pub fn set(&mut self, seq: u64, state: State) {
+        if let Some(kept) = self.get_mut(seq) {
+            kept.state = state;
+        }
+    }
+    #[inline(always)]
+    fn request(&self, seq: u64, kept: &Kept) -> Request {
+        let (sent, last) = if kept.is(TIMELY) { (kept.time, kept.time) } else { self.times(seq) };
+        Request {
+            conversation: kept.conversation,
+            previous: if kept.back == 0 { 0 } else { seq + 1 - u64::from(kept.back) },
+            id: kept.id,
+            key: kept.key,
+            memo: kept.memo,
+            frame: kept.frame,
+            time: kept.time,
+            sent,
+            last,
+            answer_hash: kept.answer_hash,
+            answer_frame: kept.answer_frame(),
+            bytes: kept.bytes,
+            retransmissions: kept.retransmissions,
+            parts: kept.parts,
+            step: kept.step,
+            paired: kept.paired,
+            state: kept.state,
+            given_up: kept.is(GIVEN_UP),
+            alone: kept.is(ALONE),
+            partial: kept.is(PARTIAL),
+        }
+    }
+    /// When a request that is not timely was sent last, by its time stamp and in capture time.
+    #[cold]
+    fn times(&self, seq: u64) -> (Time, Time) {
+        let at = self.times.partition_point(|times| times.seq < seq);
+        self.times.get(at).map_or((Time::UNKNOWN, Time::UNKNOWN), |times| (times.sent, times.last))
+    }
     /// The oldest, with its sequence number.
-    pub fn oldest(&self) -> Option<(u64, &Request)> {
+    #[inline(always)]
+    pub fn oldest(&self) -> Option<(u64, &Kept)> {
         Some((self.first, self.requests.front()?))
     }
     /// Takes the oldest out.
     pub fn drop_oldest(&mut self) {
-        self.first += u64::from(self.requests.pop_front().is_some());
+        let Some(oldest) = self.requests.front() else { return };
+        if !oldest.is(TIMELY) {
+            self.times.pop_front();
+        }
+        self.requests.pop_front();
+        self.first += 1;
         self.see_due();
     }
     /// Sequence number of the next request.
@@ -147,22 +268,113 @@ impl Queue {
         self.first + self.requests.len() as u64
     }
     /// Appends a request.
-    pub fn push(&mut self, request: Request) {
+    #[inline(always)]
+    pub fn push(&mut self, r: &Request) {
         if self.requests.len() == self.requests.capacity() {
-            // By a quarter, not twofold: all of it is in use, for it goes round.
-            self.requests.reserve_exact((self.requests.len() / 4).max(MIN_GROWTH));
+            self.grow();
         }
-        self.requests.push_back(request);
+        let seq = self.end();
+        let timely = r.sent == r.time && r.last == r.time;
+        let mark = |yes, mark| if yes { mark } else { 0 };
+        if !timely {
+            self.times.push_back(Times { seq, sent: r.sent, last: r.last });
+        }
+        self.requests.push_back(Kept {
+            id: r.id,
+            key: r.key,
+            frame: r.frame,
+            time: r.time,
+            conversation: r.conversation,
+            // One that is further back than that is long gone.
+            back: if r.previous == 0 { 0 } else { u32::try_from(seq + 1 - r.previous).unwrap_or(0) },
+            memo: r.memo,
+            bytes: r.bytes,
+            answer_hash: r.answer_hash,
+            answer_frame: r.answer_frame as u32,
+            retransmissions: r.retransmissions,
+            parts: r.parts,
+            step: r.step,
+            paired: r.paired,
+            state: r.state,
+            marks: mark(r.given_up, GIVEN_UP)
+                | mark(r.alone, ALONE)
+                | mark(r.partial, PARTIAL)
+                | mark(timely, TIMELY),
+        });
         if self.requests.len() == 1 {
             self.see_due();
         }
     }
+    /// By an eighth, not twofold: all of it is in use, for it goes round.
+    #[cold]
+    fn grow(&mut self) {
+        self.requests.reserve_exact((self.requests.len() / 8).max(MIN_GROWTH));
+    }
     /// The latest requests, the last one first, with their sequence numbers.
-    pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, &Request)> {
+    pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, Request)> {
         let end = self.end();
         (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
     }
     pub fn len(&self) -> usize {
         self.requests.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Time stamps near each other, anywhere, or none.
+    fn time() -> impl Strategy<Value = Time> {
+        prop_oneof![
+            4 => (0..4_i64).prop_map(Time::from_nanos),
+            1 => any::<i64>().prop_map(Time::from_nanos),
+            1 => Just(Time::UNKNOWN),
+        ]
+    }
+
+    prop_compose! {
+        /// A request that is the `seq`-th, if it is put behind so many.
+        fn request()(
+            (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
+            (id, key, frame, after) in (any::<u64>(), any::<u64>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
+            (conversation, memo, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
+            (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
+            (given_up, alone, partial) in any::<(bool, bool, bool)>(),
+            state in prop::sample::select(vec![State::Open, State::Answering, State::Answered, State::Gone]),
+        ) -> Request {
+            let (paired, answer_frame) = (Level::High, frame.wrapping_add_signed(after.into()));
+            Request {
+                conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, bytes,
+                retransmissions, parts, step, paired, state, given_up, alone, partial,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out(requests in prop::collection::vec((request(), any::<bool>()), 1..200)) {
+            let (mut queue, mut model) = (Queue::new(7), VecDeque::new());
+            let mut first = 0;
+            for (mut r, leaves) in requests {
+                // One of those before it.
+                let seq = queue.end();
+                r.previous = if r.previous == 0 { 0 } else { (seq + 1).saturating_sub(r.previous) };
+                queue.push(&r);
+                model.push_back(r);
+                if leaves {
+                    queue.drop_oldest();
+                    model.pop_front();
+                    first += 1;
+                }
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.due(), model.front().map_or(NEVER, |oldest: &Request| oldest.last.plus(7)));
+                for (seq, r) in (first..).zip(&model) {
+                    prop_assert_eq!(queue.get(seq).map(|r| format!("{r:?}")), Some(format!("{r:?}")));
+                }
+                prop_assert!(queue.get(queue.end()).is_none());
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Found {
     /// Requests of the step are open.
     pub open: bool,
     /// What the only open one asked.
-    pub asked: Option<u64>,
+    pub asked: Option<u32>,
 }
 
 /// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
@@ -33,7 +33,7 @@ pub(super) struct Search<'v> {
     key: Option<u64>,
     window: i64,
     now: Time,
-    hash: u64,
+    hash: u32,
     /// Oldest open one with the key.
     by_key: Option<u64>,
     /// Oldest open one inside its window that was not given up, and oldest open one at all; whole
@@ -41,13 +41,13 @@ pub(super) struct Search<'v> {
     waiting: Option<(bool, u64)>,
     any: Option<(bool, u64)>,
     open: u32,
-    only_open: (u64, u64),
+    only_open: (u64, u32),
     copy: Option<Pairing>,
     answered: Option<Answer>,
 }
 
 impl<'v> Search<'v> {
-    pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u64) -> Self {
+    pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u32) -> Self {
         Search {
             step,
             number: v.glance.step,
@@ -113,7 +113,7 @@ impl<'v> Search<'v> {
     }
 
     /// The verdict; `issued` is the value the server issued last to this client.
-    pub fn found(self, issued: Option<u64>) -> Found {
+    pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
         // An answer that carries a fresh value is never the same twice: copies go before requests.
         let copy_first = self.copy.filter(|_| self.step.issues);
@@ -128,7 +128,7 @@ impl<'v> Search<'v> {
         if self.answered.is_some() {
             return Found { second: self.answered, open, ..Found::default() };
         }
-        if self.keyed() && self.open == 1 && issued.is_some() && issued == self.key {
+        if self.keyed() && self.open == 1 && issued.is_some() && issued.map(u64::from) == self.key {
             return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
         }
         Found { open, asked: (self.open == 1).then_some(self.only_open.1), ..Found::default() }

@@ -11,6 +11,7 @@ use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role};
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 /// See the module's words. Every part is bounded, and what has to go is counted.
 #[derive(Debug)]
@@ -61,6 +62,13 @@ impl Table {
         if d.time == Time::UNKNOWN { self.clock } else { d.time }
     }
 
+    /// Tells the payloads of answers apart: equal ones have the same, others another one but for chance, once in 2^32.
+    /// Never 0.
+    #[inline(always)]
+    pub(super) fn fingerprint(&self, d: &Datagram<'_>) -> u32 {
+        (self.hasher.hash_one(d.payload) as u32).max(1)
+    }
+
     /// Open requests and conversations that had to go before their time.
     pub fn evicted(&self) -> u64 {
         self.evicted
@@ -101,12 +109,10 @@ impl Table {
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
         let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
-        let Some((seq, request)) = same.or_else(|| open().last()).map(|(seq, r)| (seq, *r)) else { return };
+        let Some((seq, request)) = same.or_else(|| open().last()).map(|(seq, r)| (seq, r)) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
-        if let Some(r) = self.queues[c.id as usize].get_mut(seq) {
-            r.state = State::Gone;
-        }
+        self.queues[c.id as usize].set(seq, State::Gone);
         self.closed.push(Exchange { reason: Some(reason), ..refused });
     }
 
@@ -160,25 +166,31 @@ impl Table {
     /// Takes the oldest request out of a queue: closes it, if it was still open, and with it its
     /// conversation, if that has asked nothing since.
     pub(super) fn close_oldest(&mut self, at: usize) {
-        let Some((seq, request)) = self.queues[at].oldest() else { return };
-        let slot = request.conversation;
-        if matches!(request.state, State::Open | State::Answering) {
-            let request = *request;
-            self.close_waiting(seq, &request);
+        let Some((seq, oldest)) = self.queues[at].oldest() else { return };
+        let conversation = oldest.conversation;
+        if matches!(oldest.state, State::Open | State::Answering) {
+            self.close_waiting(at, seq);
         }
         self.queues[at].drop_oldest();
-        if self.conversations.get(slot).is_some_and(|c| c.latest == seq + 1) {
+        // The slot may be another conversation's by now: that has asked later, or something else.
+        if let Some((slot, c)) = self.conversations.at(conversation)
+            && c.latest() == seq + 1
+            && c.id as usize == at
+        {
             self.conversations.close(slot);
         }
     }
 
     /// Closes a request that has no answer, or not all of it.
     #[inline(never)]
-    fn close_waiting(&mut self, seq: u64, request: &Request) {
-        if request.state == State::Answering {
-            self.finish_parts(request.conversation, seq, request);
+    fn close_waiting(&mut self, at: usize, seq: u64) {
+        let Some(request) = &self.queues[at].get(seq) else { return };
+        if request.state == State::Answering
+            && let Some((slot, _)) = self.conversations.at(request.conversation)
+        {
+            self.finish_parts(slot, seq, request);
         }
-        let Some(c) = self.conversations.get(request.conversation) else { return };
+        let Some((_, c)) = self.conversations.at(request.conversation) else { return };
         if request.state == State::Open
             && let Some(e) = self.silence(c, request)
         {
@@ -191,7 +203,7 @@ impl Table {
     fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        (c.decided || !c.doubtful).then(|| record(c, request, outcome, None, None, 0))
+        (c.decided() || !c.doubtful()).then(|| record(c, request, outcome, None, None, 0))
     }
 
     /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.
@@ -199,7 +211,7 @@ impl Table {
     pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(slot) = v.slot else { return self.open(d, v) };
         match self.conversations.get_mut(slot) {
-            Some(c) if c.decided => c.level = c.level.max(v.glance.level),
+            Some(c) if c.decided() => c.level = c.level.max(v.glance.level),
             _ => self.decide(slot, d, v),
         }
         slot
@@ -209,10 +221,9 @@ impl Table {
     #[cold]
     fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) {
         let Some(c) = self.conversations.get_mut(slot) else { return };
-        let turned = c.level <= Level::Low && c.latest != 0 && c.client() != v.client(d);
+        let turned = c.level <= Level::Low && c.latest() != 0 && c.client() != v.client(d);
         c.set_client(v.client(d));
-        c.decided = v.decided;
-        c.doubtful = v.doubtful;
+        c.decide(v.decided, v.doubtful);
         c.level = c.level.max(v.glance.level);
         if turned {
             self.withdraw(slot, v.id);
@@ -238,8 +249,9 @@ impl Table {
             self.forget(&gone);
         }
         if let Some(c) = self.conversations.get_mut(slot) {
-            c.server = v.server_index;
-            (c.level, c.decided, c.doubtful) = (v.glance.level, v.decided, v.doubtful);
+            c.set_server_index(v.server_index);
+            c.decide(v.decided, v.doubtful);
+            c.level = v.glance.level;
         }
         slot
     }
@@ -248,14 +260,14 @@ impl Table {
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
         let at = gone.id as usize;
-        let mut next = gone.latest;
+        let mut next = gone.latest();
         // One that asked nothing, or long ago, had nothing to lose.
         self.evicted += u64::from(next.checked_sub(1).is_some_and(|seq| self.queues[at].get(seq).is_some()));
-        while let Some(request) = next.checked_sub(1).and_then(|seq| self.queues[at].get_mut(seq)) {
+        while let Some((seq, request)) = next.checked_sub(1).and_then(|s| Some((s, self.queues[at].get(s)?)))
+        {
             next = request.previous;
-            let was = std::mem::replace(&mut request.state, State::Gone);
-            let request = *request;
-            let end = match was {
+            self.queues[at].set(seq, State::Gone);
+            let end = match request.state {
                 State::Open => self.silence(gone, &request),
                 State::Answering => self.parts_of(gone, &request),
                 State::Answered | State::Gone => None,
@@ -265,10 +277,10 @@ impl Table {
     }
 
     /// The requests of a conversation, latest first: sequence numbers.
-    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Request)> {
+    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, Request)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
-        let mut next = conversation.map_or(0, |c| c.latest);
+        let mut next = conversation.map_or(0, |c| c.latest());
         let step = move || {
             let seq = next.checked_sub(1)?;
             let request = queue?.get(seq)?;

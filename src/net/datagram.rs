@@ -40,6 +40,18 @@ impl Endpoint {
         Endpoint { ip: [(ip >> 64) as u64, ip as u64], end: (port as u64) << 1 }
     }
 
+    /// From what [`Endpoint::halves`] gives.
+    #[inline(always)]
+    pub(crate) const fn new(ip: [u64; 2], end: u32) -> Endpoint {
+        Endpoint { ip, end: end as u64 }
+    }
+
+    /// The words of the address; the port, and below it the family's bit.
+    #[inline(always)]
+    pub(crate) const fn halves(self) -> ([u64; 2], u32) {
+        (self.ip, self.end as u32)
+    }
+
     /// A total order among endpoints in which the words that differ most often come first.
     #[inline(always)]
     pub(crate) const fn order(self) -> (u64, u64, u64) {

@@ -9,11 +9,13 @@ use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, GEN_001, GEN_004, GEN_005, Policy};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint};
+use crate::net::Datagram;
 use crate::protocols::{Direction, Id, Relation};
 use crate::rule::{Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
 
 /// Exchanges of which causes are remembered; the oldest goes first.
 const MAX_EXCHANGES: usize = 8_192;
@@ -26,12 +28,18 @@ const MAX_CONVERSATIONS: usize = 4_096;
 #[derive(Debug)]
 pub struct Blame {
     exchanges: Numbered<ArrayVec<Cause, MAX_CAUSES>>,
-    answers: Bounded<[Endpoint; 2], Cause>,
+    /// By client and server, as a seeded hash: a mistake would take one chance in 2^64.
+    answers: Bounded<u64, Cause>,
+    hasher: DefaultHashBuilder,
 }
 
 impl Default for Blame {
     fn default() -> Self {
-        Blame { exchanges: Numbered::new(MAX_EXCHANGES), answers: Bounded::new(MAX_CONVERSATIONS) }
+        Blame {
+            exchanges: Numbered::new(MAX_EXCHANGES),
+            answers: Bounded::new(MAX_CONVERSATIONS),
+            hasher: DefaultHashBuilder::default(),
+        }
     }
 }
 
@@ -101,7 +109,7 @@ impl Blame {
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Told<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
-            Direction::C2s => self.answers.get(&[d.src, d.dst]),
+            Direction::C2s => self.answers.get(&self.hasher.hash_one((d.src, d.dst))),
             Direction::S2c => None,
         };
         for i in 0..out.len() {
@@ -143,7 +151,7 @@ impl Blame {
                     }
                     // The first error of a datagram is what makes the others.
                     if f.severity == Severity::Error && !std::mem::replace(&mut broken, true) {
-                        self.answers.insert([d.dst, d.src], cause);
+                        self.answers.insert(self.hasher.hash_one((d.dst, d.src)), cause);
                     }
                 }
             }
@@ -197,6 +205,7 @@ pub fn refusal(policy: &Policy) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Endpoint;
     use crate::rule::{self, Rule};
 
     /// A rule of SQP that explains silence, or one that does not.

@@ -47,7 +47,7 @@ impl<R: Report> Pipeline<R> {
         self.totals.copies += 1;
         let pairing = self.table.copied(slot, d, v, of);
         let (level, server_index) = match self.table.conversations.get(slot) {
-            Some(c) => (c.level, c.server),
+            Some(c) => (c.level, c.server_index()),
             None => (Level::Hint, NONE),
         };
         let mut raised = Raised::default();
@@ -188,7 +188,7 @@ impl<R: Report> Pipeline<R> {
         let conversation = self.table.conversations.get(claim.slot).copied();
         let v = &mut claim.verdict;
         match conversation {
-            Some(c) if c.decided => {
+            Some(c) if c.decided() => {
                 let direction = c.direction(d.src);
                 let known = Known { direction, level: c.level, conversation: true, open: true };
                 let same = direction == v.direction;
@@ -199,7 +199,7 @@ impl<R: Report> Pipeline<R> {
                     return; // what it is a part of is known already
                 }
                 v.direction = direction;
-                v.server_index = c.server;
+                v.server_index = c.server_index();
                 match v.id.read(d.payload, d.wire_len(), known) {
                     Some(read) => v.glance = read,
                     // Its message goes the other way, and it is none that goes this way.

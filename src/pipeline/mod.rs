@@ -290,7 +290,7 @@ impl<R: Report> Pipeline<R> {
         }
         let slot = self.table.enter(d, v);
         let before = self.table.conversations.get(slot);
-        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest != 0, c.issued));
+        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest() != 0, c.issued()));
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
@@ -303,10 +303,10 @@ impl<R: Report> Pipeline<R> {
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
         if let Some(c) = self.table.conversations.get_mut(slot) {
-            if c.server == NONE {
+            if c.server_index() == NONE {
                 learn(c, servers);
             }
-            (server_index, level) = (c.server, c.level);
+            (server_index, level) = (c.server_index(), c.level);
             edge = !asked_before && (one_sided(servers, server_index, pairing) || near_start());
             let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
             observe(&mut self.memories, &seen, &mut raised);
@@ -346,9 +346,11 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
 #[cold]
 fn learn(c: &mut Conversation, servers: &mut Servers) {
     servers.watch(c.server().port());
-    if c.level >= Level::Medium && c.decided && !c.refused {
-        c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
-        c.refused = c.server == NONE;
+    if c.level >= Level::Medium && c.decided() && !c.refused() {
+        match servers.add(c.server(), c.id) {
+            Some(index) => c.set_server_index(index),
+            None => c.refuse(),
+        }
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Glance {
     pub key: Option<u64>,
     /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
     /// In an answer of a step that [issues](StepInfo::issues) a value: that value.
-    pub memo: u64,
+    pub memo: u32,
     /// What the bytes alone are worth.
     pub level: Level,
     /// What the bytes are worth once they pair with a request.
@@ -128,7 +128,7 @@ pub struct Context {
     /// Which way the datagram travels.
     pub direction: Direction,
     /// The paired request's memo; `None` when the request was not seen.
-    pub asked: Option<u64>,
+    pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
     /// An earlier datagram began the message.
@@ -187,7 +187,7 @@ pub struct StepInfo {
 
 impl StepInfo {
     /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
-    pub fn worth(&self, paired: Level, memos: [u64; 2]) -> Level {
+    pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
         let agree = memos[0] == memos[1] && memos[0] != 0;
         if self.repeats && !agree { paired.min(Level::Medium) } else { paired }
     }

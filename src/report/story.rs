@@ -45,7 +45,7 @@ impl Teller {
             && let Some(g) = look(p.id, p.datagram)
         {
             let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
-            self.issued.insert((client, server, p.id), (g.memo, p.datagram.frame));
+            self.issued.insert((client, server, p.id), (g.memo.into(), p.datagram.frame));
         }
     }
 

@@ -60,11 +60,11 @@ fn closed(glanced: &[Glanced]) -> usize {
         let pairing = table.pair(slot, d, &verdict);
         black_box(pairing);
         if let Some(c) = table.conversations.get_mut(slot)
-            && c.server == NONE
+            && c.server_index() == NONE
             && c.level >= Level::Medium
-            && c.decided
+            && c.decided()
         {
-            c.server = memory.servers.add(c.server(), c.id).unwrap_or(NONE);
+            c.set_server_index(memory.servers.add(c.server(), c.id).unwrap_or(NONE));
         }
         while table.front_closed().is_some() {
             table.drop_closed();

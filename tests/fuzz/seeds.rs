@@ -58,7 +58,7 @@ impl Seeds {
     }
 
     /// A payload, as its protocol's decoder and those who paste it read it.
-    fn payload(&mut self, id: Id, from_server: bool, asked: Option<u64>, bytes: &[u8]) {
+    fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
         let target =
             Id::ALL.iter().zip(["sqp", "satisfactory", "skycoop", "gqp"]).find(|(known, _)| **known == id);
         let (_, target) = target.expect("every protocol has a target");
@@ -66,7 +66,7 @@ impl Seeds {
     }
 
     fn example(&mut self, example: &'static Example) {
-        let mut asked: BTreeMap<Id, u64> = BTreeMap::new();
+        let mut asked: BTreeMap<Id, u32> = BTreeMap::new();
         let mut all = vec![0];
         for step in example.steps {
             let Act::Send { direction, client, payload } = step.act() else { continue };

@@ -41,22 +41,22 @@ pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
 });
 
 /// What requests may have asked: the memos of all payloads, and values that nobody sends.
-pub static MEMOS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+pub static MEMOS: LazyLock<Vec<u32>> = LazyLock::new(|| {
     let glances = |bytes: &Vec<u8>| {
         let glance = |id: &Id| id.glance(bytes, bytes.len(), [PORT; 2]).map(|g| g.memo);
         Id::ALL.iter().filter_map(glance).collect::<Vec<_>>()
     };
-    let mut found: Vec<u64> = PAYLOADS.iter().flat_map(|(_, bytes)| glances(bytes)).collect();
-    found.extend([0, 1, 0xff, u64::MAX]);
+    let mut found: Vec<u32> = PAYLOADS.iter().flat_map(|(_, bytes)| glances(bytes)).collect();
+    found.extend([0, 1, 0xff, u32::MAX]);
     found.sort();
     found.dedup();
     found
 });
 
 /// What was asked, if that is known.
-pub fn asked() -> impl Strategy<Value = Option<u64>> {
+pub fn asked() -> impl Strategy<Value = Option<u32>> {
     let known = any::<Index>().prop_map(|i| MEMOS[i.index(MEMOS.len())]);
-    prop::option::of(prop_oneof![4 => known, 1 => any::<u64>()])
+    prop::option::of(prop_oneof![4 => known, 1 => any::<u32>()])
 }
 
 /// How many bytes the capture left out.

@@ -36,7 +36,7 @@ pub fn hold(bytes: &[u8], id: Id, cx: Context) {
 }
 
 /// The same for every protocol and message.
-pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u64>, missing: usize) {
+pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
     for &id in Id::ALL {
         for message in 0..id.info().messages.len() as u8 {
             for (continues, secrets) in [(false, false), (true, true)] {

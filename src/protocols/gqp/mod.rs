@@ -181,11 +181,11 @@ impl Protocol for Gqp {
     }
 }
 
-fn request(role: Role, memo: u64, level: Level) -> Glance {
+fn request(role: Role, memo: u32, level: Level) -> Glance {
     Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true }
 }
 
-fn response(role: Role, memo: u64, level: Level) -> Glance {
+fn response(role: Role, memo: u32, level: Level) -> Glance {
     Glance { message: RESPONSE, ..request(role, memo, level) }
 }
 
@@ -204,14 +204,14 @@ fn ends(p: &[u8], wire_len: usize) -> bool {
 }
 
 /// Ties a reply to its command, by name; 0 where there is none.
-fn memo(name: &[u8]) -> u64 {
+fn memo(name: &[u8]) -> u32 {
     // FNV-1a: names are compared again, in full, when everything is known.
-    let mix = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
-    if name.is_empty() { 0 } else { name.iter().fold(0xcbf2_9ce4_8422_2325, mix) }
+    let mix = |h: u32, b: &u8| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193);
+    if name.is_empty() { 0 } else { name.iter().fold(0x811c_9dc5, mix) }
 }
 
 /// The name in the first command or reply.
-fn first_name(p: &[u8], reply: bool) -> u64 {
+fn first_name(p: &[u8], reply: bool) -> u32 {
     let Some(first) = pieces(p).next().map(|piece| piece.text) else { return 0 };
     memo(if reply { Reply::of(first).name } else { Command::of(first).name })
 }

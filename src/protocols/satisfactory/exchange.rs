@@ -21,7 +21,7 @@ const MAX_STATES: usize = 4_096;
 /// A poll is open this long at most, in nanoseconds: the late window.
 const LATE: i64 = 10_000_000_000;
 /// Polls in a row without an answer that nobody wonders about.
-const PATIENCE: u16 = 20;
+const PATIENCE: u8 = 20;
 /// From this ratio of answer to poll on it is worth knowing.
 const RATIO: usize = 3;
 /// Where the cookie stands in a message with an envelope.
@@ -144,13 +144,14 @@ struct State {
 /// The last poll with a cookie.
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
-    /// Who asked, as a hash.
-    client: u64,
     since: Time,
+    /// Who asked, as a hash.
+    client: u32,
     answered: bool,
 }
 
-/// Cookies and states. Addresses are kept as seeded hashes: a mistake would take one chance in 2^64.
+/// Cookies and states. Addresses are kept as seeded hashes: to mistake a server would take one chance in 2^64, to mistake
+/// one client of a cookie for another one in 2^32.
 #[derive(Debug)]
 pub struct Memory {
     /// By server and cookie.
@@ -208,7 +209,7 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
         raised.add(&LEG_003);
     }
     let Some(cookie) = seen.glance.key else { return };
-    let (key, who) = (memory.hash((server, cookie)), memory.hash(client));
+    let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
     let new = Cookie { client: who, since: seen.datagram.time, answered: false };
     if let Some(old) = memory.cookies.insert(key, new) {
         let open = !old.answered && new.since.since(old.since).is_none_or(|t| t <= LATE);
@@ -225,7 +226,7 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
 
 fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let (server, client) = (seen.conversation.server(), seen.conversation.client());
-    let who = memory.hash(client);
+    let who = memory.hash(client) as u32;
     if let Some(cookie) = seen.glance.key {
         let key = memory.hash((server, cookie));
         if let Some(last) = memory.cookies.get_mut(&key).filter(|last| last.client == who) {

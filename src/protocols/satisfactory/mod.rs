@@ -235,7 +235,7 @@ fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
     match *rest {
         [POLL, version, ..] => {
             let level = level(true, version == 1, wire_len == POLL_LEN);
-            Glance { memo: u64::from(version), ..status(Role::Request, POLL, key, level) }
+            Glance { memo: u32::from(version), ..status(Role::Request, POLL, key, level) }
         }
         [STATE_RESPONSE, version, ..] => {
             let level = level(true, version == 1, state_len(p) == Some(wire_len));

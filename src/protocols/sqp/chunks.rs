@@ -199,7 +199,7 @@ pub struct ServerInfo<'a> {
 #[inline(always)]
 pub(super) fn decode<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
-    asked: Option<u64>,
+    asked: Option<u32>,
 ) -> Result<Body<'a>, Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
     let choice = match asked {

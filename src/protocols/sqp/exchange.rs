@@ -228,7 +228,7 @@ fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mu
 }
 
 fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
-    let (c, token) = (seen.conversation, seen.glance.memo as u32);
+    let (c, token) = (seen.conversation, seen.glance.memo);
     let (key, client) = (memory.key(c.server(), token), memory.client(c.client()));
     if answer.late {
         raised.add(&TXN_016);
@@ -245,7 +245,7 @@ fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, rai
 /// Whose is the token of a query, and is it fresh?
 fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raised) {
     let token = seen.glance.key.unwrap_or_default();
-    if let Some(own) = seen.issued.filter(|issued| issued.value == token) {
+    if let Some(own) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
         if own.used {
             raised.add_at(&TXN_006, TOKEN_AT);
         }

@@ -258,22 +258,22 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token as u64, level, paired, begins: true }
+    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
-fn packets(p: &[u8]) -> u64 {
-    p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u64::from(n)))
+fn packets(p: &[u8]) -> u32 {
+    p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u32::from(n)))
 }
 
 /// What the decoder of the answer must know: bits 0 to 7 the chunks, bits 8 to 23 the version, bit 24
 /// that the request named them.
-const fn asked(version: u16, chunks: u8) -> u64 {
-    1 << 24 | (version as u64) << 8 | chunks as u64
+const fn asked(version: u16, chunks: u8) -> u32 {
+    1 << 24 | (version as u32) << 8 | chunks as u32
 }
 
 #[inline(always)]
-fn query(role: Role, message: u8, token: u32, memo: u64, level: Level) -> Glance {
+fn query(role: Role, message: u8, token: u32, memo: u32, level: Level) -> Glance {
     let key = Some(token as u64);
     Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true }
 }

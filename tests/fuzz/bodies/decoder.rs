@@ -1,7 +1,7 @@
 //! One protocol's decoder: any bytes, as any of its messages.
 //!
 //! ```text
-//! flags u8 │ what was asked, if flags say so: u64 big-endian │ payload
+//! flags u8 │ what was asked, if flags say so: 4 bytes that say nothing, u32 big-endian │ payload
 //! 01 from the server   02 it is known what was asked   04 1 byte was not captured   08 1000 were not
 //! ```
 
@@ -16,7 +16,7 @@ pub fn decoder(id: Id, bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let flags = input.byte();
     let direction = DIRECTIONS[usize::from(flags & 1)];
-    let asked = (flags & ASKED != 0).then(|| (0..4).fold(0, |all, _| all << 16 | u64::from(input.word())));
+    let asked = (flags & ASKED != 0).then(|| (0..4).fold(0, |all, _| all << 16 | u32::from(input.word())));
     let missing = usize::from(flags >> 2 & 1) + 1000 * usize::from(flags >> 3 & 1);
     let payload = input.rest();
     for message in 0..id.info().messages.len() as u8 {
@@ -33,9 +33,9 @@ pub fn decoder(id: Id, bytes: &[u8]) {
 }
 
 /// The input that makes a payload of it.
-pub fn seed(from_server: bool, asked: Option<u64>, payload: &[u8]) -> Vec<u8> {
+pub fn seed(from_server: bool, asked: Option<u32>, payload: &[u8]) -> Vec<u8> {
     let mut seed = vec![u8::from(from_server) | if asked.is_some() { ASKED } else { 0 }];
-    seed.extend(asked.iter().flat_map(|asked| asked.to_be_bytes()));
+    seed.extend(asked.iter().flat_map(|asked| u64::from(*asked).to_be_bytes()));
     seed.extend(payload);
     seed
 }

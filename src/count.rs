@@ -1,0 +1,36 @@
+//! Numbers of frames and the like where many of them are kept.
+
+/// A number below 2^48, in six bytes: so many frames take 2^52 bytes of a capture at least.
+///
+/// Larger ones are taken for the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count([u16; 3]);
+
+impl Count {
+    /// The largest that is told from others.
+    const MAX: u64 = (1 << 48) - 1;
+
+    #[inline(always)]
+    pub const fn new(n: u64) -> Count {
+        let n = if n < Count::MAX { n } else { Count::MAX };
+        Count([n as u16, (n >> 16) as u16, (n >> 32) as u16])
+    }
+
+    #[inline(always)]
+    pub const fn get(self) -> u64 {
+        let [low, middle, high] = self.0;
+        low as u64 | (middle as u64) << 16 | (high as u64) << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let numbers = [0, 1, 0xff, 0x0102_0304_0506, Count::MAX - 1, Count::MAX];
+        assert_eq!(numbers.map(|n| Count::new(n).get()), numbers);
+        assert_eq!(Count::new(u64::MAX).get(), Count::MAX);
+    }
+}
