@@ -27,12 +27,20 @@ pub(super) struct Answering {
     bytes: u64,
 }
 
+/// An answer whose request is still to be found.
+struct Reply<'a> {
+    d: &'a Datagram<'a>,
+    v: &'a Verdict,
+    now: Time,
+    /// See [`Table::fingerprint`].
+    hash: u32,
+}
+
 impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let g = &v.glance;
         let step = &v.id.info().steps[g.step as usize];
-        let hash = self.fingerprint(d);
-        let now = self.now(d);
+        let reply = &Reply { d, v, now: self.now(d), hash: self.fingerprint(d) };
         if !self.answering.is_empty()
             && let Some(pairing) = self.more_parts(slot, d, g)
         {
@@ -41,13 +49,13 @@ impl Table {
         let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
         if let Some(seq) = self.only_candidate(latest, v, step) {
             self.issue(slot, step, g);
-            return self.answered(slot, seq, d, v, now, hash, false);
+            return self.answered(slot, seq, reply, false);
         }
         // The search goes by what was issued before.
-        let found = self.candidates(slot, v, step, now, hash);
+        let found = self.candidates(slot, reply, step);
         self.issue(slot, step, g);
         if let Some((seq, foreign_key)) = found.request {
-            return self.answered(slot, seq, d, v, now, hash, foreign_key);
+            return self.answered_apart(slot, seq, reply, foreign_key);
         }
         if let Some(copy) = found.copy {
             return copy;
@@ -57,12 +65,12 @@ impl Table {
         }
         if !found.open
             && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)
-            && let Pairing::Answered(answer) = self.answered(asked, seq, d, v, now, hash, false)
+            && let Pairing::Answered(answer) = self.answered_apart(asked, seq, reply, false)
         {
             self.conversations.confirm(slot, g.paired);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
-        self.orphan(slot, d, g, hash);
+        self.orphan(slot, reply);
         Pairing::Unasked { open: found.open, asked: found.asked }
     }
 
@@ -88,30 +96,24 @@ impl Table {
         (its && sure).then_some(seq)
     }
 
+    /// [`answered`](Self::answered) where it took a search.
+    #[inline(never)]
+    fn answered_apart(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
+        self.answered(slot, seq, reply, foreign_key)
+    }
+
     /// Answers a request.
-    #[allow(clippy::too_many_arguments)] // what is known of the answer, gathered once above
-    fn answered(
-        &mut self,
-        slot: Slot,
-        seq: u64,
-        d: &Datagram<'_>,
-        v: &Verdict,
-        now: Time,
-        hash: u32,
-        foreign_key: bool,
-    ) -> Pairing {
+    #[inline(always)]
+    fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
+        let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        let queue = &mut self.queues[v.id as usize];
-        let Some(request) = queue.get(seq) else { return Pairing::Nothing };
+        let whole = v.glance.role != Role::ResponsePart || self.answering.len() >= MAX_ANSWERING;
+        let state = if whole { State::Answered } else { State::Answering };
+        let answered = self.queues[v.id as usize].answer(seq, state, hash, d.frame);
+        let Some(request) = answered else { return Pairing::Nothing };
         let step = &v.id.info().steps[request.step as usize];
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
-        let whole = v.glance.role != Role::ResponsePart || self.answering.len() >= MAX_ANSWERING;
-        if let Some(kept) = queue.get_mut(seq) {
-            kept.answer_hash = hash;
-            kept.set_answer_frame(d.frame);
-            kept.state = if whole { State::Answered } else { State::Answering };
-        }
         let late = now.since(request.sent).is_some_and(|t| t > window);
         let answer = Answer { late, foreign_key, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
@@ -149,7 +151,7 @@ impl Table {
     }
 
     /// What an answer may belong to.
-    fn candidates(&self, slot: Slot, v: &Verdict, step: &StepInfo, now: Time, hash: u32) -> Found {
+    fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         self.chain(slot).for_each(|(seq, r)| search.look(seq, &r));
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
@@ -161,7 +163,8 @@ impl Table {
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.glance.step as usize];
         let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
-        let found = answers.then(|| self.candidates(slot, v, step, self.now(d), self.fingerprint(d)));
+        let reply = || Reply { d, v, now: self.now(d), hash: self.fingerprint(d) };
+        let found = answers.then(|| self.candidates(slot, &reply(), step));
         found.and_then(|found| found.copy).unwrap_or(Pairing::Twice { of })
     }
 
@@ -170,8 +173,8 @@ impl Table {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
     }
 
-    fn orphan(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance, hash: u32) {
-        let Glance { step, key, paired, memo, .. } = *g;
+    fn orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
+        let Glance { step, key, paired, memo, .. } = v.glance;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         self.keep_orphan(Orphan { conversation, step, key, paired, memo, frame, time, since, hash, bytes });

@@ -85,11 +85,6 @@ const PARTIAL: u8 = 1 << 2;
 const TIMELY: u8 = 1 << 3;
 
 impl Kept {
-    /// Says which frame answers it.
-    #[inline(always)]
-    pub fn set_answer_frame(&mut self, frame: u64) {
-        self.answer_frame = frame as u32;
-    }
     #[inline(always)]
     fn answer_frame(&self) -> u64 {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
@@ -102,6 +97,33 @@ impl Kept {
     /// The client asks something else now: of several requests this is not the one that an answer belongs to.
     pub fn give_up(&mut self) {
         self.marks |= GIVEN_UP;
+    }
+    /// The `seq`-th request, as it was put in but for what has changed.
+    #[inline(always)]
+    fn request(&self, seq: u64, times: &VecDeque<Times>) -> Request {
+        let (sent, last) = if self.is(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
+        Request {
+            conversation: self.conversation,
+            previous: if self.back == 0 { 0 } else { seq + 1 - u64::from(self.back) },
+            id: self.id,
+            key: self.key,
+            memo: self.memo,
+            frame: self.frame,
+            time: self.time,
+            sent,
+            last,
+            answer_hash: self.answer_hash,
+            answer_frame: self.answer_frame(),
+            bytes: self.bytes,
+            retransmissions: self.retransmissions,
+            parts: self.parts,
+            step: self.step,
+            paired: self.paired,
+            state: self.state,
+            given_up: self.is(GIVEN_UP),
+            alone: self.is(ALONE),
+            partial: self.is(PARTIAL),
+        }
     }
     #[inline(always)]
     fn is(&self, mark: u8) -> bool {
@@ -167,6 +189,13 @@ impl Closed {
     }
 }
 
+/// When a request that is not timely was sent last, by its time stamp and in capture time.
+#[cold]
+fn times_of(seq: u64, times: &VecDeque<Times>) -> (Time, Time) {
+    let at = times.partition_point(|times| times.seq < seq);
+    times.get(at).map_or((Time::UNKNOWN, Time::UNKNOWN), |times| (times.sent, times.last))
+}
+
 /// Requests by sequence number; the oldest leave at the front.
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -195,14 +224,22 @@ impl Queue {
     fn see_due(&mut self) {
         self.due = match self.requests.front() {
             Some(oldest) if oldest.is(TIMELY) => oldest.time.plus(self.late),
-            Some(_) => self.times(self.first).1.plus(self.late),
+            Some(_) => times_of(self.first, &self.times).1.plus(self.late),
             None => NEVER,
         };
     }
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<Request> {
         let kept = self.requests.get(seq.checked_sub(self.first)? as usize)?;
-        Some(self.request(seq, kept))
+        Some(kept.request(seq, &self.times))
+    }
+    /// Answers a request; gives what it was before.
+    #[inline(always)]
+    pub fn answer(&mut self, seq: u64, state: State, hash: u32, frame: u64) -> Option<Request> {
+        let kept = self.requests.get_mut(seq.checked_sub(self.first)? as usize)?;
+        let request = kept.request(seq, &self.times);
+        (kept.state, kept.answer_hash, kept.answer_frame) = (state, hash, frame as u32);
+        Some(request)
     }
     /// What of a request may change.
     #[inline(always)]
@@ -215,38 +252,6 @@ impl Queue {
         if let Some(kept) = self.get_mut(seq) {
             kept.state = state;
         }
-    }
-    #[inline(always)]
-    fn request(&self, seq: u64, kept: &Kept) -> Request {
-        let (sent, last) = if kept.is(TIMELY) { (kept.time, kept.time) } else { self.times(seq) };
-        Request {
-            conversation: kept.conversation,
-            previous: if kept.back == 0 { 0 } else { seq + 1 - u64::from(kept.back) },
-            id: kept.id,
-            key: kept.key,
-            memo: kept.memo,
-            frame: kept.frame,
-            time: kept.time,
-            sent,
-            last,
-            answer_hash: kept.answer_hash,
-            answer_frame: kept.answer_frame(),
-            bytes: kept.bytes,
-            retransmissions: kept.retransmissions,
-            parts: kept.parts,
-            step: kept.step,
-            paired: kept.paired,
-            state: kept.state,
-            given_up: kept.is(GIVEN_UP),
-            alone: kept.is(ALONE),
-            partial: kept.is(PARTIAL),
-        }
-    }
-    /// When a request that is not timely was sent last, by its time stamp and in capture time.
-    #[cold]
-    fn times(&self, seq: u64) -> (Time, Time) {
-        let at = self.times.partition_point(|times| times.seq < seq);
-        self.times.get(at).map_or((Time::UNKNOWN, Time::UNKNOWN), |times| (times.sent, times.last))
     }
     /// The oldest, with its sequence number.
     #[inline(always)]

@@ -133,11 +133,16 @@ impl Table {
         }
     }
 
+    /// The end of a capture is near: closes the request that is due first; `false` where there is none.
+    pub fn close_next(&mut self) -> bool {
+        let at = self.oldest_due();
+        at.into_iter().for_each(|at| self.close_oldest(at));
+        at.is_some()
+    }
+
     /// The end of a capture: closes everything that is open. The next one has a time of its own.
     pub fn finish(&mut self) {
-        while let Some(at) = self.oldest_due() {
-            self.close_oldest(at);
-        }
+        while self.close_next() {}
         self.orphans.clear();
         self.conversations.clear();
         self.clock = Time::UNKNOWN;

@@ -245,8 +245,12 @@ impl<R: Report> Pipeline<R> {
     fn close(&mut self) -> io::Result<()> {
         self.give_up(self.table.clock(), true)?;
         self.drain(|_| true)?;
+        // One after the other: there may be very many.
+        while self.table.close_next() {
+            self.deliver_closed()?;
+        }
         self.table.finish();
-        self.deliver_closed()
+        Ok(())
     }
 
     #[inline(always)]
