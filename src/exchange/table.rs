@@ -109,7 +109,7 @@ impl Table {
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
         let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
-        let Some((seq, request)) = same.or_else(|| open().last()).map(|(seq, r)| (seq, r)) else { return };
+        let Some((seq, request)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
