@@ -171,6 +171,70 @@ pub fn is_strange_fraction(file: &[u8], at: usize) -> bool {
     fraction.is_some_and(|it| if big { u32::from_be_bytes(*it) } else { u32::from_le_bytes(*it) } >= units)
 }
 
+/// The lengths of the frames, captured and on the wire, before the first record of a pcap file that announces more than a
+/// frame may have, where that is one of the first three: by those tshark guesses which of the variants of the format
+/// it is, and then reads what follows, or all of it, with heads of records that are longer.
+pub fn guessed(file: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let (big, head) = match file {
+        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => (false, 16),
+        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => (true, 16),
+        [0x34, 0xcd, 0xb2, 0xa1, ..] => (false, 24),
+        [0xa1, 0xb2, 0xcd, 0x34, ..] => (true, 24),
+        _ => return None,
+    };
+    let less = pseudo(word(big, file.get(20..24)?) as u16);
+    let (mut at, mut sound) = (24, vec![]);
+    for _ in 0..3 {
+        let record = file.get(at..at + head)?;
+        let [captured, wire] = [8, 12].map(|field| word(big, &record[field..]));
+        if captured > qdissect::capture::MAX_FRAME {
+            return Some(sound);
+        }
+        sound.push([captured, wire.max(captured)].map(|n| u64::from(n).saturating_sub(less)).into());
+        at += head + captured as usize;
+    }
+    None
+}
+
+/// Where the first block of a pcapng file begins of whose options one goes beyond it: tshark gives the file up there, and
+/// to us only what that option says is lost.
+pub fn overrun(file: &[u8]) -> Option<usize> {
+    let mut big = false;
+    blocks(file).into_iter().map(|block| (block.start, &file[block])).find_map(|(start, block)| {
+        if block.starts_with(b"\x0a\x0d\x0d\x0a") {
+            big = block[8] == 0x1a;
+        }
+        let field =
+            |at: usize| block.get(at..).filter(|rest| rest.len() >= 4).map_or(0, |rest| word(big, rest));
+        let from = match field(0) {
+            0x0a0d_0d0a => 24,
+            1 => 16,
+            2 | 6 => 28 + (field(20) as usize).next_multiple_of(4),
+            5 => 20,
+            _ => return None,
+        };
+        let mut options = block.get(from..block.len() - 4)?;
+        while let Some((head, rest)) = options.split_first_chunk::<4>() {
+            let [code, length] = [[head[0], head[1]], [head[2], head[3]]]
+                .map(|half| if big { u16::from_be_bytes(half) } else { u16::from_le_bytes(half) });
+            if code == 0 {
+                return None;
+            }
+            let Some(behind) = rest.get(usize::from(length).next_multiple_of(4)..) else {
+                return Some(start);
+            };
+            options = behind;
+        }
+        None
+    })
+}
+
+/// The integer of 32 bits that begins `bytes`, which are at least four.
+fn word(big: bool, bytes: &[u8]) -> u32 {
+    let field = [bytes[0], bytes[1], bytes[2], bytes[3]];
+    if big { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+}
+
 /// Bytes of a frame that tshark does not count.
 pub fn pseudo(link: u16) -> u64 {
     PSEUDO.iter().find(|(known, _)| *known == link).map_or(0, |(_, length)| *length)
