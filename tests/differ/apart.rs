@@ -2,7 +2,7 @@
 //! excused must be found there.
 
 use super::mutate::blocks;
-use qdissect::capture::{Frame, Time};
+use qdissect::capture::{ErrorKind, Frame, MAX_FRAME, Time};
 use qdissect::net::{Turned, ip_packet, peel};
 use std::ops::Range;
 
@@ -20,6 +20,12 @@ const PSEUDO: [(u16, u64); 2] = [(123, 4), (204, 1)];
 const TAGS: [[u8; 2]; 4] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0]];
 /// More tags than that are not followed.
 const MAX_TAGS: usize = 8;
+
+/// A length on the wire that tshark does not believe where it guesses, in bytes.
+const TOO_MUCH: u32 = 128 << 20;
+
+/// Time in nanoseconds, captured length and length on the wire of a frame.
+pub type Head = (Option<i128>, u64, u64);
 
 /// A frame that one of the two takes for a datagram, or both for different ones.
 pub struct Disputed<'a> {
@@ -171,29 +177,42 @@ pub fn is_strange_fraction(file: &[u8], at: usize) -> bool {
     fraction.is_some_and(|it| if big { u32::from_be_bytes(*it) } else { u32::from_le_bytes(*it) } >= units)
 }
 
-/// The lengths of the frames, captured and on the wire, before the first record of a pcap file that announces more than a
-/// frame may have, where that is one of the first three: by those tshark guesses which of the variants of the format
-/// it is, and then reads what follows, or all of it, with heads of records that are longer.
-pub fn guessed(file: &[u8]) -> Option<Vec<(u64, u64)>> {
-    let (big, head) = match file {
-        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => (false, 16),
-        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => (true, 16),
-        [0x34, 0xcd, 0xb2, 0xa1, ..] => (false, 24),
-        [0xa1, 0xb2, 0xcd, 0x34, ..] => (true, 24),
+/// A pcap file by a walk of its own: time in nanoseconds, captured length and length on the wire of each frame, and why it
+/// ends. Only where the head of one of its first three records has a fraction of a second that is none, or a length
+/// that is too much or less than the other: by those tshark guesses which of the variants of the format it is, and may
+/// then read everything with heads of another length.
+pub fn guessed(file: &[u8]) -> Option<(Vec<Head>, Option<ErrorKind>)> {
+    let (big, head, unit) = match file {
+        [0xd4, 0xc3, 0xb2, 0xa1, ..] => (false, 16, 1_000),
+        [0xa1, 0xb2, 0xc3, 0xd4, ..] => (true, 16, 1_000),
+        [0x4d, 0x3c, 0xb2, 0xa1, ..] => (false, 16, 1),
+        [0xa1, 0xb2, 0x3c, 0x4d, ..] => (true, 16, 1),
+        [0x34, 0xcd, 0xb2, 0xa1, ..] => (false, 24, 1_000),
+        [0xa1, 0xb2, 0xcd, 0x34, ..] => (true, 24, 1_000),
         _ => return None,
     };
     let less = pseudo(word(big, file.get(20..24)?) as u16);
-    let (mut at, mut sound) = (24, vec![]);
-    for _ in 0..3 {
-        let record = file.get(at..at + head)?;
-        let [captured, wire] = [8, 12].map(|field| word(big, &record[field..]));
-        if captured > qdissect::capture::MAX_FRAME {
-            return Some(sound);
+    let (mut rest, mut frames, mut strange) = (&file[24..], vec![], false);
+    let end = loop {
+        let Some((record, behind)) = rest.split_at_checked(head) else {
+            break (!rest.is_empty()).then_some(ErrorKind::CutShort);
+        };
+        let [seconds, fraction, captured, wire] = [0, 4, 8, 12].map(|field| word(big, &record[field..]));
+        let implausible =
+            u64::from(fraction) * unit >= 1_000_000_000 || captured > MAX_FRAME.min(wire) || wire > TOO_MUCH;
+        strange |= frames.len() < 3 && implausible;
+        if captured > MAX_FRAME {
+            break Some(ErrorKind::Damaged);
         }
-        sound.push([captured, wire.max(captured)].map(|n| u64::from(n).saturating_sub(less)).into());
-        at += head + captured as usize;
-    }
-    None
+        let Some((_, next)) = behind.split_at_checked(captured as usize) else {
+            break Some(ErrorKind::CutShort);
+        };
+        let time = i128::from(seconds) * 1_000_000_000 + i128::from(u64::from(fraction) * unit);
+        let [captured, wire] = [captured, wire.max(captured)].map(|n| u64::from(n).saturating_sub(less));
+        frames.push((Some(time), captured, wire));
+        rest = next;
+    };
+    strange.then_some((frames, end))
 }
 
 /// Where the first block of a pcapng file begins of whose options one goes beyond it: tshark gives the file up there, and
