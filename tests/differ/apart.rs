@@ -10,6 +10,7 @@ const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
 const FRAME_RELAY: u16 = 107;
 const PRISM: u16 = 119;
+const AVS: u16 = 163;
 const PPI: u16 = 192;
 const NFLOG: u16 = 239;
 /// Link types that tshark does not know.
@@ -81,6 +82,10 @@ const REASONS: &[Reason] = &[
     ("a damaged length of Prism's header", |it| {
         let length = it.frame.bytes.get(4..8);
         !it.ours && it.frame.link == PRISM && !matches!(length, Some([144, 0, 0, 0] | [0, 0, 0, 144]))
+    }),
+    ("a damaged cookie of AVS's header, which tshark does not look at", |it| {
+        let damaged = !it.frame.bytes.starts_with(&[0x80, 0x21, 0x10]);
+        !it.ours && it.frame.link == AVS && damaged && it.is_turned(Turned::BadLink)
     }),
     ("another version of PPI than there is", |it| {
         !it.ours && it.frame.link == PPI && it.frame.bytes.first() != Some(&0)
