@@ -187,6 +187,12 @@ impl<T> ByFrame<T> {
         };
         self.0.get(at).map(|(_, value)| value)
     }
+
+    /// What is known of the last frame that is not behind that one; `None` where all are, or those are forgotten.
+    pub fn up_to(&self, frame: u64) -> Option<&T> {
+        let behind = self.0.partition_point(|(number, _)| *number <= frame);
+        self.0.get(behind.checked_sub(1)?).map(|(_, value)| value)
+    }
 }
 
 #[cfg(test)]
@@ -200,6 +206,10 @@ mod tests {
         assert_eq!(
             [3, 4, 7, 9, 10].map(|frame| known.get(frame).copied()),
             [Some('a'), None, Some('b'), Some('c'), None]
+        );
+        assert_eq!(
+            [2, 3, 6, 7, 10].map(|frame| known.up_to(frame).copied()),
+            [None, Some('a'), Some('a'), Some('b'), Some('c')]
         );
         assert_eq!((known.pop(), known.len(), known.get(3), known.get(7)), (Some('a'), 2, None, Some(&'b')));
     }

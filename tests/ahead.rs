@@ -11,8 +11,9 @@ mod said;
 use inputs::own;
 use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::Level;
 use qdissect::report::{Form, Output, Records};
-use said::{How, said};
+use said::{How, records, said};
 use std::fs;
 use std::io::{self, Cursor};
 use std::path::PathBuf;
@@ -137,6 +138,47 @@ fn packets_between_other_blocks_and_with_comments_say_the_same() {
     let capture = commented(&long());
     assert!(said(std::slice::from_ref(&capture), How::PLAIN).iter().any(|out| out.contains("packet 00003")));
     same(&[capture], "commented", &[usize::MAX]);
+}
+
+/// A packet that waits until later ones have come, with a comment, and behind it as many comments as are kept with that
+/// one; then the same some seconds later.
+fn waiting(times: u32) -> Vec<u8> {
+    let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4du32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
+    let mut out = [section, block(1, &[&[1, 0, 0, 0], &[0; 4]])].concat();
+    let mut packet = |seconds: u32, port: u16, payload: &[u8], options: &[u8]| {
+        let frame = said_over_udp(port, payload);
+        let micros = u64::from(seconds) * 1_000_000;
+        let len = frame.len() as u32;
+        let head = [0, (micros >> 32) as u32, micros as u32, len, len].map(u32::to_le_bytes).concat();
+        out.extend(block(6, &[&head, &frame, &[0; 3][..frame.len().wrapping_neg() % 4], options]));
+    };
+    // Each of the bytes that are no UTF-8 is three of the text.
+    let long = [&[1, 0, 0, 16][..], &[0xff; 4096]].concat().repeat(64);
+    for n in 0..times {
+        packet(1_700_000_000 + 3 * n, 7777, &[0; 5], b"\x01\0\x07\0waiting\0");
+        (0..10).for_each(|_| packet(1_700_000_000 + 3 * n, 9, b"x", &long));
+        packet(1_700_000_002 + 3 * n, 9, b"y", &[]);
+    }
+    out
+}
+
+/// An Ethernet frame with a datagram for a port.
+fn said_over_udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    let [udp, ip] = [8, 28].map(|head| (head + payload.len() as u16).to_be_bytes());
+    let ip = [&[0x45, 0][..], &ip, &[0, 1, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1]].concat();
+    let ethernet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    [&ethernet[..], &ip, &[0xc0, 0], &port.to_be_bytes(), &udp, &[0, 0], payload].concat()
+}
+
+#[test]
+fn comments_on_what_waits_are_not_driven_out_by_what_is_read_ahead() {
+    let capture = [waiting(4)];
+    let [plain, ahead] = [false, true].map(|ahead| {
+        let (records, ..) = records(&capture, How { ahead, least: Level::Low, ..How::PLAIN });
+        records
+    });
+    assert_eq!(plain.matches("\"waiting\"").count(), 4);
+    assert!(ahead == plain, "{} are left", ahead.matches("\"waiting\"").count());
 }
 
 /// Takes so many bytes and then fails.

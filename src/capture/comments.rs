@@ -4,14 +4,19 @@
 //! it must look closer anyway, and a report asks for the comments of a frame when it tells of its datagram.
 
 use crate::bounded::ByFrame;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Comments kept of one packet; further ones are passed over.
 pub const MAX_OF_PACKET: usize = 64;
-/// Frames whose comments are remembered, and bytes of those; the oldest go first. More than are read ahead.
+/// Frames whose comments are remembered, and bytes of those; the oldest go first.
 const MAX_FRAMES: usize = 65_536;
 const MAX_BYTES: usize = 8 << 20;
+/// How often that is there, for a thread that reads ahead has met the comments of four buffers and a packet more: at
+/// the most 52,437 frames, of 40 bytes each, and 60 bytes for each comment of 8.
+const TIMES: usize = 3;
+/// What a text takes besides its bytes.
+const EACH: usize = 48;
 
 /// What a packet says, as text: comments in their order, at most 64 of 4,096 bytes each.
 pub type Said = Arc<[Box<str>]>;
@@ -20,23 +25,50 @@ pub type Said = Arc<[Box<str>]>;
 #[derive(Clone, Debug, Default)]
 pub struct Comments {
     any: Arc<AtomicBool>,
+    /// The frame that is being told of, where that is none that waited.
+    reached: Arc<AtomicU64>,
     kept: Arc<Mutex<Kept>>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    frames: ByFrame<Said>,
+    frames: ByFrame<Entry>,
+    /// What is and what was there: frames with comments, and their bytes.
+    seen: u64,
+    seen_bytes: u64,
     bytes: usize,
+}
+
+/// The comments on a frame, and what had been there with them.
+#[derive(Debug)]
+struct Entry {
+    said: Said,
+    seen: u64,
+    seen_bytes: u64,
 }
 
 impl Comments {
     /// The comments on a frame, by its number as the source counts; `None` where it has none, or they are forgotten.
+    /// What is forgotten depends on the frame that the loop has reached, not on what has been read ahead of it.
     pub fn of(&self, frame: u64) -> Option<Said> {
         // Nearly always nothing has any.
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
-        self.kept().frames.get(frame).cloned()
+        let kept = self.kept();
+        let own = kept.frames.get(frame)?;
+        let last = kept.frames.up_to(frame.max(self.reached.load(Ordering::Relaxed)))?;
+        let (later, bytes) =
+            (last.seen.saturating_sub(own.seen), last.seen_bytes.saturating_sub(own.seen_bytes));
+        let here =
+            later < MAX_FRAMES as u64 && bytes.saturating_add(size(&own.said) as u64) <= MAX_BYTES as u64;
+        here.then(|| own.said.clone())
+    }
+
+    /// Frames that are told of from now on may have waited until this one had come.
+    #[inline]
+    pub(crate) fn reached(&self, frame: u64) {
+        self.reached.store(frame, Ordering::Relaxed);
     }
 
     /// Remembers the comments on a frame behind the last one.
@@ -45,11 +77,15 @@ impl Comments {
             return;
         }
         let mut kept = self.kept();
-        kept.bytes = kept.bytes.saturating_add(size(&said));
-        kept.frames.push(frame, said.into());
-        while kept.frames.len() > MAX_FRAMES || kept.bytes > MAX_BYTES {
+        let bytes = size(&said);
+        kept.bytes = kept.bytes.saturating_add(bytes);
+        kept.seen = kept.seen.saturating_add(1);
+        kept.seen_bytes = kept.seen_bytes.saturating_add(bytes as u64);
+        let (seen, seen_bytes) = (kept.seen, kept.seen_bytes);
+        kept.frames.push(frame, Entry { said: said.into(), seen, seen_bytes });
+        while kept.frames.len() > TIMES * MAX_FRAMES || kept.bytes > TIMES * MAX_BYTES {
             let Some(oldest) = kept.frames.pop() else { break };
-            kept.bytes = kept.bytes.saturating_sub(size(&oldest));
+            kept.bytes = kept.bytes.saturating_sub(size(&oldest.said));
         }
         self.any.store(true, Ordering::Relaxed);
     }
@@ -59,11 +95,13 @@ impl Comments {
     }
 }
 
+/// Bytes of the texts, and for each the place in the list and what a piece of memory takes: a text may be short.
 fn size(said: &[Box<str>]) -> usize {
-    said.iter().map(|text| text.len()).sum()
+    said.iter().map(|text| text.len().saturating_add(EACH)).sum()
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 
@@ -73,13 +111,40 @@ mod tests {
         assert!(comments.of(1).is_none());
         let same = comments.clone();
         (1..=MAX_FRAMES as u64 + 1).for_each(|frame| same.add(frame, vec!["x".into()]));
+        comments.reached(MAX_FRAMES as u64 + 1);
         assert!(comments.of(1).is_none());
         assert_eq!(comments.of(2).as_deref(), Some(&["x".into()][..]));
-        let long: Box<str> = "y".repeat(MAX_BYTES / 2).into();
-        (20_000..20_003).for_each(|frame| comments.add(frame, vec![long.clone()]));
-        assert!(comments.of(2).is_none() && comments.of(20_000).is_none());
-        assert!(comments.of(20_001).is_some() && comments.of(20_002).is_some());
-        comments.add(20_003, vec![]);
-        assert!(comments.of(20_003).is_none());
+        let long: Box<str> = "y".repeat(MAX_BYTES / 2 - EACH).into();
+        (100_000..100_003).for_each(|frame| comments.add(frame, vec![long.clone()]));
+        comments.reached(100_002);
+        assert!(comments.of(2).is_none() && comments.of(100_000).is_none());
+        assert!(comments.of(100_001).is_some() && comments.of(100_002).is_some());
+        comments.add(100_003, vec![]);
+        assert!(comments.of(100_003).is_none());
+    }
+
+    #[test]
+    fn what_is_read_ahead_drives_nothing_out() {
+        let comments = Comments::default();
+        let last = (TIMES * MAX_FRAMES) as u64;
+        (1..=last).for_each(|frame| comments.add(frame, vec!["x".into()]));
+        for (reached, oldest) in [(0, 1), (MAX_FRAMES as u64, 1), (MAX_FRAMES as u64 + 7, 8)] {
+            comments.reached(reached);
+            assert!(comments.of(oldest).is_some() && comments.of(oldest - 1).is_none(), "{reached}");
+        }
+        comments.add(last + 1, vec!["x".into()]);
+        comments.reached(0);
+        assert!(comments.of(1).is_none() && comments.of(2).is_some(), "there is an end to it");
+    }
+
+    #[test]
+    fn of_short_comments_what_leads_to_them_counts() {
+        let comments = Comments::default();
+        (1..=10_000).for_each(|frame| comments.add(frame, vec!["".into(); MAX_OF_PACKET]));
+        comments.reached(10_000);
+        let most = (MAX_BYTES / (MAX_OF_PACKET * EACH)) as u64;
+        assert!(
+            most < 10_000 && comments.of(10_000 - most).is_none() && comments.of(10_001 - most).is_some()
+        );
     }
 }

@@ -140,16 +140,20 @@ impl Section {
         Ok(Found { time, link, interface, wire_len, skip: head, len, total })
     }
 
-    /// Time stamp of the packet block at the front of the buffer; `None` when another block stands there or
+    /// Time stamp of the packet block at the front of the buffer; unknown when another block stands there or
     /// something is wrong with it.
-    pub(super) fn next_time(&mut self, buffer: &mut Buffer) -> Option<Time> {
-        buffer.fill(HEAD).ok()?;
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub(super) fn next_time(&mut self, buffer: &mut Buffer) -> Result<Time, Error> {
+        buffer.fill(HEAD)?;
         let kind = word_in(self.big, buffer.rest(), 0);
         let head = if kind == SIMPLE { 12 } else { 28 };
-        let there = matches!(kind, ENHANCED | PACKET | SIMPLE) && buffer.fill(head).ok()?;
+        if !matches!(kind, ENHANCED | PACKET | SIMPLE) || !buffer.fill(head)? {
+            return Ok(Time::UNKNOWN);
+        }
         let block = Block { at: buffer.offset(), kind, announced: 0, total: 0 };
-        let fields = there.then(|| self.fields(buffer.rest(), block))?;
-        fields.ok().map(|(_, time, ..)| time)
+        Ok(self.fields(buffer.rest(), block).map_or(Time::UNKNOWN, |(_, time, ..)| time))
     }
 
     /// How many packets its block says were lost before the packet `found`, which has just been found

@@ -263,16 +263,18 @@ impl Source {
     /// Time stamp of the next frame, which stays where it is; unknown where there is none. On a pipe this
     /// waits for its head.
     pub fn next_time(&mut self) -> Time {
-        let found = match self.walk {
-            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
-            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
-            Walk::NgLittle | Walk::NgBig | Walk::NgCare => {
-                return self.section.next_time(&mut self.buffer).unwrap_or(Time::UNKNOWN);
-            }
-            Walk::Over => Ok(None),
+        let of = |found: Option<Found>| found.map_or(Time::UNKNOWN, |found| found.time);
+        let time = match self.walk {
+            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer).map(of),
+            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer).map(of),
+            Walk::NgLittle | Walk::NgBig | Walk::NgCare => self.section.next_time(&mut self.buffer),
+            Walk::Over => return Time::UNKNOWN,
         };
-        // What is wrong will be said when the frame is asked for.
-        found.ok().flatten().map_or(Time::UNKNOWN, |found| found.time)
+        time.unwrap_or_else(|error| {
+            // To be said when the frame is asked for: some readers fail once, and then seem to have ended.
+            (self.failed, self.walk) = (Some(error), Walk::Over);
+            Time::UNKNOWN
+        })
     }
 
     /// Whether [`next`](Self::next) has an answer without more input: a packet is there, or the end.

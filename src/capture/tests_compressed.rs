@@ -49,6 +49,30 @@ fn kind(error: &Error) -> ErrorKind {
     error.kind()
 }
 
+/// What a gzip stream gives that breaks off, or is followed by what is none of it.
+fn begun(data: &[u8], behind: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(vec![], Compression::fast());
+    encoder.write_all(data).unwrap();
+    encoder.flush().unwrap();
+    [encoder.get_ref(), behind].concat()
+}
+
+#[test]
+fn who_asks_for_the_first_time_hears_of_what_is_wrong_all_the_same() {
+    for capture in [base(), file("ng_plain.pcapng")] {
+        let at = read_sound(&capture)[0].at as usize;
+        for (cut, behind) in (0..at + 2).flat_map(|cut| [(cut, &b""[..]), (cut, &[7, 0xff, 0xff])]) {
+            let stream = begun(&capture[..cut], behind);
+            let (Ok(mut asked), Ok(mut source)) = (open(&stream), open(&stream)) else { continue };
+            asked.next_time();
+            let (theirs, wrong) = (drain(&mut asked), drain(&mut source));
+            let said = |error: &Option<Error>| error.as_ref().map(Error::to_string);
+            assert!(theirs.0 == wrong.0 && wrong.1.is_some(), "cut at {cut}");
+            assert_eq!(said(&theirs.1), said(&wrong.1), "cut at {cut}");
+        }
+    }
+}
+
 #[test]
 fn frames_are_those_of_the_plain_capture() {
     let plain = read_sound(&base());

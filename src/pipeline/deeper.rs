@@ -43,6 +43,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn opened(&mut self, opened: &Opened<'_>) -> io::Result<()> {
+        self.comments.reached(self.frame);
         match &opened.inside {
             Inside::Datagram(d) => {
                 for number in self.told..d.tunnel {

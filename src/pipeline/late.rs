@@ -145,6 +145,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn let_one_out(&mut self) -> io::Result<()> {
+        self.comments.reached(self.frame);
         let mut payload = std::mem::take(&mut self.payload);
         let item = self.room.pop(&mut payload);
         let out = match item {

@@ -2,7 +2,7 @@
 //! excused must be found there.
 
 use super::mutate::blocks;
-use qdissect::capture::{Frame, Time};
+use qdissect::capture::{ErrorKind, Frame, MAX_FRAME, Time};
 use qdissect::net::{Turned, ip_packet, peel};
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
 const FRAME_RELAY: u16 = 107;
 const PRISM: u16 = 119;
+const AVS: u16 = 163;
 const PPI: u16 = 192;
 const NFLOG: u16 = 239;
 /// Link types that tshark does not know.
@@ -20,6 +21,12 @@ const PSEUDO: [(u16, u64); 2] = [(123, 4), (204, 1)];
 const TAGS: [[u8; 2]; 4] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0]];
 /// More tags than that are not followed.
 const MAX_TAGS: usize = 8;
+
+/// A length on the wire that tshark does not believe where it guesses, in bytes.
+const TOO_MUCH: u32 = 128 << 20;
+
+/// Time in nanoseconds, captured length and length on the wire of a frame.
+pub type Head = (Option<i128>, u64, u64);
 
 /// A frame that one of the two takes for a datagram, or both for different ones.
 pub struct Disputed<'a> {
@@ -75,6 +82,10 @@ const REASONS: &[Reason] = &[
     ("a damaged length of Prism's header", |it| {
         let length = it.frame.bytes.get(4..8);
         !it.ours && it.frame.link == PRISM && !matches!(length, Some([144, 0, 0, 0] | [0, 0, 0, 144]))
+    }),
+    ("a damaged cookie of AVS's header, which tshark does not look at", |it| {
+        let damaged = !it.frame.bytes.starts_with(&[0x80, 0x21, 0x10]);
+        !it.ours && it.frame.link == AVS && damaged && it.is_turned(Turned::BadLink)
     }),
     ("another version of PPI than there is", |it| {
         !it.ours && it.frame.link == PPI && it.frame.bytes.first() != Some(&0)
@@ -169,6 +180,83 @@ pub fn is_strange_fraction(file: &[u8], at: usize) -> bool {
     let behind = if matches!(file, [0x34, 0xcd, ..] | [_, _, 0xcd, 0x34, ..]) { 20 } else { 12 };
     let fraction = at.checked_sub(behind).and_then(|start| file.get(start..)?.first_chunk::<4>());
     fraction.is_some_and(|it| if big { u32::from_be_bytes(*it) } else { u32::from_le_bytes(*it) } >= units)
+}
+
+/// A pcap file by a walk of its own: time in nanoseconds, captured length and length on the wire of each frame, and why it
+/// ends. Only where the head of one of its first three records has a fraction of a second that is none, or a length
+/// that is too much or less than the other: by those tshark guesses which of the variants of the format it is, and may
+/// then read everything with heads of another length.
+pub fn guessed(file: &[u8]) -> Option<(Vec<Head>, Option<ErrorKind>)> {
+    let (big, head, unit) = match file {
+        [0xd4, 0xc3, 0xb2, 0xa1, ..] => (false, 16, 1_000),
+        [0xa1, 0xb2, 0xc3, 0xd4, ..] => (true, 16, 1_000),
+        [0x4d, 0x3c, 0xb2, 0xa1, ..] => (false, 16, 1),
+        [0xa1, 0xb2, 0x3c, 0x4d, ..] => (true, 16, 1),
+        [0x34, 0xcd, 0xb2, 0xa1, ..] => (false, 24, 1_000),
+        [0xa1, 0xb2, 0xcd, 0x34, ..] => (true, 24, 1_000),
+        _ => return None,
+    };
+    let less = pseudo(word(big, file.get(20..24)?) as u16);
+    let (mut rest, mut frames, mut strange) = (&file[24..], vec![], false);
+    let end = loop {
+        let Some((record, behind)) = rest.split_at_checked(head) else {
+            break (!rest.is_empty()).then_some(ErrorKind::CutShort);
+        };
+        let [seconds, fraction, captured, wire] = [0, 4, 8, 12].map(|field| word(big, &record[field..]));
+        let implausible =
+            u64::from(fraction) * unit >= 1_000_000_000 || captured > MAX_FRAME.min(wire) || wire > TOO_MUCH;
+        strange |= frames.len() < 3 && implausible;
+        if captured > MAX_FRAME {
+            break Some(ErrorKind::Damaged);
+        }
+        let Some((_, next)) = behind.split_at_checked(captured as usize) else {
+            break Some(ErrorKind::CutShort);
+        };
+        let time = i128::from(seconds) * 1_000_000_000 + i128::from(u64::from(fraction) * unit);
+        let [captured, wire] = [captured, wire.max(captured)].map(|n| u64::from(n).saturating_sub(less));
+        frames.push((Some(time), captured, wire));
+        rest = next;
+    };
+    strange.then_some((frames, end))
+}
+
+/// Where the first block of a pcapng file begins of whose options one goes beyond it: tshark gives the file up there, and
+/// to us only what that option says is lost.
+pub fn overrun(file: &[u8]) -> Option<usize> {
+    let mut big = false;
+    blocks(file).into_iter().map(|block| (block.start, &file[block])).find_map(|(start, block)| {
+        if block.starts_with(b"\x0a\x0d\x0d\x0a") {
+            big = block[8] == 0x1a;
+        }
+        let field =
+            |at: usize| block.get(at..).filter(|rest| rest.len() >= 4).map_or(0, |rest| word(big, rest));
+        let from = match field(0) {
+            0x0a0d_0d0a => 24,
+            1 => 16,
+            2 | 6 => 28 + (field(20) as usize).next_multiple_of(4),
+            5 => 20,
+            _ => return None,
+        };
+        let mut options = block.get(from..block.len() - 4)?;
+        while let Some((head, rest)) = options.split_first_chunk::<4>() {
+            let [code, length] = [[head[0], head[1]], [head[2], head[3]]]
+                .map(|half| if big { u16::from_be_bytes(half) } else { u16::from_le_bytes(half) });
+            if code == 0 {
+                return None;
+            }
+            let Some(behind) = rest.get(usize::from(length).next_multiple_of(4)..) else {
+                return Some(start);
+            };
+            options = behind;
+        }
+        None
+    })
+}
+
+/// The integer of 32 bits that begins `bytes`, which are at least four.
+fn word(big: bool, bytes: &[u8]) -> u32 {
+    let field = [bytes[0], bytes[1], bytes[2], bytes[3]];
+    if big { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
 }
 
 /// Bytes of a frame that tshark does not count.
