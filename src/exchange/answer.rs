@@ -42,7 +42,7 @@ impl Table {
         let step = &v.id.info().steps[g.step as usize];
         let reply = &Reply { d, v, now: self.now(d), hash: self.fingerprint(d) };
         if !self.answering.is_empty()
-            && let Some(pairing) = self.more_parts(slot, d, g)
+            && let Some(pairing) = self.more_parts(slot, d, v)
         {
             return pairing;
         }
@@ -153,7 +153,10 @@ impl Table {
     /// What an answer may belong to.
     fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
-        self.chain(slot).for_each(|(seq, r)| search.look(seq, &r));
+        let queue = &self.queues[v.id as usize];
+        self.chain(slot)
+            .filter_map(|(seq, _)| Some((seq, queue.get(seq)?)))
+            .for_each(|(seq, r)| search.look(seq, &r));
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
     }
@@ -182,8 +185,10 @@ impl Table {
 
     /// A further part of an answer under way. One that comes too late, or begins a message of its own,
     /// is none: what has come was all.
-    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, g: &Glance) -> Option<Pairing> {
-        let (seq, request) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
+    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
+        let g = &v.glance;
+        let (seq, _) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
+        let request = self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
         let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
         if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {

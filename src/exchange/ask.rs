@@ -113,9 +113,9 @@ impl Table {
     /// The record of an exchange whose answer stands before its request, which has just been asked.
     #[cold]
     fn answered_before(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
-        let Some((c, (_, request))) = self.conversations.get(slot).zip(self.chain(slot).next()) else {
-            return;
-        };
+        let Some(c) = self.conversations.get(slot) else { return };
+        let latest = c.latest().checked_sub(1).and_then(|seq| self.queues[c.id as usize].get(seq));
+        let Some(request) = latest else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
         let done = record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes);
         self.closed.push(done);

@@ -53,12 +53,11 @@ pub(super) struct Request {
     pub partial: bool,
 }
 
-/// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows. What is public
-/// may change.
+/// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
-    id: u64,
-    key: u64,
+    pub id: u64,
+    pub key: u64,
     frame: u64,
     time: Time,
     pub conversation: u32,
@@ -98,13 +97,18 @@ impl Kept {
     pub fn give_up(&mut self) {
         self.marks |= GIVEN_UP;
     }
+    /// See [`Request::previous`].
+    #[inline(always)]
+    pub fn previous(&self, seq: u64) -> u64 {
+        if self.back == 0 { 0 } else { seq + 1 - u64::from(self.back) }
+    }
     /// The `seq`-th request, as it was put in but for what has changed.
     #[inline(always)]
     fn request(&self, seq: u64, times: &VecDeque<Times>) -> Request {
         let (sent, last) = if self.is(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
         Request {
             conversation: self.conversation,
-            previous: if self.back == 0 { 0 } else { seq + 1 - u64::from(self.back) },
+            previous: self.previous(seq),
             id: self.id,
             key: self.key,
             memo: self.memo,
@@ -230,8 +234,7 @@ impl Queue {
     }
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<Request> {
-        let kept = self.requests.get(seq.checked_sub(self.first)? as usize)?;
-        Some(kept.request(seq, &self.times))
+        Some(self.kept(seq)?.request(seq, &self.times))
     }
     /// Answers a request; gives what it was before.
     #[inline(always)]
@@ -241,7 +244,12 @@ impl Queue {
         (kept.state, kept.answer_hash, kept.answer_frame) = (state, hash, frame as u32);
         Some(request)
     }
-    /// What of a request may change.
+    /// The request as it is kept.
+    #[inline(always)]
+    pub fn kept(&self, seq: u64) -> Option<&Kept> {
+        self.requests.get(seq.checked_sub(self.first)? as usize)
+    }
+    /// The same, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, seq: u64) -> Option<&mut Kept> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)

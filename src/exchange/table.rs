@@ -2,7 +2,7 @@
 
 use super::answer::{Answering, record};
 use super::ask::Orphan;
-use super::queue::{Closed, NEVER, Queue, Request, State};
+use super::queue::{Closed, Kept, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -109,8 +109,9 @@ impl Table {
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
         let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
-        let Some((seq, request)) = same.or_else(|| open().last()) else { return };
+        let Some((seq, _)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
+        let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
         self.closed.push(Exchange { reason: Some(reason), ..refused });
@@ -282,15 +283,15 @@ impl Table {
     }
 
     /// The requests of a conversation, latest first: sequence numbers.
-    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, Request)> {
+    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
         let mut next = conversation.map_or(0, |c| c.latest());
         let step = move || {
             let seq = next.checked_sub(1)?;
-            let request = queue?.get(seq)?;
-            next = request.previous;
-            Some((seq, request))
+            let kept = queue?.kept(seq)?;
+            next = kept.previous(seq);
+            Some((seq, kept))
         };
         std::iter::from_fn(step).take(MAX_STEPS_BACK)
     }

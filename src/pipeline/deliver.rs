@@ -81,7 +81,8 @@ impl<R: Report> Pipeline<R> {
                 more_findings = 0;
             }
             if self.has_news(&told) {
-                let open = self.table.oldest_open(told.slot);
+                // What a request breaks is laid to its own exchange.
+                let open = (direction == Direction::S2c).then(|| self.table.oldest_open(told.slot)).flatten();
                 let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
                 self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
                 self.findings.iter().for_each(|f| self.totals.findings.see(f));
