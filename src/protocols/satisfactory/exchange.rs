@@ -11,11 +11,16 @@ use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
 use crate::protocols::Relation;
 use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
 /// Cookies remembered over all servers; the oldest goes first.
 const MAX_COOKIES: usize = 16_384;
+/// Cookies that several clients send, over all servers; the oldest goes first.
+const MAX_SHARED: usize = 1_024;
+/// Clients of such a cookie, besides the last one, whose last polls are remembered; the oldest goes first.
+const MAX_SHARING: usize = 8;
 /// Servers whose last state is remembered.
 const MAX_STATES: usize = 4_096;
 /// A poll is open this long at most, in nanoseconds: the late window.
@@ -150,11 +155,21 @@ struct Cookie {
     answered: bool,
 }
 
+impl Cookie {
+    /// Whether its answer may still come.
+    fn open(&self, now: Time) -> bool {
+        !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
+    }
+}
+
 /// Cookies and states. Addresses are kept as seeded hashes: a mistake would take one chance in 2^64.
 #[derive(Debug)]
 pub struct Memory {
-    /// By server and cookie.
+    /// The last poll, by server and cookie.
     cookies: Bounded<u64, Cookie>,
+    /// The last polls of others that sent the same cookie, by server and cookie: a client whose cookie never changes
+    /// shares it with all others of its kind.
+    shared: Bounded<u64, ArrayVec<Cookie, MAX_SHARING>>,
     states: Bounded<Endpoint, State>,
     hasher: DefaultHashBuilder,
 }
@@ -163,6 +178,7 @@ impl Default for Memory {
     fn default() -> Self {
         Memory {
             cookies: Bounded::new(MAX_COOKIES),
+            shared: Bounded::new(MAX_SHARED),
             states: Bounded::new(MAX_STATES),
             hasher: DefaultHashBuilder::default(),
         }
@@ -172,11 +188,41 @@ impl Default for Memory {
 impl Memory {
     /// How much was forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        self.cookies.forgotten().saturating_add(self.states.forgotten())
+        [self.cookies.forgotten(), self.shared.forgotten(), self.states.forgotten()].iter().sum()
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
         self.hasher.hash_one(what)
+    }
+
+    /// What was known of a client's cookie before it polled with it once more, and whether another client has the
+    /// same one open; `old` is the last poll with it, whoever sent that.
+    #[cold]
+    #[inline(never)]
+    fn share(&mut self, key: u64, old: Cookie, new: Cookie) -> (Option<Cookie>, bool) {
+        if old.client == new.client && self.shared.get(&key).is_none() {
+            return (Some(old), false);
+        }
+        let others = self.shared.get_or_insert(key, ArrayVec::new());
+        let mut own = Some(old).filter(|old| old.client == new.client);
+        if own.is_none() {
+            own = others.iter().position(|c| c.client == new.client).map(|at| others.remove(at));
+            if others.is_full() {
+                others.remove(0);
+            }
+            others.push(old);
+        }
+        (own, others.iter().any(|other| other.open(new.since)))
+    }
+
+    /// A client is answered whose cookie others have sent since.
+    #[cold]
+    #[inline(never)]
+    fn shared_answered(&mut self, key: u64, client: u64) {
+        let mut others = self.shared.get_mut(&key).into_iter().flatten();
+        if let Some(own) = others.find(|other| other.client == client) {
+            own.answered = true;
+        }
     }
 }
 
@@ -211,10 +257,11 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client));
     let new = Cookie { client: who, since: seen.datagram.time, answered: false };
     if let Some(old) = memory.cookies.insert(key, new) {
-        let open = !old.answered && new.since.since(old.since).is_none_or(|t| t <= LATE);
-        if old.client == who && old.answered {
+        let (own, open) = memory.share(key, old, new);
+        if own.is_some_and(|own| own.answered) {
             raised.add_at(&REQ_003, COOKIE_AT);
-        } else if old.client != who && open {
+        }
+        if open {
             raised.add_at(&TXN_006, COOKIE_AT);
         }
     }
@@ -228,8 +275,10 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let who = memory.hash(client);
     if let Some(cookie) = seen.glance.key {
         let key = memory.hash((server, cookie));
-        if let Some(last) = memory.cookies.get_mut(&key).filter(|last| last.client == who) {
-            last.answered = true;
+        match memory.cookies.get_mut(&key) {
+            Some(last) if last.client == who => last.answered = true,
+            Some(_) => memory.shared_answered(key, who),
+            None => {}
         }
     }
     if seen.glance.message != super::STATE_RESPONSE || seen.datagram.cut > 0 {
