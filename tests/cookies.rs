@@ -4,8 +4,10 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{End, PORT, SERVER, START, Shot, foreign, play, shot};
+use play::{End, Heard, PORT, SERVER, START, Shot, everything, foreign, report, shot};
+use qdissect::report::{Packet, Report};
 use qdissect::rule::hex;
+use std::io;
 
 const MS: i64 = 1_000_000;
 const END: End = (SERVER, PORT);
@@ -27,10 +29,26 @@ fn told(ms: i64, number: u8) -> Shot {
     shot(START + ms * MS, END, client(number), &hex(STATE))
 }
 
-/// The frames of the polls that break a rule; one that every exchange breaks is told of the first only.
+/// Keeps the frames and their broken rules, remarks that are made once a server every time.
+#[derive(Default)]
+struct Told(Vec<(u64, Vec<&'static str>)>);
+
+impl Report for Told {
+    type Sink = Heard;
+    const ORDERED: bool = true;
+    const EVERY: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+        self.0.push((p.datagram.frame, p.findings.iter().map(|f| f.rule.id).collect()));
+        Ok(())
+    }
+}
+
+/// The frames of the polls that break a rule.
 fn frames(shots: &[Shot], rule: &str) -> Vec<u64> {
-    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
-    heard.packets.iter().filter(|p| p.rules().contains(&rule)).map(|p| p.frame).collect()
+    let shots = [shots, &[foreign(START + 60_000 * MS)]].concat();
+    let (told, _) = report(everything(), Told::default(), &shots);
+    told.0.into_iter().filter(|(_, rules)| rules.contains(&rule)).map(|(frame, _)| frame).collect()
 }
 
 #[test]
@@ -47,6 +65,12 @@ fn who_uses_a_cookie_again_is_told_whoever_used_it_in_between() {
 fn an_answer_that_another_poll_overtook_counts_as_one() {
     let shots = [polls(0, 1), polls(5, 2), told(10, 1), polls(4_000, 1)];
     assert_eq!(frames(&shots, "SFQ-REQ-003"), [4]);
+}
+
+#[test]
+fn a_poll_without_an_answer_in_between_makes_a_cookie_no_fresher() {
+    let shots = [polls(0, 1), told(10, 1), polls(500, 1), polls(20_000, 1)];
+    assert_eq!(frames(&shots, "SFQ-REQ-003"), [3, 4]);
 }
 
 #[test]

@@ -153,6 +153,8 @@ struct Cookie {
     client: u64,
     since: Time,
     answered: bool,
+    /// An earlier poll of the same client with it was.
+    before: bool,
 }
 
 impl Cookie {
@@ -255,11 +257,13 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     }
     let Some(cookie) = seen.glance.key else { return };
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client));
-    let new = Cookie { client: who, since: seen.datagram.time, answered: false };
+    let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
     if let Some(old) = memory.cookies.insert(key, new) {
         let (own, open) = memory.share(key, old, new);
-        if own.is_some_and(|own| own.answered) {
+        if own.is_some_and(|own| own.answered || own.before) {
             raised.add_at(&REQ_003, COOKIE_AT);
+            let last = memory.cookies.get_mut(&key);
+            last.into_iter().for_each(|last| last.before = true);
         }
         if open {
             raised.add_at(&TXN_006, COOKIE_AT);
