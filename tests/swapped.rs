@@ -1,4 +1,5 @@
-//! Answers that stand before their requests: what is said of them is what is said of any other.
+//! Answers out of place. What is said of one that stands before its request is what is said of any other; what nobody
+//! asked for is told, however quiet it was before.
 #![allow(clippy::panic)] // tests fail that way
 
 #[path = "house/play.rs"]
@@ -95,4 +96,15 @@ fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
     let turned = [summed(s(S + MS, &state), 1), c(S, &poll)];
     let told = broken(&[right, turned].concat());
     assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
+}
+
+#[test]
+fn who_was_asked_long_ago_is_not_one_of_whom_only_answers_are_seen() {
+    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let forged = |n: i64| s(60 * S + n * S, &OK.replace("0163", &format!("01{n:02x}")));
+    let told = broken(&[&asked[..], &[0x41, 0x42, 0x43, 0x44].map(forged)].concat());
+    for (frame, rules) in &told[4..] {
+        assert!(rules.contains(&"SQP-TXN-003") && !rules.contains(&"GEN-005"), "frame {frame}: {rules:?}");
+    }
+    assert_eq!(told.len(), 8);
 }

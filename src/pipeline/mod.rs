@@ -304,7 +304,7 @@ impl<R: Report> Pipeline<R> {
         let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server == NONE {
-                learn(c, servers);
+                learn(c, servers, pairing);
             }
             (server_index, level) = (c.server, c.level);
             edge = !asked_before && (one_sided(servers, server_index, pairing) || near_start());
@@ -342,13 +342,16 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     false
 }
 
-/// Remembers the server of a conversation, once that has shown what it is.
+/// Remembers the server of a conversation, once that has shown what it is; often only its second datagram does.
 #[cold]
-fn learn(c: &mut Conversation, servers: &mut Servers) {
+fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     servers.watch(c.server().port());
     if c.level >= Level::Medium && c.decided && !c.refused {
         c.server = servers.add(c.server(), c.id).unwrap_or(NONE);
         c.refused = c.server == NONE;
+        if pairing.exchange().is_some() {
+            servers.asked(c.server);
+        }
     }
 }
 
