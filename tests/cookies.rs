@@ -84,11 +84,13 @@ fn a_cookie_is_open_elsewhere_as_long_as_anybody_waits_for_its_answer() {
 }
 
 #[test]
-fn of_nine_others_the_oldest_is_forgotten() {
-    let asks = |last: u8| -> Vec<Shot> {
-        let all = (1..=last).map(|n| [polls(i64::from(n) * 20, n), told(i64::from(n) * 20 + 5, n)]);
-        all.flatten().chain([polls(5_000, 1)]).collect()
+fn of_nine_that_wait_for_one_cookie_the_oldest_is_forgotten() {
+    // All of them poll, all but the first are answered, and one more polls.
+    let asked = |others: u8| -> Vec<Shot> {
+        let open = (1..=others + 1).map(|n| polls(i64::from(n), n));
+        let answers = (2..=others + 1).map(|n| told(100 + i64::from(n), n));
+        open.chain(answers).chain([polls(200, others + 2)]).collect()
     };
-    assert_eq!(frames(&asks(9), "SFQ-REQ-003"), [19]);
-    assert_eq!(frames(&asks(10), "SFQ-REQ-003"), Vec::<u64>::new());
+    assert_eq!(frames(&asked(8), "SFQ-TXN-006").last(), Some(&18), "the first still waits");
+    assert_eq!(frames(&asked(9), "SFQ-TXN-006").last(), Some(&10));
 }

@@ -17,10 +17,11 @@ use std::hash::{BuildHasher, Hash};
 
 /// Cookies remembered over all servers; the oldest goes first.
 const MAX_COOKIES: usize = 16_384;
-/// Cookies that several clients send, over all servers; the oldest goes first.
+/// Clients remembered that polled with a cookie which others have sent since; the oldest goes first.
+const MAX_SHARING: usize = 8_192;
+/// Cookies that several clients sent, and how many of these are known to wait at once; the oldest goes first.
 const MAX_SHARED: usize = 1_024;
-/// Clients of such a cookie, besides the last one, whose last polls are remembered; the oldest goes first.
-const MAX_SHARING: usize = 8;
+const MAX_WAITING: usize = 8;
 /// Servers whose last state is remembered.
 const MAX_STATES: usize = 4_096;
 /// A poll is open this long at most, in nanoseconds: the late window.
@@ -158,6 +159,10 @@ struct Cookie {
 }
 
 impl Cookie {
+    /// Whether its client has had an answer to a poll with it.
+    fn used(&self) -> bool {
+        self.answered || self.before
+    }
     /// Whether its answer may still come.
     fn open(&self, now: Time) -> bool {
         !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
@@ -169,9 +174,11 @@ impl Cookie {
 pub struct Memory {
     /// The last poll, by server and cookie.
     cookies: Bounded<u64, Cookie>,
-    /// The last polls of others that sent the same cookie, by server and cookie: a client whose cookie never changes
-    /// shares it with all others of its kind.
-    shared: Bounded<u64, ArrayVec<Cookie, MAX_SHARING>>,
+    /// Whether others, that polled with it before the last one, have had an answer; by server, cookie and client. A
+    /// client whose cookie never changes shares it with all others of its kind.
+    used: Bounded<u64, bool>,
+    /// Those of them that wait for one, by server and cookie.
+    waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>>,
     states: Bounded<Endpoint, State>,
     hasher: DefaultHashBuilder,
 }
@@ -180,7 +187,8 @@ impl Default for Memory {
     fn default() -> Self {
         Memory {
             cookies: Bounded::new(MAX_COOKIES),
-            shared: Bounded::new(MAX_SHARED),
+            used: Bounded::new(MAX_SHARING),
+            waiting: Bounded::new(MAX_SHARED),
             states: Bounded::new(MAX_STATES),
             hasher: DefaultHashBuilder::default(),
         }
@@ -190,40 +198,49 @@ impl Default for Memory {
 impl Memory {
     /// How much was forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        [self.cookies.forgotten(), self.shared.forgotten(), self.states.forgotten()].iter().sum()
+        let polls = [self.cookies.forgotten(), self.used.forgotten(), self.waiting.forgotten()];
+        polls.iter().fold(self.states.forgotten(), |all, n| all.saturating_add(*n))
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
         self.hasher.hash_one(what)
     }
 
-    /// What was known of a client's cookie before it polled with it once more, and whether another client has the
-    /// same one open; `old` is the last poll with it, whoever sent that.
+    /// Whether a client that polls has had an answer with this cookie before, and whether another one has it open;
+    /// `old` is the last poll with it, whoever sent that.
     #[cold]
     #[inline(never)]
-    fn share(&mut self, key: u64, old: Cookie, new: Cookie) -> (Option<Cookie>, bool) {
-        if old.client == new.client && self.shared.get(&key).is_none() {
-            return (Some(old), false);
-        }
-        let others = self.shared.get_or_insert(key, ArrayVec::new());
-        let mut own = Some(old).filter(|old| old.client == new.client);
-        if own.is_none() {
-            own = others.iter().position(|c| c.client == new.client).map(|at| others.remove(at));
-            if others.is_full() {
-                others.remove(0);
+    fn again(&mut self, key: u64, old: Cookie, new: Cookie) -> (bool, bool) {
+        let mut used = old.used();
+        if old.client != new.client {
+            used = self.used.get(&self.hash((key, new.client))).is_some_and(|used| *used);
+            self.used.insert(self.hash((key, old.client)), old.used());
+            let waiting = self.waiting.get_or_insert(key, ArrayVec::new());
+            waiting.retain(|other| other.client != new.client && other.open(new.since));
+            if waiting.is_full() {
+                waiting.remove(0);
             }
-            others.push(old);
+            if old.open(new.since) {
+                waiting.push(old);
+            }
         }
-        (own, others.iter().any(|other| other.open(new.since)))
+        if let Some(last) = self.cookies.get_mut(&key) {
+            last.before = used;
+        }
+        let others = if self.waiting.is_empty() { None } else { self.waiting.get(&key) };
+        (used, others.into_iter().flatten().any(|other| other.open(new.since)))
     }
 
     /// A client is answered whose cookie others have sent since.
     #[cold]
     #[inline(never)]
-    fn shared_answered(&mut self, key: u64, client: u64) {
-        let mut others = self.shared.get_mut(&key).into_iter().flatten();
-        if let Some(own) = others.find(|other| other.client == client) {
-            own.answered = true;
+    fn answered_behind_others(&mut self, key: u64, client: u64) {
+        let own = self.hash((key, client));
+        if let Some(used) = self.used.get_mut(&own) {
+            *used = true;
+        }
+        if let Some(waiting) = self.waiting.get_mut(&key) {
+            waiting.retain(|other| other.client != client);
         }
     }
 }
@@ -259,11 +276,9 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client));
     let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
     if let Some(old) = memory.cookies.insert(key, new) {
-        let (own, open) = memory.share(key, old, new);
-        if own.is_some_and(|own| own.answered || own.before) {
+        let (used, open) = memory.again(key, old, new);
+        if used {
             raised.add_at(&REQ_003, COOKIE_AT);
-            let last = memory.cookies.get_mut(&key);
-            last.into_iter().for_each(|last| last.before = true);
         }
         if open {
             raised.add_at(&TXN_006, COOKIE_AT);
@@ -281,7 +296,7 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
         let key = memory.hash((server, cookie));
         match memory.cookies.get_mut(&key) {
             Some(last) if last.client == who => last.answered = true,
-            Some(_) => memory.shared_answered(key, who),
+            Some(_) => memory.answered_behind_others(key, who),
             None => {}
         }
     }
