@@ -88,6 +88,22 @@ fn cookies_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn clients_that_share_a_cookie_and_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    // The last one is no other.
+    let shots: Vec<_> = (0..=most + more).map(|n| shot(START, (host(n), 9), END, &poll(0))).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn shared_cookies_that_are_forgotten_are_counted() {
+    let (most, more) = (1_024, 25);
+    let both = |n: u32| [0, 1].map(|client| shot(START, (host(client), 9), END, &poll(n)));
+    let shots: Vec<_> = (0..most + more).flat_map(both).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn states_that_are_forgotten_are_counted() {
     let (most, more) = (4_096, 25);
     let (_, totals) = totals(&answered_by(most + more));

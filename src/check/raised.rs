@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::decode::Span;
+use crate::protocols::Id;
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
 
@@ -28,6 +29,12 @@ impl Raised {
         if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
             let _ = self.0.try_push((rule, at)); // a ninth has no place, and there is none
         }
+    }
+    /// Forgets the protocols' own: the datagram was found to be something else to its exchange. What the capture or
+    /// the path did to it stands.
+    #[cold]
+    pub fn reconsider(&mut self) {
+        self.0.retain(|(rule, _)| Id::of_rule(rule).is_none());
     }
     /// Whether a rule is among them.
     pub fn has(&self, rule: &Rule) -> bool {

@@ -48,12 +48,16 @@ impl Table {
         }
         let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
         if let Some(seq) = self.only_candidate(latest, v, step) {
-            self.issue(slot, step, g);
+            self.issue(slot, step, g.memo);
             return self.answered(slot, seq, reply, false);
         }
         // The search goes by what was issued before.
         let found = self.candidates(slot, reply, step);
-        self.issue(slot, step, g);
+        // A copy issues nothing anew: the value may have been used since, or another one issued. To a request that is open
+        // the server gave the same one again.
+        if found.copy.is_none() || found.open {
+            self.issue(slot, step, g.memo);
+        }
         if let Some((seq, foreign_key)) = found.request {
             return self.answered_apart(slot, seq, reply, foreign_key);
         }
@@ -76,11 +80,11 @@ impl Table {
 
     /// Remembers the value that an answer issues to the client.
     #[inline(always)]
-    fn issue(&mut self, slot: Slot, step: &StepInfo, g: &Glance) {
+    pub(super) fn issue(&mut self, slot: Slot, step: &StepInfo, value: u32) {
         if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
-            c.issue(g.memo);
+            c.issue(value);
         }
     }
 

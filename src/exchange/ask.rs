@@ -147,6 +147,7 @@ impl Table {
                 let (conversation, key, since) = (slot, None, last);
                 // What can only ask was no answer either.
                 if hash != 0 {
+                    self.issue(slot, &id.info().steps[usize::from(step)], memo);
                     self.keep_orphan(Orphan {
                         conversation,
                         step,

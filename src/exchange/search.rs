@@ -75,7 +75,10 @@ impl<'v> Search<'v> {
         }
         match r.state {
             State::Open => self.look_open(seq, r),
-            State::Answered if !self.keyed() || Some(r.key) == self.key => self.look_answered(r),
+            // A server may answer with another key than the request's: copies of that are known by their bytes.
+            State::Answered if !self.keyed() || Some(r.key) == self.key || r.answer_hash == self.hash => {
+                self.look_answered(r);
+            }
             _ => {}
         }
     }

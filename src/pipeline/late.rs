@@ -14,30 +14,39 @@ use crate::report::Report;
 use std::io;
 
 impl<R: Report> Pipeline<R> {
-    /// An answer that waits has found its request, which stands behind it.
+    /// An answer that waits has found its request, which stands behind it: now it is judged as one.
     #[cold]
+    #[inline(never)]
     pub(super) fn answered_early(
         &mut self,
         slot: Slot,
         frame: u64,
         exchange: u64,
-        d: &Datagram<'_>,
+        request: &Datagram<'_>,
         v: &Verdict,
     ) {
-        let (asked, time) = (v.glance.memo, d.time);
-        if let Some((claim, sent)) = self.room.orphan(slot, frame) {
+        let mut payload = std::mem::take(&mut self.payload);
+        let conversation = self.table.conversations.get(slot);
+        if let Some((claim, d)) = self.room.orphan(slot, frame, &mut payload)
+            && let Some(conversation) = conversation
+        {
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
-                request_frame: d.frame,
-                asked,
-                response_time: sent.since(time),
-                request_bytes: d.wire_len() as u32,
+                request_frame: request.frame,
+                asked: v.glance.memo,
+                response_time: d.time.since(request.time),
+                request_bytes: request.wire_len() as u32,
                 ..Answer::default()
             });
-            claim.raised = Raised::default();
+            claim.raised.reconsider();
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
+            let d = &Datagram { payload: &payload, ..d };
+            let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
+            let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued: None };
+            observe(&mut self.memories, &seen, &mut claim.raised);
         }
+        self.payload = payload;
     }
 
     /// The capture holds a datagram once more: it is told as a copy, and otherwise left out.
@@ -217,7 +226,7 @@ impl<R: Report> Pipeline<R> {
         // It answered, after all, and nothing was asked.
         v.glance.role = Role::Response;
         claim.pairing = Pairing::Unasked { open: false, asked: None };
-        claim.raised = Raised::default();
+        claim.raised.reconsider();
         if let Some(conversation) = self.table.conversations.get(claim.slot) {
             let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
             let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued: None };

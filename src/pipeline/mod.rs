@@ -308,7 +308,7 @@ impl<R: Report> Pipeline<R> {
         let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server_index() == NONE {
-                learn(c, servers);
+                learn(c, servers, pairing);
             }
             (server_index, level) = (c.server_index(), c.level);
             edge = !asked_before && (one_sided(servers, server_index, pairing) || near_start());
@@ -346,14 +346,15 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     false
 }
 
-/// Remembers the server of a conversation, once that has shown what it is.
+/// Remembers the server of a conversation, once that has shown what it is; often only its second datagram does.
 #[cold]
-fn learn(c: &mut Conversation, servers: &mut Servers) {
+fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     servers.watch(c.server().port());
     if c.level >= Level::Medium && c.decided() && !c.refused() {
-        match servers.add(c.server(), c.id) {
-            Some(index) => c.set_server_index(index),
-            None => c.refuse(),
+        let Some(index) = servers.add(c.server(), c.id) else { return c.refuse() };
+        c.set_server_index(index);
+        if pairing.exchange().is_some() {
+            servers.asked(index);
         }
     }
 }

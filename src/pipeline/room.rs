@@ -126,13 +126,22 @@ impl Room {
         }
     }
 
-    /// The answer in a frame, if it waits for its request, and its time stamp.
-    pub fn orphan(&mut self, slot: Slot, frame: u64) -> Option<(&mut Claim, Time)> {
-        self.items.iter_mut().find_map(|item| match item {
-            Item::Datagram(d, _, Some(claim)) if d.frame == frame && claim.slot == slot => {
-                Some((claim, d.time))
-            }
-            _ => None,
+    /// The answer in a frame, if it waits for its request; its payload is copied to `payload`.
+    pub fn orphan(
+        &mut self,
+        slot: Slot,
+        frame: u64,
+        payload: &mut Vec<u8>,
+    ) -> Option<(&mut Claim, Datagram<'static>)> {
+        let (items, bytes, mut start) = (&mut self.items, &self.bytes, 0);
+        items.iter_mut().find_map(|item| {
+            let Item::Datagram(d, len, claim) = item else { return None };
+            let place = start..start + *len;
+            start = place.end;
+            let claim = claim.as_mut().filter(|claim| d.frame == frame && claim.slot == slot)?;
+            payload.clear();
+            payload.extend(bytes.range(place));
+            Some((claim, *d))
         })
     }
 }

@@ -11,11 +11,17 @@ use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
 use crate::protocols::Relation;
 use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
 /// Cookies remembered over all servers; the oldest goes first.
 const MAX_COOKIES: usize = 16_384;
+/// Clients remembered that polled with a cookie which others have sent since; the oldest goes first.
+const MAX_SHARING: usize = 8_192;
+/// Cookies that several clients sent, and how many of these are known to wait at once; the oldest goes first.
+const MAX_SHARED: usize = 1_024;
+const MAX_WAITING: usize = 8;
 /// Servers whose last state is remembered.
 const MAX_STATES: usize = 4_096;
 /// A poll is open this long at most, in nanoseconds: the late window.
@@ -148,14 +154,32 @@ struct Cookie {
     /// Who asked, as a hash.
     client: u32,
     answered: bool,
+    /// An earlier poll of the same client with it was.
+    before: bool,
+}
+
+impl Cookie {
+    /// Whether its client has had an answer to a poll with it.
+    fn used(&self) -> bool {
+        self.answered || self.before
+    }
+    /// Whether its answer may still come.
+    fn open(&self, now: Time) -> bool {
+        !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
+    }
 }
 
 /// Cookies and states. Addresses are kept as seeded hashes: to mistake a server would take one chance in 2^64, to mistake
 /// one client of a cookie for another one in 2^32.
 #[derive(Debug)]
 pub struct Memory {
-    /// By server and cookie.
+    /// The last poll, by server and cookie.
     cookies: Bounded<u64, Cookie>,
+    /// Whether others, that polled with it before the last one, have had an answer; by server, cookie and client. A
+    /// client whose cookie never changes shares it with all others of its kind.
+    used: Bounded<u64, bool>,
+    /// Those of them that wait for one, by server and cookie.
+    waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>>,
     states: Bounded<Endpoint, State>,
     hasher: DefaultHashBuilder,
 }
@@ -164,6 +188,8 @@ impl Default for Memory {
     fn default() -> Self {
         Memory {
             cookies: Bounded::new(MAX_COOKIES),
+            used: Bounded::new(MAX_SHARING),
+            waiting: Bounded::new(MAX_SHARED),
             states: Bounded::new(MAX_STATES),
             hasher: DefaultHashBuilder::default(),
         }
@@ -173,11 +199,50 @@ impl Default for Memory {
 impl Memory {
     /// How much was forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
-        self.cookies.forgotten().saturating_add(self.states.forgotten())
+        let polls = [self.cookies.forgotten(), self.used.forgotten(), self.waiting.forgotten()];
+        polls.iter().fold(self.states.forgotten(), |all, n| all.saturating_add(*n))
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
         self.hasher.hash_one(what)
+    }
+
+    /// Whether a client that polls has had an answer with this cookie before, and whether another one has it open;
+    /// `old` is the last poll with it, whoever sent that.
+    #[cold]
+    #[inline(never)]
+    fn again(&mut self, key: u64, old: Cookie, new: Cookie) -> (bool, bool) {
+        let mut used = old.used();
+        if old.client != new.client {
+            used = self.used.get(&self.hash((key, new.client))).is_some_and(|used| *used);
+            self.used.insert(self.hash((key, old.client)), old.used());
+            let waiting = self.waiting.get_or_insert(key, ArrayVec::new());
+            waiting.retain(|other| other.client != new.client && other.open(new.since));
+            if waiting.is_full() {
+                waiting.remove(0);
+            }
+            if old.open(new.since) {
+                waiting.push(old);
+            }
+        }
+        if let Some(last) = self.cookies.get_mut(&key) {
+            last.before = used;
+        }
+        let others = if self.waiting.is_empty() { None } else { self.waiting.get(&key) };
+        (used, others.into_iter().flatten().any(|other| other.open(new.since)))
+    }
+
+    /// A client is answered whose cookie others have sent since.
+    #[cold]
+    #[inline(never)]
+    fn answered_behind_others(&mut self, key: u64, client: u32) {
+        let own = self.hash((key, client));
+        if let Some(used) = self.used.get_mut(&own) {
+            *used = true;
+        }
+        if let Some(waiting) = self.waiting.get_mut(&key) {
+            waiting.retain(|other| other.client != client);
+        }
     }
 }
 
@@ -210,12 +275,13 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     }
     let Some(cookie) = seen.glance.key else { return };
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
-    let new = Cookie { client: who, since: seen.datagram.time, answered: false };
+    let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
     if let Some(old) = memory.cookies.insert(key, new) {
-        let open = !old.answered && new.since.since(old.since).is_none_or(|t| t <= LATE);
-        if old.client == who && old.answered {
+        let (used, open) = memory.again(key, old, new);
+        if used {
             raised.add_at(&REQ_003, COOKIE_AT);
-        } else if old.client != who && open {
+        }
+        if open {
             raised.add_at(&TXN_006, COOKIE_AT);
         }
     }
@@ -229,8 +295,10 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     let who = memory.hash(client) as u32;
     if let Some(cookie) = seen.glance.key {
         let key = memory.hash((server, cookie));
-        if let Some(last) = memory.cookies.get_mut(&key).filter(|last| last.client == who) {
-            last.answered = true;
+        match memory.cookies.get_mut(&key) {
+            Some(last) if last.client == who => last.answered = true,
+            Some(_) => memory.answered_behind_others(key, who),
+            None => {}
         }
     }
     if seen.glance.message != super::STATE_RESPONSE || seen.datagram.cut > 0 {

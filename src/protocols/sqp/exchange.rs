@@ -193,8 +193,12 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     let query = seen.glance.step == super::QUERY;
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if query => token_rules(memory, seen, exchange, raised),
-        Pairing::Asked { alone, .. } if !alone || seen.issued.is_some_and(|issued| !issued.used) => {
-            raised.add(&TXN_008);
+        Pairing::Asked { alone, answered_by, .. } => {
+            // An answer that stands before it issued the token that has not been used.
+            let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
+            if unused || !alone {
+                raised.add(&TXN_008);
+            }
         }
         Pairing::Again { .. } if query => raised.add(&TXN_018),
         Pairing::Answered(answer) if query => answered_query(memory, seen, &answer, raised),

@@ -1,0 +1,154 @@
+//! Answers out of place. What is said of one that stands before its request is what is said of any other; what nobody
+//! asked for is told, however quiet it was before.
+#![allow(clippy::panic)] // tests fail that way
+
+#[path = "house/play.rs"]
+mod play;
+
+use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, play, report, shot};
+use qdissect::rule::hex;
+
+const MS: i64 = 1_000_000;
+const S: i64 = 1000 * MS;
+const END: End = (SERVER, PORT);
+
+// SQP: a challenge, its answer, a query for ServerInfo with that token, its answer.
+const H1: &str = "00 00000000";
+const H2: &str = "00 80902348";
+const QI: &str = "01 80902348 0001 01";
+const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+
+// Satisfactory: a poll and its answer.
+const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
+const STATE: &str =
+    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
+
+fn c(time: i64, text: &str) -> Shot {
+    shot(START + time, CLIENTS[0], END, &hex(text))
+}
+
+fn s(time: i64, text: &str) -> Shot {
+    shot(START + time, END, CLIENTS[0], &hex(text))
+}
+
+/// The rules broken in every frame, with foreign datagrams far before and behind.
+fn broken(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
+    let all = [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat();
+    let (heard, totals) = play(&all);
+    let (_, unordered) = report(everything(), Collected::<false>::default(), &all);
+    assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
+    let mut told: Vec<_> = heard.packets.iter().map(|p| (p.frame, p.rules())).collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn an_answer_before_its_request_is_measured_against_it() {
+    let ratio = vec!["SFQ-SEC-001", "GEN-007"];
+    assert_eq!(broken(&[c(0, POLL), s(MS, STATE)]), [(2, vec![]), (3, ratio.clone())]);
+    assert_eq!(broken(&[s(MS, STATE), c(0, POLL)]), [(2, ratio), (3, vec![])]);
+}
+
+#[test]
+fn what_such_an_answer_says_of_its_server_is_remembered() {
+    let (poll, older) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee").replace("001100", "001000"));
+    let later = [c(S, &poll), s(S + MS, &older)];
+    let turned = [&[s(MS, STATE), c(0, POLL)][..], &later].concat();
+    assert_eq!(broken(&turned)[3], (5, vec!["SFQ-SUB-005"]), "a sub state went back");
+}
+
+#[test]
+fn a_token_issued_before_it_was_asked_for_is_the_clients() {
+    let turned = [s(MS, H2), c(0, H1), c(2 * MS, QI), s(3 * MS, OK)];
+    assert_eq!(broken(&turned), [2, 3, 4, 5].map(|frame| (frame, vec![])));
+}
+
+#[test]
+fn a_challenge_with_its_answer_before_it_repeats_none() {
+    let again = ["00 70902348", "01 70902348 0001 01", "01 70902348 0001 00 00 0000"];
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let turned = [s(S + MS, again[0]), c(S, H1), c(S + 2 * MS, again[1])];
+    let told = broken(&[&first[..], &turned].concat());
+    assert_eq!(told, [2, 3, 4, 5, 6, 7, 8].map(|frame| (frame, vec![])));
+}
+
+/// The same frame with a UDP checksum, which is right if nothing is added.
+fn summed(mut shot: Shot, added: u16) -> Shot {
+    const IP: usize = 14;
+    const UDP: usize = IP + 20;
+    const CHECKSUM: usize = UDP + 6;
+    let words = |bytes: &[u8]| -> u32 {
+        let pair = |w: &[u8]| u16::from_be_bytes([w[0], w.get(1).copied().unwrap_or(0)]);
+        bytes.chunks(2).map(|w| u32::from(pair(w))).sum()
+    };
+    // Addresses, protocol and length, then header and payload.
+    let length = (shot.bytes.len() - UDP) as u32;
+    let sum = words(&shot.bytes[IP + 12..UDP]) + 17 + length + words(&shot.bytes[UDP..]);
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    shot.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
+    shot
+}
+
+#[test]
+fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
+    let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let turned = [summed(s(S + MS, &state), 1), c(S, &poll)];
+    let told = broken(&[right, turned].concat());
+    assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
+}
+
+#[test]
+fn who_was_asked_long_ago_is_not_one_of_whom_only_answers_are_seen() {
+    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let forged = |n: i64| s(60 * S + n * S, &OK.replace("0163", &format!("01{n:02x}")));
+    let told = broken(&[&asked[..], &[0x41, 0x42, 0x43, 0x44].map(forged)].concat());
+    for (frame, rules) in &told[4..] {
+        assert!(rules.contains(&"SQP-TXN-003") && !rules.contains(&"GEN-005"), "frame {frame}: {rules:?}");
+    }
+    assert_eq!(told.len(), 8);
+}
+
+/// Only what breaks a rule.
+fn remarks(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
+    broken(shots).into_iter().filter(|(_, rules)| !rules.is_empty()).collect()
+}
+
+/// The same bytes with the other token.
+fn other(text: &str) -> String {
+    text.replace("80902348", "70902348")
+}
+
+#[test]
+fn a_copy_of_a_token_does_not_issue_it_again() {
+    let newer = [c(300 * MS, H1), s(310 * MS, &other(H2)), s(315 * MS, H2)];
+    let used = [c(320 * MS, &other(QI)), s(330 * MS, &other(OK))];
+    let all = [&[c(0, H1), s(10 * MS, H2)], &newer[..], &used].concat();
+    assert_eq!(remarks(&all), [(4, vec!["SQP-TXN-008"]), (6, vec!["SQP-TXN-013"])]);
+}
+
+#[test]
+fn a_copy_of_a_token_that_was_used_leaves_it_used() {
+    let twice = [c(0, H1), s(10 * MS, H2), c(20 * MS, QI), s(30 * MS, OK), s(40 * MS, H2)];
+    let next = [c(500 * MS, H1), s(510 * MS, &other(H2)), c(520 * MS, &other(QI)), s(530 * MS, &other(OK))];
+    assert_eq!(remarks(&[&twice[..], &next].concat()), [(6, vec!["SQP-TXN-013"])]);
+    let again = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&twice[..], &again].concat()), [(6, vec!["SQP-TXN-013"]), (7, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn a_token_whose_request_the_capture_lacks_was_issued_all_the_same() {
+    assert_eq!(
+        remarks(&[s(0, H2), c(10 * MS, QI), s(20 * MS, OK)]),
+        [(2, vec!["SQP-TXN-005"])],
+        "neither an unknown token nor one that is not checked"
+    );
+}
+
+#[test]
+fn a_copy_of_an_answer_with_another_token_than_its_query_is_one() {
+    let wrong = QI.replace("80902348", "11111111");
+    let shots = [c(0, H1), s(10 * MS, H2), c(20 * MS, &wrong), s(30 * MS, OK), s(40 * MS, OK)];
+    let last = remarks(&shots).pop();
+    assert_eq!(last, Some((6, vec!["SQP-TXN-013"])));
+}
