@@ -196,4 +196,13 @@ fn a_capture_of_answers_alone_blames_nobody() {
     let summary = got.last().unwrap();
     assert_eq!(summary["one_sided_servers"], 1);
     assert!(got.iter().any(|r| r["fault"] == "capture" && r["rule"] == "SQP-TXN-003"), "{got:#?}");
+    // Who is asked afterwards is there with both sides: nobody asked for those answers.
+    let later = frames.iter().map(|f| Kept { time: f.time + 120_000_000_000, ..f.clone() });
+    let forged: Vec<_> = answers.iter().cloned().chain(later).collect();
+    let path = folder.path().join("forged.pcap");
+    fs::write(&path, pcap(&forged)).unwrap();
+    let output = qdissect().args(["check", "--no-config", "-T", "ndjson"]).arg(path).output().unwrap();
+    let got = parsed(&output, 1);
+    let found: Vec<_> = got.iter().filter(|r| r["rule"] == "SQP-TXN-003").collect();
+    assert!(found.len() >= 3 && found.iter().all(|r| r["severity"] == "error"), "{found:#?}");
 }

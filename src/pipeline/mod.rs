@@ -311,7 +311,8 @@ impl<R: Report> Pipeline<R> {
                 learn(c, servers, pairing);
             }
             (server_index, level) = (c.server_index(), c.level);
-            edge = !asked_before && (one_sided(servers, server_index, pairing) || near_start());
+            // Who judges at the end knows better by then who was never asked.
+            edge = !asked_before && (one_sided(servers, server_index, pairing) && !R::EVERY || near_start());
             let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
             observe(&mut self.memories, &seen, &mut raised);
         }

@@ -125,7 +125,8 @@ pub trait Report {
     /// Datagrams must come in frame order: one that waits holds up those behind it.
     const ORDERED: bool;
 
-    /// Remarks that are made once for each server come every time.
+    /// It judges at the end: remarks that are made once for each server come every time, and which servers are there
+    /// with one side only is decided then.
     const EVERY: bool = false;
 
     /// It wants to hear of every frame.
