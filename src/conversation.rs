@@ -2,8 +2,8 @@
 //!
 //! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
 
-use crate::count::Count;
 use crate::net::Endpoint;
+use crate::packed::{Count, Marks};
 use crate::protocols::{Direction, Id, Level};
 use crate::servers::MAX_SERVERS;
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -38,7 +38,7 @@ pub struct Conversation {
     pub level: Level,
     /// Requests since the last answer, 255 at most.
     pub unanswered: u8,
-    marks: u8,
+    marks: Marks,
 }
 
 /// Who the client is, is certain.
@@ -70,16 +70,8 @@ impl Conversation {
             id,
             level: Level::Hint,
             unanswered: 0,
-            marks: 0,
+            marks: Marks::default(),
         }
-    }
-    #[inline(always)]
-    fn is(&self, mark: u8) -> bool {
-        self.marks & mark != 0
-    }
-    #[inline(always)]
-    fn set(&mut self, mark: u8, yes: bool) {
-        self.marks = self.marks & !mark | if yes { mark } else { 0 };
     }
     /// Who asks, for certain or as it seems.
     #[inline(always)]
@@ -112,16 +104,16 @@ impl Conversation {
     /// Who the client is, is certain.
     #[inline(always)]
     pub fn decided(&self) -> bool {
-        self.is(DECIDED)
+        self.marks.has(DECIDED)
     }
     /// What the client sent so far may have been an answer instead, as long as that is not decided.
     pub fn doubtful(&self) -> bool {
-        self.is(DOUBTFUL)
+        self.marks.has(DOUBTFUL)
     }
     /// Says both.
     pub fn decide(&mut self, decided: bool, doubtful: bool) {
-        self.set(DECIDED, decided);
-        self.set(DOUBTFUL, doubtful);
+        self.marks.set(DECIDED, decided);
+        self.marks.set(DOUBTFUL, doubtful);
     }
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]
@@ -135,28 +127,29 @@ impl Conversation {
     }
     /// That table had no place for it.
     pub fn refused(&self) -> bool {
-        self.is(REFUSED)
+        self.marks.has(REFUSED)
     }
     /// Says so.
     pub fn refuse(&mut self) {
-        self.set(REFUSED, true);
+        self.marks.set(REFUSED, true);
     }
     /// The value the server issued last to this client.
     #[inline(always)]
     pub fn issued(&self) -> Option<Issued> {
-        self.is(ISSUED).then_some(Issued { value: self.value, used: self.is(USED) })
+        self.marks.has(ISSUED).then_some(Issued { value: self.value, used: self.marks.has(USED) })
     }
     /// The server issues a value.
     #[inline(always)]
     pub fn issue(&mut self, value: u32) {
         self.value = value;
-        self.marks = self.marks & !USED | ISSUED;
+        self.marks.set(ISSUED, true);
+        self.marks.set(USED, false);
     }
     /// A request carries that value.
     #[inline(always)]
     pub fn carry(&mut self, value: u64) {
-        if self.is(ISSUED) && u64::from(self.value) == value {
-            self.marks |= USED;
+        if self.marks.has(ISSUED) && u64::from(self.value) == value {
+            self.marks.set(USED, true);
         }
     }
     /// Sequence number of the latest request, plus one; 0 where there is none.
@@ -265,6 +258,12 @@ impl Conversations {
         self.slots.get(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
+    /// [`Conversation::latest`] of the one in a slot; 0 once it was evicted, too.
+    #[inline(always)]
+    pub fn latest(&self, slot: Slot) -> u64 {
+        self.get(slot).map_or(0, Conversation::latest)
+    }
+
     /// The conversation in a slot, whichever that is by now.
     #[inline(always)]
     pub fn at(&self, at: u32) -> Option<(Slot, &Conversation)> {
@@ -282,7 +281,7 @@ impl Conversations {
     pub fn confirm(&mut self, slot: Slot, paired: Level) {
         if let Some(c) = self.get_mut(slot) {
             c.level = c.level.max(paired);
-            c.marks |= if c.level >= Level::Medium { DECIDED } else { 0 };
+            c.marks.set(DECIDED, c.decided() || c.level >= Level::Medium);
             c.unanswered = 0;
         }
     }

@@ -5,10 +5,13 @@
 #[path = "inputs/captures.rs"]
 #[allow(dead_code)] // its own part of it
 mod inputs;
+#[path = "house/play.rs"]
+mod play;
 #[path = "inputs/said.rs"]
 mod said;
 
 use inputs::own;
+use play::{CLIENTS, SERVER, START, shot};
 use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
@@ -146,7 +149,7 @@ fn waiting(times: u32) -> Vec<u8> {
     let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4du32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
     let mut out = [section, block(1, &[&[1, 0, 0, 0], &[0; 4]])].concat();
     let mut packet = |seconds: u32, port: u16, payload: &[u8], options: &[u8]| {
-        let frame = said_over_udp(port, payload);
+        let frame = shot(START, CLIENTS[0], (SERVER, port), payload).bytes;
         let micros = u64::from(seconds) * 1_000_000;
         let len = frame.len() as u32;
         let head = [0, (micros >> 32) as u32, micros as u32, len, len].map(u32::to_le_bytes).concat();
@@ -160,14 +163,6 @@ fn waiting(times: u32) -> Vec<u8> {
         packet(1_700_000_002 + 3 * n, 9, b"y", &[]);
     }
     out
-}
-
-/// An Ethernet frame with a datagram for a port.
-fn said_over_udp(port: u16, payload: &[u8]) -> Vec<u8> {
-    let [udp, ip] = [8, 28].map(|head| (head + payload.len() as u16).to_be_bytes());
-    let ip = [&[0x45, 0][..], &ip, &[0, 1, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 1]].concat();
-    let ethernet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-    [&ethernet[..], &ip, &[0xc0, 0], &port.to_be_bytes(), &udp, &[0, 0], payload].concat()
 }
 
 #[test]

@@ -4,12 +4,9 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, End, PORT, SERVER, START, Shot, foreign, play, shot};
+use play::{CLIENTS, END, MS, START, Shot, foreign, play, shot};
 use qdissect::protocols::Level;
 use qdissect::rule::hex;
-
-const MS: i64 = 1_000_000;
-const END: End = (SERVER, PORT);
 
 /// Conversations of neighbours on the wire: what the client sends, and what the server answers. Most
 /// must not be claimed at all; the last column says which may be, with low confidence, for alone they

@@ -4,16 +4,15 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{End, Heard, PORT, SERVER, START, Shot, everything, foreign, report, shot};
+use play::{END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot};
 use qdissect::report::{Packet, Report};
 use qdissect::rule::hex;
 use std::io;
 
-const MS: i64 = 1_000_000;
-const END: End = (SERVER, PORT);
-const POLL: &str = "d5f6 00 01 0505050505050505 01";
-const STATE: &str =
-    "d5f6 01 01 0505050505050505 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
+/// With the cookie of one that never changes it.
+fn always(text: &str) -> Vec<u8> {
+    hex(&text.replace("efcdab8967452301", "0505050505050505"))
+}
 
 fn client(number: u8) -> End {
     ([198, 51, 100, number], 40_000)
@@ -21,12 +20,12 @@ fn client(number: u8) -> End {
 
 /// A client polls, so many milliseconds after the start.
 fn polls(ms: i64, number: u8) -> Shot {
-    shot(START + ms * MS, client(number), END, &hex(POLL))
+    shot(START + ms * MS, client(number), END, &always(POLL))
 }
 
 /// It is answered.
 fn told(ms: i64, number: u8) -> Shot {
-    shot(START + ms * MS, END, client(number), &hex(STATE))
+    shot(START + ms * MS, END, client(number), &always(STATE))
 }
 
 /// Keeps the frames and their broken rules, remarks that are made once a server every time.

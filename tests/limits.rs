@@ -19,7 +19,9 @@ mod reading;
 #[path = "limits/reports.rs"]
 mod reports;
 
-use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, frame, report, shot};
+use play::{
+    CLIENTS, Collected, END, End, PORT, S, SERVER, START, Shot, everything, foreign, frame, report, shot,
+};
 use qdissect::capture::Facts;
 use qdissect::check::Policy;
 use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
@@ -27,9 +29,6 @@ use qdissect::pipeline::Pipeline;
 use qdissect::report::Totals;
 use qdissect::rule::{self, Severity, hex};
 use qdissect::verdict::{Check, Entry};
-
-const S: i64 = 1_000_000_000;
-const END: End = (SERVER, PORT);
 
 fn totals(shots: &[Shot]) -> (Collected<false>, Totals) {
     let (heard, totals) = report(everything(), Collected::<false>::default(), shots);

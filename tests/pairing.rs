@@ -5,8 +5,8 @@
 mod play;
 
 use play::{
-    CLIENTS, Collected, End, PORT, SERVER, START, Seen, Shot, everything, foreign, lines, play, report, shot,
-    shots,
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Seen, Shot, c, everything,
+    foreign, lines, play, report, s, shot, shots,
 };
 use qdissect::classify::Choice;
 use qdissect::exchange::{Exchange, Outcome, Pairing};
@@ -15,19 +15,7 @@ use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::Totals;
 use qdissect::rule::hex;
 
-const MS: i64 = 1_000_000;
-const S: i64 = 1000 * MS;
-
-// SQP: a challenge, its answer, a query for ServerInfo with that token, its answer.
-const H1: &str = "00 00000000";
-const H2: &str = "00 80902348";
-const QI: &str = "01 80902348 0001 01";
-const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
-
-// Satisfactory: a poll, its answer, and the answer to another poll.
-const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
-const STATE: &str =
-    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
+/// The answer to another poll of Satisfactory.
 const OTHER: &str =
     "d5f6 01 01 0200000000000000 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
 
@@ -35,18 +23,6 @@ const OTHER: &str =
 const SQP_WINDOW: i64 = S;
 const SFQ_WINDOW: i64 = 2 * S;
 const SFQ_LATE: i64 = 10 * S;
-
-const END: End = (SERVER, PORT);
-
-/// From the first client, so many nanoseconds after the start.
-fn c(time: i64, text: &str) -> Shot {
-    shot(START + time, CLIENTS[0], END, &hex(text))
-}
-
-/// To the first client.
-fn s(time: i64, text: &str) -> Shot {
-    shot(START + time, END, CLIENTS[0], &hex(text))
-}
 
 /// Moves capture time.
 fn clock(time: i64) -> Shot {

@@ -4,12 +4,9 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, foreign, play, shot};
+use play::{Collected, MS, START, Shot, foreign, play, shot};
 use qdissect::exchange::{Exchange, Outcome};
 use qdissect::rule::hex;
-
-const MS: i64 = 1_000_000;
-const END: End = (SERVER, PORT);
 
 /// `identify` and its answer, whole and in parts.
 const ID: &str = "6964656e74696679 04";
@@ -19,11 +16,11 @@ const MIDDLE: &str = "616d65 1f 7574 1e 12 67616d65766572";
 const TAIL: &str = "1f 343332 1e 12 6e6574766572 1f 343332 04";
 
 fn c(ms: i64, text: &str) -> Shot {
-    shot(START + ms * MS, CLIENTS[0], END, &hex(text))
+    play::c(ms * MS, text)
 }
 
 fn s(ms: i64, text: &str) -> Shot {
-    shot(START + ms * MS, END, CLIENTS[0], &hex(text))
+    play::s(ms * MS, text)
 }
 
 /// Plays them, with a minute of silence behind.

@@ -4,26 +4,18 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, End, PORT, SERVER, START, Shot, foreign, report, shot};
+use play::{H1, H2, MS, OK, QI, S, START, Shot, c, foreign, report, s};
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output, is_hostile};
-use qdissect::rule::hex;
 use qdissect::stats::{self, Section, Stats};
 use serde_json::Value;
 use std::process::{Command, Output as Ended};
 
 const DEMO: &str = "captures/demo.pcapng";
-const MS: i64 = 1_000_000;
-const S: i64 = 1_000 * MS;
-const END: End = (SERVER, PORT);
 const SECTIONS: [&str; 6] = ["times", "endpoints", "hierarchy", "series", "amplification", "losses"];
 
-// SQP: a challenge and its answer, a query with that token and one without, and its answer.
-const H1: &str = "00 00000000";
-const H2: &str = "00 80902348";
-const QI: &str = "01 80902348 0001 01";
+/// A query without the token that was issued.
 const FORGED: &str = "01 11111111 0001 01";
-const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
 
 fn run(args: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_qdissect"));
@@ -53,15 +45,6 @@ fn played(shots: &[Shot]) -> Vec<Value> {
     let mut out = vec![];
     stats::records(&mut Output::new(&mut out, Form::Ndjson, false), &stats, &totals, Section::ALL).unwrap();
     String::from_utf8(out).unwrap().lines().map(|line| line.parse().unwrap()).collect()
-}
-
-/// A datagram from the first client, so many nanoseconds after the start, and one to it.
-fn c(time: i64, text: &str) -> Shot {
-    shot(START + time, CLIENTS[0], END, &hex(text))
-}
-
-fn s(time: i64, text: &str) -> Shot {
-    shot(START + time, END, CLIENTS[0], &hex(text))
 }
 
 /// A Satisfactory poll with a cookie of its own, and its answer after some time.

@@ -5,31 +5,9 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, Collected, End, PORT, SERVER, START, Shot, everything, foreign, play, report, shot};
-use qdissect::rule::hex;
-
-const MS: i64 = 1_000_000;
-const S: i64 = 1000 * MS;
-const END: End = (SERVER, PORT);
-
-// SQP: a challenge, its answer, a query for ServerInfo with that token, its answer.
-const H1: &str = "00 00000000";
-const H2: &str = "00 80902348";
-const QI: &str = "01 80902348 0001 01";
-const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
-
-// Satisfactory: a poll and its answer.
-const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
-const STATE: &str =
-    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
-
-fn c(time: i64, text: &str) -> Shot {
-    shot(START + time, CLIENTS[0], END, &hex(text))
-}
-
-fn s(time: i64, text: &str) -> Shot {
-    shot(START + time, END, CLIENTS[0], &hex(text))
-}
+use play::{
+    Collected, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, play, report, s,
+};
 
 /// The rules broken in every frame, with foreign datagrams far before and behind.
 fn broken(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {

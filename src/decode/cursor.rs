@@ -1,7 +1,7 @@
 //! The reading head: runs nom parsers over a payload and tells the sink what it saw.
 
 use super::wire::Stop;
-use super::{Field, FieldSink, Index, Span, Value, Violation, fields};
+use super::{Field, FieldSink, Index, Span, Str, Value, Violation, fields};
 use crate::check::GEN_001;
 use crate::rule::Rule;
 
@@ -180,6 +180,16 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         self.check_at(rule, self.last(), holds);
+    }
+
+    /// States of the text just read that it is UTF-8 and has no control characters; one look tells both of most texts.
+    #[inline(always)]
+    pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
+        let plain = S::RULES && text.is_plain();
+        if S::COVERAGE || S::RULES && !plain {
+            self.check(utf8, || plain || text.is_utf8());
+            self.check(no_control, || plain || !text.has_control());
+        }
     }
 
     /// States what must hold of the bytes at `at`.

@@ -40,14 +40,13 @@ impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let g = &v.glance;
         let step = &v.id.info().steps[g.step as usize];
-        let reply = &Reply { d, v, now: self.now(d), hash: self.fingerprint(d) };
+        let reply = &self.reply(d, v);
         if !self.answering.is_empty()
             && let Some(pairing) = self.more_parts(slot, d, v)
         {
             return pairing;
         }
-        let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
-        if let Some(seq) = self.only_candidate(latest, v, step) {
+        if let Some(seq) = self.only_candidate(self.conversations.latest(slot), v, step) {
             self.issue(slot, step, g.memo);
             return self.answered(slot, seq, reply, false);
         }
@@ -78,6 +77,11 @@ impl Table {
         Pairing::Unasked { open: found.open, asked: found.asked }
     }
 
+    #[inline(always)]
+    fn reply<'a>(&self, d: &'a Datagram<'a>, v: &'a Verdict) -> Reply<'a> {
+        Reply { d, v, now: self.now(d), hash: self.fingerprint(d) }
+    }
+
     /// Remembers the value that an answer issues to the client.
     #[inline(always)]
     pub(super) fn issue(&mut self, slot: Slot, step: &StepInfo, value: u32) {
@@ -91,8 +95,7 @@ impl Table {
     /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
     #[inline]
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
-        let seq = latest.checked_sub(1)?;
-        let r = self.queues[v.id as usize].get(seq)?;
+        let (seq, r) = self.queues[v.id as usize].back_to(latest)?;
         let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
         let keyed = step.key_digits > 0;
         // Without a key, copies and time stamps have a say.
@@ -170,8 +173,7 @@ impl Table {
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.glance.step as usize];
         let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
-        let reply = || Reply { d, v, now: self.now(d), hash: self.fingerprint(d) };
-        let found = answers.then(|| self.candidates(slot, &reply(), step));
+        let found = answers.then(|| self.candidates(slot, &self.reply(d, v), step));
         found.and_then(|found| found.copy).unwrap_or(Pairing::Twice { of })
     }
 

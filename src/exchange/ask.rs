@@ -57,7 +57,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let key = g.key.unwrap_or(0);
         let now = self.now(d);
-        let latest = self.conversations.get(slot).map_or(0, |c| c.latest());
+        let latest = self.conversations.latest(slot);
         let mut alone = true;
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
@@ -114,8 +114,7 @@ impl Table {
     #[cold]
     fn answered_before(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
         let Some(c) = self.conversations.get(slot) else { return };
-        let latest = c.latest().checked_sub(1).and_then(|seq| self.queues[c.id as usize].get(seq));
-        let Some(request) = latest else { return };
+        let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
         let done = record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes);
         self.closed.push(done);
@@ -130,12 +129,10 @@ impl Table {
     /// request that stands behind it.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
-        let mut next = self.conversations.get(slot).map_or(0, |c| c.latest());
+        let mut next = self.conversations.latest(slot);
         for _ in 0..MAX_STEPS_BACK {
             let queue = &mut self.queues[id as usize];
-            let Some((seq, r)) = next.checked_sub(1).and_then(|seq| Some((seq, queue.get(seq)?))) else {
-                return;
-            };
+            let Some((seq, r)) = queue.back_to(next) else { return };
             next = r.previous;
             if r.state == State::Open {
                 queue.set(seq, State::Gone);
@@ -220,7 +217,7 @@ impl Table {
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
     fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> u64 {
-        let previous = self.conversations.get(slot).map_or(0, |c| c.latest());
+        let previous = self.conversations.latest(slot);
         let queue = &mut self.queues[id as usize];
         let Some(request) = queue.get(seq) else { return 0 };
         queue.set(seq, State::Gone);
@@ -239,8 +236,7 @@ impl Table {
         let key = v.glance.key.unwrap_or(0);
         let mut alone = true;
         for _ in 0..MAX_STEPS_BACK {
-            let Some(seq) = next.checked_sub(1) else { return Earlier::Others { alone } };
-            let Some(r) = queue.get(seq) else { return Earlier::Others { alone } };
+            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone } };
             next = r.previous;
             if r.step != v.glance.step || r.state != State::Open {
                 continue;

@@ -2,6 +2,7 @@
 
 use super::{Answer, Exchange};
 use crate::capture::Time;
+use crate::packed::Marks;
 use crate::protocols::Level;
 use std::collections::VecDeque;
 
@@ -73,7 +74,7 @@ pub(super) struct Kept {
     step: u8,
     paired: Level,
     pub state: State,
-    marks: u8,
+    marks: Marks,
 }
 
 /// See [`Request::given_up`], [`Request::alone`], [`Request::partial`].
@@ -91,11 +92,11 @@ impl Kept {
     }
     /// Whether the last part of it is still to come.
     pub fn set_partial(&mut self, partial: bool) {
-        self.marks = self.marks & !PARTIAL | if partial { PARTIAL } else { 0 };
+        self.marks.set(PARTIAL, partial);
     }
     /// The client asks something else now: of several requests this is not the one that an answer belongs to.
     pub fn give_up(&mut self) {
-        self.marks |= GIVEN_UP;
+        self.marks.set(GIVEN_UP, true);
     }
     /// See [`Request::previous`].
     #[inline(always)]
@@ -105,7 +106,7 @@ impl Kept {
     /// The `seq`-th request, as it was put in but for what has changed.
     #[inline(always)]
     fn request(&self, seq: u64, times: &VecDeque<Times>) -> Request {
-        let (sent, last) = if self.is(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
+        let (sent, last) = if self.marks.has(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
         Request {
             conversation: self.conversation,
             previous: self.previous(seq),
@@ -124,14 +125,10 @@ impl Kept {
             step: self.step,
             paired: self.paired,
             state: self.state,
-            given_up: self.is(GIVEN_UP),
-            alone: self.is(ALONE),
-            partial: self.is(PARTIAL),
+            given_up: self.marks.has(GIVEN_UP),
+            alone: self.marks.has(ALONE),
+            partial: self.marks.has(PARTIAL),
         }
-    }
-    #[inline(always)]
-    fn is(&self, mark: u8) -> bool {
-        self.marks & mark != 0
     }
 }
 
@@ -227,7 +224,7 @@ impl Queue {
     }
     fn see_due(&mut self) {
         self.due = match self.requests.front() {
-            Some(oldest) if oldest.is(TIMELY) => oldest.time.plus(self.late),
+            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time.plus(self.late),
             Some(_) => times_of(self.first, &self.times).1.plus(self.late),
             None => NEVER,
         };
@@ -235,6 +232,12 @@ impl Queue {
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<Request> {
         Some(self.kept(seq)?.request(seq, &self.times))
+    }
+    /// The request that [`Request::previous`] of a later one, or [`latest`](crate::conversation::Conversation::latest) of a conversation, points to.
+    #[inline(always)]
+    pub fn back_to(&self, next: u64) -> Option<(u64, Request)> {
+        let seq = next.checked_sub(1)?;
+        Some((seq, self.get(seq)?))
     }
     /// Answers a request; gives what it was before.
     #[inline(always)]
@@ -269,7 +272,7 @@ impl Queue {
     /// Takes the oldest out.
     pub fn drop_oldest(&mut self) {
         let Some(oldest) = self.requests.front() else { return };
-        if !oldest.is(TIMELY) {
+        if !oldest.marks.has(TIMELY) {
             self.times.pop_front();
         }
         self.requests.pop_front();
@@ -288,7 +291,6 @@ impl Queue {
         }
         let seq = self.end();
         let timely = r.sent == r.time && r.last == r.time;
-        let mark = |yes, mark| if yes { mark } else { 0 };
         if !timely {
             self.times.push_back(Times { seq, sent: r.sent, last: r.last });
         }
@@ -309,10 +311,12 @@ impl Queue {
             step: r.step,
             paired: r.paired,
             state: r.state,
-            marks: mark(r.given_up, GIVEN_UP)
-                | mark(r.alone, ALONE)
-                | mark(r.partial, PARTIAL)
-                | mark(timely, TIMELY),
+            marks: Marks::of([
+                (GIVEN_UP, r.given_up),
+                (ALONE, r.alone),
+                (PARTIAL, r.partial),
+                (TIMELY, timely),
+            ]),
         });
         if self.requests.len() == 1 {
             self.see_due();

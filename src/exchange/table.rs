@@ -191,15 +191,10 @@ impl Table {
     #[inline(never)]
     fn close_waiting(&mut self, at: usize, seq: u64) {
         let Some(request) = &self.queues[at].get(seq) else { return };
-        if request.state == State::Answering
-            && let Some((slot, _)) = self.conversations.at(request.conversation)
-        {
+        let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
+        if request.state == State::Answering {
             self.finish_parts(slot, seq, request);
-        }
-        let Some((_, c)) = self.conversations.at(request.conversation) else { return };
-        if request.state == State::Open
-            && let Some(e) = self.silence(c, request)
-        {
+        } else if let Some(e) = self.silence(c, request) {
             self.closed.push(e);
         }
     }
@@ -268,9 +263,8 @@ impl Table {
         let at = gone.id as usize;
         let mut next = gone.latest();
         // One that asked nothing, or long ago, had nothing to lose.
-        self.evicted += u64::from(next.checked_sub(1).is_some_and(|seq| self.queues[at].get(seq).is_some()));
-        while let Some((seq, request)) = next.checked_sub(1).and_then(|s| Some((s, self.queues[at].get(s)?)))
-        {
+        self.evicted += u64::from(self.queues[at].back_to(next).is_some());
+        while let Some((seq, request)) = self.queues[at].back_to(next) {
             next = request.previous;
             self.queues[at].set(seq, State::Gone);
             let end = match request.state {

@@ -6,10 +6,10 @@ use super::{Pipeline, observe};
 use crate::capture::Time;
 use crate::check::{GEN_008, Raised};
 use crate::classify::Verdict;
-use crate::conversation::{NONE, Slot};
+use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing, Seen};
 use crate::net::Datagram;
-use crate::protocols::{Direction, Known, Level, Role};
+use crate::protocols::{Direction, Known, Level, Memories, Role};
 use crate::report::Report;
 use std::io;
 
@@ -28,7 +28,7 @@ impl<R: Report> Pipeline<R> {
         let mut payload = std::mem::take(&mut self.payload);
         let conversation = self.table.conversations.get(slot);
         if let Some((claim, d)) = self.room.orphan(slot, frame, &mut payload)
-            && let Some(conversation) = conversation
+            && conversation.is_some()
         {
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
@@ -38,13 +38,9 @@ impl<R: Report> Pipeline<R> {
                 request_bytes: request.wire_len() as u32,
                 ..Answer::default()
             });
-            claim.raised.reconsider();
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
-            let d = &Datagram { payload: &payload, ..d };
-            let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
-            let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued: None };
-            observe(&mut self.memories, &seen, &mut claim.raised);
+            reconsider(&mut self.memories, conversation, &Datagram { payload: &payload, ..d }, claim);
         }
         self.payload = payload;
     }
@@ -226,15 +222,24 @@ impl<R: Report> Pipeline<R> {
         // It answered, after all, and nothing was asked.
         v.glance.role = Role::Response;
         claim.pairing = Pairing::Unasked { open: false, asked: None };
-        claim.raised.reconsider();
-        if let Some(conversation) = self.table.conversations.get(claim.slot) {
-            let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
-            let seen = Seen { conversation, datagram: d, glance, pairing, edge, issued: None };
-            observe(&mut self.memories, &seen, &mut claim.raised);
-        }
+        reconsider(&mut self.memories, self.table.conversations.get(claim.slot), d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
         deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
+}
+
+/// A datagram has been found to be something else to its exchange: it is judged as that, where its conversation is still known.
+fn reconsider(
+    memories: &mut Memories,
+    conversation: Option<&Conversation>,
+    datagram: &Datagram<'_>,
+    claim: &mut Claim,
+) {
+    claim.raised.reconsider();
+    let Some(conversation) = conversation else { return };
+    let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
+    let seen = Seen { conversation, datagram, glance, pairing, edge, issued: None };
+    observe(memories, &seen, &mut claim.raised);
 }

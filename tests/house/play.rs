@@ -24,7 +24,12 @@ pub const PORT: u16 = 27_100;
 /// The clients of the examples.
 pub const CLIENTS: [End; 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
 
-const MS: i64 = 1_000_000;
+/// That server's end.
+pub const END: End = (SERVER, PORT);
+
+/// A millisecond and a second in nanoseconds.
+pub const MS: i64 = 1_000_000;
+pub const S: i64 = 1_000 * MS;
 /// Time of the first frame in nanoseconds since 1970: 2026-01-01.
 pub const START: i64 = 1_767_225_600_000 * MS;
 /// Between two steps of an example.
@@ -33,6 +38,17 @@ const STEP: i64 = 10 * MS;
 /// more than what counts as the edge of a capture, and more than every window.
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
+
+// SQP: a challenge, its answer, a query for ServerInfo with that token, its answer.
+pub const H1: &str = "00 00000000";
+pub const H2: &str = "00 80902348";
+pub const QI: &str = "01 80902348 0001 01";
+pub const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+
+// Satisfactory: a poll and its answer.
+pub const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
+pub const STATE: &str =
+    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
 
 const ETHERNET: u16 = 1;
 /// A DNS query for `example.org`.
@@ -66,6 +82,16 @@ pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -
     }
     bytes.extend(payload);
     Shot { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
+}
+
+/// From the first client, so many nanoseconds after the start.
+pub fn c(time: i64, text: &str) -> Shot {
+    shot(START + time, CLIENTS[0], END, &hex(text))
+}
+
+/// To the first client.
+pub fn s(time: i64, text: &str) -> Shot {
+    shot(START + time, END, CLIENTS[0], &hex(text))
 }
 
 /// A datagram that is none of ours.

@@ -228,8 +228,7 @@ impl Memory {
         if let Some(last) = self.cookies.get_mut(&key) {
             last.before = used;
         }
-        let others = if self.waiting.is_empty() { None } else { self.waiting.get(&key) };
-        (used, others.into_iter().flatten().any(|other| other.open(new.since)))
+        (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.open(new.since)))
     }
 
     /// A client is answered whose cookie others have sent since.

@@ -239,11 +239,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     c.ends(&NAME);
     let server_name = c.field(&SERVER_NAME, text(length as usize))?;
     c.check(&RSP_012, || !server_name.0.is_empty());
-    let plain = S::RULES && server_name.is_plain();
-    if S::COVERAGE || S::RULES && !plain {
-        c.check(&RSP_006, || plain || server_name.is_utf8());
-        c.check(&RSP_013, || plain || !server_name.has_control());
-    }
+    c.check_text(server_name, &RSP_006, &RSP_013);
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
 }

@@ -317,11 +317,7 @@ pub(super) fn text<'a, S: FieldSink>(
 #[inline(always)]
 pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
     c.check(&STR_003, || text.0.len() < 255);
-    let plain = S::RULES && text.is_plain();
-    if S::COVERAGE || S::RULES && !plain {
-        c.check(&STR_002, || plain || text.is_utf8());
-        c.check(&STR_004, || plain || !text.has_control());
-    }
+    c.check_text(text, &STR_002, &STR_004);
 }
 
 impl Body<'_> {

@@ -1,4 +1,4 @@
-//! Numbers of frames and the like where many of them are kept.
+//! Numbers and yes or no in few bytes, for what is kept by the tens of thousands.
 
 /// A number below 2^48, in six bytes: so many frames take 2^52 bytes of a capture at least.
 ///
@@ -23,6 +23,29 @@ impl Count {
     }
 }
 
+/// Eight times yes or no, each told by a bit of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    #[inline(always)]
+    pub fn of<const N: usize>(marks: [(u8, bool); N]) -> Marks {
+        let mut all = Marks(0);
+        for (mark, yes) in marks {
+            all.set(mark, yes);
+        }
+        all
+    }
+    #[inline(always)]
+    pub const fn has(self, mark: u8) -> bool {
+        self.0 & mark != 0
+    }
+    #[inline(always)]
+    pub const fn set(&mut self, mark: u8, yes: bool) {
+        self.0 = self.0 & !mark | if yes { mark } else { 0 };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +55,9 @@ mod tests {
         let numbers = [0, 1, 0xff, 0x0102_0304_0506, Count::MAX - 1, Count::MAX];
         assert_eq!(numbers.map(|n| Count::new(n).get()), numbers);
         assert_eq!(Count::new(u64::MAX).get(), Count::MAX);
+        let mut marks = Marks::of([(1, true), (2, false), (4, true)]);
+        marks.set(4, false);
+        marks.set(8, true);
+        assert_eq!([1, 2, 4, 8].map(|mark| marks.has(mark)), [true, false, false, true]);
     }
 }
