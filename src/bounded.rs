@@ -1,6 +1,7 @@
 //! What forgets its oldest entries: a map, and a list by the numbers of frames.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use crate::places::Places;
+use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 
@@ -16,7 +17,7 @@ pub struct Bounded<K, V> {
     /// In the order of insertion, the oldest at `oldest`, then round.
     entries: Vec<(K, V)>,
     oldest: usize,
-    index: HashTable<u32>,
+    index: Places<u32>,
     hasher: DefaultHashBuilder,
     most: usize,
     forgotten: u64,
@@ -25,14 +26,13 @@ pub struct Bounded<K, V> {
 impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// An empty map of at most `most` entries, at least one; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
-        let (index, hasher) = (HashTable::new(), DefaultHashBuilder::default());
+        let (index, hasher) = (Places::default(), DefaultHashBuilder::default());
         Bounded { entries: vec![], oldest: 0, index, hasher, most, forgotten: 0 }
     }
 
     #[inline]
     fn place(&self, hash: u64, key: &K) -> Option<usize> {
-        let same = |&at: &u32| self.entries[at as usize].0 == *key;
-        self.index.find(hash, same).map(|&at| at as usize)
+        self.index.find(hash, |at| self.entries[at as usize].0 == *key).map(|at| at as usize)
     }
 
     /// The value of `key`.
@@ -81,22 +81,14 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
             self.replace_oldest(key, value)
         };
         let (entries, hasher) = (&self.entries, &self.hasher);
-        self.index.insert_unique(hash, at as u32, |&at| hasher.hash_one(entries[at as usize].0));
+        let hashed = |(at, (key, _)): (usize, &(K, V))| (hasher.hash_one(key), at as u32);
+        self.index.add(hash, at as u32, entries.len(), || entries.iter().enumerate().map(hashed));
         at
     }
 
     /// Puts an entry where the oldest one is, which is forgotten; gives its place.
     fn replace_oldest(&mut self, key: K, value: V) -> usize {
-        let (entries, hasher, at) = (&self.entries, &self.hasher, self.oldest);
-        let hash = |&at: &u32| hasher.hash_one(entries[at as usize].0);
-        if self.forgotten == 0 {
-            // From half full on, an index that is cluttered by what has gone grows in place of tidying up: when that
-            // happens depends on its seed.
-            self.index.reserve(self.most + 2, hash);
-        }
-        if let Ok(entry) = self.index.find_entry(hash(&(at as u32)), |&i| i as usize == at) {
-            entry.remove();
-        }
+        let at = self.oldest;
         self.entries[at] = (key, value);
         self.oldest = (at + 1) % self.most;
         self.forgotten += 1;

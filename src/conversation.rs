@@ -4,14 +4,18 @@
 
 use crate::net::Endpoint;
 use crate::packed::{Count, Marks};
+use crate::places::Places;
 use crate::protocols::{Direction, Id, Level};
 use crate::servers::MAX_SERVERS;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
 /// Most conversations remembered.
 pub const MAX_CONVERSATIONS: usize = 65_536;
 const _: () = assert!(MAX_CONVERSATIONS <= u16::MAX as usize + 1);
+
+/// Conversations that are found faster than others.
+const RECENT: usize = 4_096;
 
 /// No slot, no server.
 pub const NONE: u32 = u32::MAX;
@@ -51,6 +55,8 @@ const REFUSED: u8 = 1 << 2;
 const ISSUED: u8 = 1 << 3;
 /// A request has carried that since.
 const USED: u8 = 1 << 4;
+/// It is over, and its slot is free.
+const OVER: u8 = 1 << 5;
 
 const _: () = assert!(MAX_SERVERS <= i16::MAX as usize && size_of::<Conversation>() == 64);
 
@@ -201,10 +207,19 @@ fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64
     hasher.hash_one(ends) ^ id as u64
 }
 
+/// Bits of a hash that say nothing of the place in [`Conversations::recent`].
+#[inline(always)]
+fn tag_of(hash: u64) -> u16 {
+    (hash >> 32) as u16
+}
+
 /// See the module's words.
 #[derive(Debug)]
 pub struct Conversations {
-    index: HashTable<u16>,
+    index: Places<u16>,
+    /// The latest ones opened, by some bits of their hash: further bits of it, and the slot. Most datagrams belong to one of
+    /// these, and what is small is found in fast memory.
+    recent: Box<[(u16, u16); RECENT]>,
     hasher: DefaultHashBuilder,
     slots: Vec<Conversation>,
     most: usize,
@@ -225,7 +240,8 @@ impl Conversations {
     /// An empty table of at most `most` conversations, or [`MAX_CONVERSATIONS`]; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
         Conversations {
-            index: HashTable::new(),
+            index: Places::default(),
+            recent: Box::new([(0, 0); RECENT]),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
             most: most.min(MAX_CONVERSATIONS),
@@ -244,11 +260,12 @@ impl Conversations {
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
         let hash = hash_of(&self.hasher, a, b, id);
-        let same = |&at: &u16| {
-            let c = &self.slots[usize::from(at)];
-            c.is_of([a, b]) && c.id == id
+        let (tag, at) = self.recent[hash as usize % RECENT];
+        let is_it = |at: u16| {
+            let c = self.slots.get(usize::from(at));
+            c.is_some_and(|c| c.is_of([a, b]) && c.id == id && !c.marks.has(OVER))
         };
-        let at = *self.index.find(hash, same)?;
+        let at = if tag == tag_of(hash) && is_it(at) { at } else { self.index.find(hash, is_it)? };
         Some(self.slots[usize::from(at)].slot(at.into()))
     }
 
@@ -305,10 +322,11 @@ impl Conversations {
             }
         };
         let (slots, hasher) = (&self.slots, &self.hasher);
-        self.index.insert_unique(hash, at, |&i| {
-            let c = &slots[usize::from(i)];
-            hash_of(hasher, c.client(), c.server(), c.id)
-        });
+        let open = || slots.iter().enumerate().filter(|(_, c)| !c.marks.has(OVER));
+        let hashed =
+            |(at, c): (usize, &Conversation)| (hash_of(hasher, c.client(), c.server(), c.id), at as u16);
+        self.index.add(hash, at, slots.len(), || open().map(hashed));
+        self.recent[hash as usize % RECENT] = (tag_of(hash), at);
         self.link(at);
         (new.slot(at.into()), evicted)
     }
@@ -316,16 +334,15 @@ impl Conversations {
     /// Ends a conversation that has nothing left to remember; its slot serves the next one, so that
     /// memory stays where it was just used.
     pub fn close(&mut self, slot: Slot) {
-        let Some(c) = self.get(slot) else { return };
-        let hash = hash_of(&self.hasher, c.client(), c.server(), c.id);
+        if self.get(slot).is_none() {
+            return;
+        }
         let at = slot.at as u16;
         self.unlink(at);
-        if let Ok(entry) = self.index.find_entry(hash, |&i| i == at) {
-            entry.remove();
-        }
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();
+        slot.marks.set(OVER, true);
         slot.older = if self.free == NONE { at } else { self.free as u16 };
         self.free = at.into();
     }

@@ -26,6 +26,7 @@ pub mod net;
 mod packed;
 pub mod pasted;
 pub mod pipeline;
+mod places;
 pub mod protocols;
 pub mod report;
 pub mod rule;

@@ -19,8 +19,6 @@ pub(super) struct Told<'a> {
     pub raised: &'a Raised,
     /// Its request may stand before the capture.
     pub edge: bool,
-    /// How sure its conversation is.
-    pub level: Level,
     pub server_index: u32,
     pub slot: Slot,
 }
@@ -51,12 +49,12 @@ impl<R: Report> Pipeline<R> {
         self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
     }
 
-    /// Reports a datagram of one of the protocols.
-    pub(super) fn deliver(&mut self, d: &Datagram<'_>, told: Told<'_>) -> io::Result<()> {
+    /// Reports a datagram of one of the protocols, whose conversation is so sure.
+    pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Told<'_>) -> io::Result<()> {
         let v = told.verdict;
         let level = match v.glance.role {
-            Role::Stray => v.glance.level.max(told.level.min(Level::Medium)),
-            _ => v.glance.level.max(told.level),
+            Role::Stray => v.glance.level.max(sure.min(Level::Medium)),
+            _ => v.glance.level.max(sure),
         };
         let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
         let level = if doubtful { level.min(Level::Medium) } else { level };

@@ -94,7 +94,7 @@ impl<R: Report> Pipeline<R> {
         let level = surer.map_or(claim.level, |c| c.level);
         let Claim { verdict, pairing, raised, edge, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
-        self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot: claim.slot })
+        self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot: claim.slot })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {

@@ -329,7 +329,7 @@ impl<R: Report> Pipeline<R> {
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && (!R::ORDERED || self.room.is_empty()) {
             let (verdict, raised) = (v, &raised);
-            return self.deliver(d, Told { verdict, pairing, raised, edge, level, server_index, slot });
+            return self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot });
         }
         let verdict = Verdict { server_index, ..*v };
         self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })

@@ -1,9 +1,14 @@
 //! Response times in bounded memory: how many, the ends and the mean exactly, what lies between within one percent.
 
+use arrayvec::ArrayVec;
 use hdrhistogram::Histogram;
+use std::borrow::Cow;
 
 /// Longest response time kept apart, in nanoseconds: a minute. In the quantiles longer ones count as that.
 pub const MAX_KEPT: i64 = 60_000_000_000;
+/// So many times wait to be sorted in together: with hundreds of servers each goes to slow memory, and these ways need not wait for each
+/// other.
+const BATCH: usize = 8;
 
 /// Response times of one server, or of one step. Quantiles are multiples of `UNIT` nanoseconds, more than 0.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +18,8 @@ pub struct Times<const UNIT: i64> {
     /// Shortest and longest in nanoseconds.
     ends: Option<(i64, i64)>,
     kept: Option<Histogram<u32>>,
+    /// Those that are still to be put there, in units.
+    fresh: ArrayVec<u64, BATCH>,
 }
 
 impl<const UNIT: i64> Times<UNIT> {
@@ -29,10 +36,19 @@ impl<const UNIT: i64> Times<UNIT> {
             self.kept = Histogram::new(2).ok();
         }
         if let Some(kept) = &mut self.kept {
-            let units = nanos.clamp(0, MAX_KEPT) / UNIT;
-            let _ = kept.record(units as u64); // it grows by itself, so nothing is out of range
+            self.fresh.push((nanos.clamp(0, MAX_KEPT) / UNIT) as u64);
+            if self.fresh.is_full() {
+                self.fresh.drain(..).for_each(|units| record(kept, units));
+            }
         }
         begin
+    }
+
+    /// All of them, for quantiles.
+    fn kept(&self) -> Option<Cow<'_, Histogram<u32>>> {
+        let mut all = Cow::Borrowed(self.kept.as_ref()?);
+        self.fresh.iter().for_each(|&units| record(all.to_mut(), units));
+        Some(all)
     }
 
     /// Takes in others, of which nothing but count, ends and sum is left.
@@ -65,9 +81,14 @@ impl<const UNIT: i64> Times<UNIT> {
     /// one percent or the unit, and exact at the ends. `None` where nothing was kept for it.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (low, high) = self.ends?;
-        let units = self.kept.as_ref()?.value_at_quantile(share);
+        let units = self.kept()?.value_at_quantile(share);
         Some((units as i64).saturating_mul(UNIT).clamp(low, high))
     }
+}
+
+#[inline(always)]
+fn record(kept: &mut Histogram<u32>, units: u64) {
+    let _ = kept.record(units); // it grows by itself, so nothing is out of range
 }
 
 #[cfg(test)]
