@@ -272,8 +272,9 @@ impl Memory {
         let by_asker = c.client() == d.src;
         let role = match (v.glance.role, by_asker) {
             (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
-            // What seemed to ask was the answer to this one, which the capture shows too late.
-            (Role::MaybeRequest, false) if c.doubtful() => Role::Request,
+            // What seemed to ask was the answer to this one, which the capture shows too late; or nothing was
+            // asked yet that it could answer.
+            (Role::MaybeRequest, false) if c.doubtful() || c.latest() == 0 => Role::Request,
             (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
             (role, _) => role,
         };

@@ -160,6 +160,14 @@ fn a_game_may_be_played_on_the_sockets_of_a_query() {
 }
 
 #[test]
+fn zeros_ask_where_nothing_was_asked_before() {
+    // What comes first begins like an answer, but its length is wrong.
+    let shots = [c(0, "01 01000000 0000 0000 aa*15"), c(MS, H1), s(2 * MS, H2), c(3 * MS, QI), s(4 * MS, OK)];
+    let messages = ["challenge_request", "challenge_response", "query_request", "query_response"];
+    assert_eq!(claimed(&shots)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
+}
+
+#[test]
 fn a_packet_with_another_type_is_damaged_where_all_else_is_right() {
     let unknown = |frame| (frame, "unknown");
     let others =

@@ -248,8 +248,11 @@ fn is_text(p: &[u8], known: Known) -> bool {
         return false; // Source and Quake queries begin so
     }
     let plain = p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | GS..=US)).count();
-    let ended = known.conversation && p.last() == Some(&EOT);
-    known.pinned || ended || plain.saturating_mul(2) >= p.len()
+    let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
+    // Where an answer belongs, it may be worse damaged.
+    let expected = known.open && known.direction == Direction::S2c;
+    let most = if expected { p.len() / 2 } else { p.len() / 4 };
+    framed || p.len().saturating_sub(plain) <= most
 }
 
 /// Begins with a required command, or with enough of one.
