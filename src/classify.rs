@@ -170,6 +170,12 @@ impl Memory {
         !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
+    /// Whether the user pinned a protocol to a port of the datagram.
+    #[inline]
+    pub fn pins(&self, d: &Datagram<'_>, id: Id) -> bool {
+        !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin == id)
+    }
+
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
     #[inline(always)]
     fn known_server(&self, d: &Datagram<'_>, id: Id) -> Option<(Direction, u32)> {
@@ -191,38 +197,26 @@ impl Memory {
         open: impl FnOnce() -> bool,
     ) -> bool {
         match known {
-            Some((slot, c)) if c.decided() => return in_conversation(d, v, slot, c, open),
+            Some((slot, c)) if c.decided() => return self.in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
-                self.by_itself(d, v);
+                self.by_itself(d, v, Some(c));
                 (v.slot, v.server_index) = (Some(slot), c.server_index());
                 if !v.decided {
-                    tentative(d, v, c);
+                    self.tentative(d, v, c);
                 }
             }
-            None => self.by_itself(d, v),
+            None => self.by_itself(d, v, None),
         }
         true
     }
 
-    /// Nothing is known of the conversation: a known server, or the bytes alone, must tell.
-    fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict) {
+    /// Nothing is certain of the conversation: a known server, or the bytes alone, must tell.
+    fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = match self.choice.pins.as_slice() {
             [] => None,
             _ => self.pinned(d).filter(|(pin, _)| *pin == v.id),
         };
-        let server = self.known_server(d, v.id);
-        let by_server = server.map(|(direction, _)| direction).or(pinned.map(|(_, direction)| direction));
-        v.server_index = server.map_or(NONE, |(_, index)| index);
         let (role, level) = (v.glance.role, v.glance.level);
-        if let Some(direction) = by_server {
-            let known =
-                Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
-            if agrees(v, direction) || reads(d, v, known) {
-                v.glance.level = v.glance.level.max(level).max(Level::Medium);
-                (v.direction, v.decided) = (direction, true);
-                return;
-            }
-        }
         v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
             _ => Direction::C2s,
@@ -230,6 +224,74 @@ impl Memory {
         let sure = !matches!(role, Role::MaybeRequest | Role::MaybeResponse | Role::Stray);
         v.decided = sure && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
+        let asks = |&(direction, _): &(Direction, u32)| {
+            // A server may ask others: it seems to do so here, or what it sends says so for certain.
+            let [_, server] = direction.order([d.src, d.dst]);
+            c.is_some_and(|c| c.client() == server)
+                || sure && level == Level::High && v.direction != direction
+        };
+        let server = self.known_server(d, v.id).filter(|server| !asks(server));
+        let by_server = server.map(|(direction, _)| direction).or(pinned.map(|(_, direction)| direction));
+        let Some(direction) = by_server else { return };
+        v.server_index = server.map_or(NONE, |(_, index)| index);
+        let (open, pinned) = (false, pinned.is_some());
+        let known = Known { direction, level: Level::Medium, conversation: pinned, open, pinned };
+        if agrees(v, direction) || reads(d, v, known) {
+            v.glance.level = v.glance.level.max(level).max(Level::Medium);
+            (v.direction, v.decided, v.doubtful) = (direction, true, false);
+        } else if v.direction != direction {
+            v.server_index = NONE;
+        }
+    }
+
+    /// The conversation knows which end is the client. What goes the wrong way may be none of ours.
+    #[inline(always)]
+    fn in_conversation(
+        &self,
+        d: &Datagram<'_>,
+        v: &mut Verdict,
+        slot: Slot,
+        c: &Conversation,
+        open: impl FnOnce() -> bool,
+    ) -> bool {
+        (v.direction, v.decided) = (c.direction(d.src), true);
+        (v.slot, v.server_index) = (Some(slot), c.server_index());
+        agrees(v, v.direction) || self.reads_in(d, v, c.level, open())
+    }
+
+    /// Has the protocol read a datagram of its conversation again.
+    #[cold]
+    #[inline(never)]
+    fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, level: Level, open: bool) -> bool {
+        let (direction, pinned) = (v.direction, self.pins(d, v.id));
+        reads(d, v, Known { direction, level, conversation: true, open, pinned })
+    }
+
+    /// The conversation has a candidate, and who asks is not certain yet.
+    fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
+        let by_asker = c.client() == d.src;
+        let role = match (v.glance.role, by_asker) {
+            (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
+            // What seemed to ask was the answer to this one, which the capture shows too late; or nothing was
+            // asked yet that it could answer.
+            (Role::MaybeRequest, false) if c.doubtful() || c.latest() == 0 => Role::Request,
+            (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
+            (role, _) => role,
+        };
+        v.direction = match role {
+            Role::Response | Role::ResponsePart => Direction::S2c,
+            Role::Stray if !by_asker => Direction::S2c,
+            _ => Direction::C2s,
+        };
+        v.doubtful = c.doubtful() && by_asker;
+        if role != v.glance.role {
+            let (direction, level, pinned) = (v.direction, Level::Medium, self.pins(d, v.id));
+            let known = Known { direction, level, conversation: true, open: true, pinned };
+            if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
+                v.glance.message = read.message;
+            }
+            v.glance.role = role;
+        }
     }
 
     /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
@@ -244,7 +306,8 @@ impl Memory {
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, open)) = conversation(id) else { continue };
             let direction = c.direction(d.src);
-            let known = Known { direction, level: c.level, conversation: true, open };
+            let known =
+                Known { direction, level: c.level, conversation: true, open, pinned: pinned.is_some() };
             if let Some(glance) = read(id, known) {
                 let (slot, server_index) = (Some(slot), c.server_index());
                 return Some(Verdict {
@@ -262,26 +325,12 @@ impl Memory {
             let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));
             ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
         })?;
-        let known = Known { direction, level: Level::Medium, conversation: pinned.is_some(), open: false };
+        let (level, open, pinned) = (Level::Medium, false, pinned.is_some());
+        let known = Known { direction, level, conversation: pinned, open, pinned };
         let glance = read(id, known)?;
         let slot = conversation(id).map(|(slot, ..)| slot);
         Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index })
     }
-}
-
-/// The conversation knows which end is the client. What goes the wrong way may be none of ours.
-#[inline(always)]
-fn in_conversation(
-    d: &Datagram<'_>,
-    v: &mut Verdict,
-    slot: Slot,
-    c: &Conversation,
-    open: impl FnOnce() -> bool,
-) -> bool {
-    (v.direction, v.decided) = (c.direction(d.src), true);
-    (v.slot, v.server_index) = (Some(slot), c.server_index());
-    agrees(v, v.direction)
-        || reads(d, v, Known { direction: v.direction, level: c.level, conversation: true, open: open() })
 }
 
 /// Whether what a glance saw goes in the direction that is known; settles what it may be.
@@ -304,29 +353,4 @@ fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known) -> bool {
     let read = v.id.read(d.payload, d.wire_len(), known);
     v.glance = read.unwrap_or(v.glance);
     read.is_some()
-}
-
-/// The conversation has a candidate, and who asks is not certain yet.
-fn tentative(d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
-    let by_asker = c.client() == d.src;
-    let role = match (v.glance.role, by_asker) {
-        (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
-        // What seemed to ask was the answer to this one, which the capture shows too late.
-        (Role::MaybeRequest, false) if c.doubtful() => Role::Request,
-        (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
-        (role, _) => role,
-    };
-    v.direction = match role {
-        Role::Response | Role::ResponsePart => Direction::S2c,
-        Role::Stray if !by_asker => Direction::S2c,
-        _ => Direction::C2s,
-    };
-    v.doubtful = c.doubtful() && by_asker;
-    if role != v.glance.role {
-        let known = Known { direction: v.direction, level: Level::Medium, conversation: true, open: true };
-        if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
-            v.glance.message = read.message;
-        }
-        v.glance.role = role;
-    }
 }

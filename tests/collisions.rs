@@ -4,8 +4,8 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{CLIENTS, END, MS, START, Shot, foreign, play, shot};
-use qdissect::protocols::Level;
+use play::{CLIENTS, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, foreign, play, s, shot};
+use qdissect::protocols::{Direction, Level};
 use qdissect::rule::hex;
 
 /// Conversations of neighbours on the wire: what the client sends, and what the server answers. Most
@@ -78,6 +78,10 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("numbers with a record separator", "3132616263 1e 7a 04", "3132616263 1e 7a 04", None),
     ("framed bytes both ways", "01 4142 06 99 04", "01 4344 06 98 04", Some(Level::Low)),
     ("the word echo", "6563686f", "6563686f", Some(Level::Low)),
+    ("the line identify", "6964656e746966790a", "323030206f6b0d0a", Some(Level::Low)),
+    ("a word, then bytes from SOH", "6368616c6c656e676500", "010203", Some(Level::Low)),
+    ("a cookie between SOH and EOT", "01 c4c20641 c1 04", "01 c4c20641 f76150f3", None),
+    ("five bytes that come back", "00 5dd97a60", "00 5dd97a60", Some(Level::Low)),
 ];
 
 fn conversation(question: &str, answer: &str) -> Vec<Shot> {
@@ -132,4 +136,83 @@ fn a_neighbour_may_speak_on_the_socket_of_a_query() {
         ["challenge_request", "challenge_response"]
     );
     assert_eq!(totals.unclaimed, 3);
+}
+
+/// Frames and messages of what is claimed.
+fn claimed(shots: &[Shot]) -> Vec<(u64, &'static str)> {
+    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
+    heard.packets.iter().map(|p| (p.frame, p.message)).collect()
+}
+
+#[test]
+fn a_game_may_be_played_on_the_sockets_of_a_query() {
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let game = [
+        c(4 * MS, "84 000000 6000 48 00 aa*20"),
+        s(5 * MS, "c0 0001 01 000000"),
+        c(6 * MS, "07 00ffff00fefefefe"),
+        s(7 * MS, "00 aa*40"),
+        c(8 * MS, "01 0000000000012345 00ffff00fefefefefdfdfdfd12345678 0102030405060708"),
+        c(9 * MS, "5c6261736963 5c"),
+    ];
+    let all = [&sqp[..], &game].concat();
+    assert_eq!(claimed(&all).iter().map(|(frame, _)| *frame).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn zeros_ask_where_nothing_was_asked_before() {
+    // What comes first begins like an answer, but its length is wrong.
+    let shots = [c(0, "01 01000000 0000 0000 aa*15"), c(MS, H1), s(2 * MS, H2), c(3 * MS, QI), s(4 * MS, OK)];
+    let messages = ["challenge_request", "challenge_response", "query_request", "query_response"];
+    assert_eq!(claimed(&shots)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
+}
+
+#[test]
+fn a_packet_with_another_type_is_damaged_where_all_else_is_right() {
+    let unknown = |frame| (frame, "unknown");
+    let others =
+        [c(4 * MS, "02 00000000"), c(5 * MS, "03 80902348 0001 01"), s(6 * MS, &OK.replacen("01", "05", 1))];
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    assert_eq!(claimed(&[&sqp[..], &others].concat())[4..], [5, 6, 7].map(unknown));
+    // In place of an answer, too.
+    let instead = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, "7b226f6b223a747275657d aa*40")];
+    assert_eq!(claimed(&instead)[3..], [unknown(4)]);
+}
+
+#[test]
+fn a_source_query_is_not_answered_to_a_poll() {
+    let poll = [
+        c(0, POLL),
+        s(MS, "ffffffff 41 0a0b0c0d"),
+        s(2 * MS, "feffffff 01000000 02 00 e004 aa*40"),
+        s(3 * MS, STATE),
+    ];
+    assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")]);
+}
+
+#[test]
+fn bytes_that_end_like_text_are_no_text() {
+    let asked = [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04")];
+    let other = |time, payload| shot(START + time, CLIENTS[1], END, &hex(payload));
+    let foreign = [
+        other(S, "0002000800000004"),
+        other(S + MS, "01 00000000 0000 0b 6d"),
+        c(S + 2 * MS, "01000000 5100 8000 aa*20"),
+    ];
+    assert_eq!(claimed(&[&asked[..], &foreign].concat()), [(1, "request"), (2, "response")]);
+}
+
+#[test]
+fn a_server_may_ask_another_one() {
+    const OTHER: ([u8; 4], u16) = ([192, 0, 2, 77], 27_100);
+    let asks = |time, payload| shot(START + S + time, END, OTHER, &hex(payload));
+    let answers = |time, payload| shot(START + S + time, OTHER, END, &hex(payload));
+    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, POLL), s(5 * MS, STATE)];
+    let sqp = [asks(0, H1), answers(MS, H2), asks(2 * MS, QI), answers(3 * MS, OK)];
+    let satisfactory = [asks(4 * MS, POLL), answers(5 * MS, STATE)];
+    let shots = [&asked[..], &sqp, &satisfactory, &[foreign(START + 60 * S)]].concat();
+    let (heard, totals) = play(&shots);
+    let asking: Vec<_> = heard.packets.iter().map(|p| p.direction == Direction::C2s).collect();
+    assert_eq!(asking, [true, false].repeat(6));
+    assert_eq!((totals.answered, totals.findings.error), (6, 0), "{:#?}", heard.packets);
 }

@@ -77,6 +77,13 @@ fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
 }
 
 #[test]
+fn at_the_start_of_a_capture_what_was_asked_may_stand_before_it() {
+    let (heard, totals) = play(&[s(0, H2), s(MS, OK), foreign(START + 60 * S)]);
+    let old = |frame| heard.frame(frame).rules().contains(&"GEN-005");
+    assert_eq!((old(1), old(2), totals.findings.error), (true, true, 0), "{:#?}", heard.packets);
+}
+
+#[test]
 fn who_was_asked_long_ago_is_not_one_of_whom_only_answers_are_seen() {
     let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
     let forged = |n: i64| s(60 * S + n * S, &OK.replace("0163", &format!("01{n:02x}")));

@@ -99,6 +99,13 @@ impl Table {
         self.withdrawn.contains(&exchange)
     }
 
+    /// Whether all that seemed to ask in a conversation turned out to have answered.
+    #[inline]
+    pub fn only_withdrew(&self, slot: Slot) -> bool {
+        let withdrew = |r: &Kept| r.state == State::Gone && self.withdrew(r.id);
+        !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| withdrew(r))
+    }
+
     /// Whether a request of the conversation is open.
     pub fn has_open(&self, slot: Slot) -> bool {
         self.chain(slot).any(|(_, r)| r.state == State::Open)

@@ -196,7 +196,8 @@ impl<R: Report> Pipeline<R> {
         match conversation {
             Some(c) if c.decided() => {
                 let direction = c.direction(d.src);
-                let known = Known { direction, level: c.level, conversation: true, open: true };
+                let pinned = self.memory.pins(d, v.id);
+                let known = Known { direction, level: c.level, conversation: true, open: true, pinned };
                 let same = direction == v.direction;
                 if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
                     return; // it was answered before its conversation turned: that exchange stands

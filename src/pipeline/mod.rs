@@ -293,8 +293,11 @@ impl<R: Report> Pipeline<R> {
             return self.twice(d, v, slot, of);
         }
         let slot = self.table.enter(d, v);
+        let first = self.first;
+        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest() != 0, c.issued()));
+        let asked_before = asked_before && !(near_start() && self.table.only_withdrew(slot));
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
@@ -303,8 +306,7 @@ impl<R: Report> Pipeline<R> {
         if d.partial {
             raised.add(&GEN_002);
         }
-        let (servers, first) = (&mut self.memory.servers, self.first);
-        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
+        let servers = &mut self.memory.servers;
         let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server_index() == NONE {

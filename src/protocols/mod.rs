@@ -118,6 +118,8 @@ pub struct Known {
     pub conversation: bool,
     /// A request of the conversation is open.
     pub open: bool,
+    /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
+    pub pinned: bool,
 }
 
 /// What pairing knows when a datagram is decoded.
@@ -189,7 +191,12 @@ impl StepInfo {
     /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
     pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
         let agree = memos[0] == memos[1] && memos[0] != 0;
-        if self.repeats && !agree { paired.min(Level::Medium) } else { paired }
+        match agree {
+            // Who gets back what it sent speaks with an echo.
+            true if self.issues => paired.min(Level::Low),
+            false if self.repeats => paired.min(Level::Medium),
+            _ => paired,
+        }
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn guesses(d: &Datagram<'_>) -> Vec<Tree> {
     let mut out = vec![];
     for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
         for direction in [Direction::C2s, Direction::S2c] {
-            let known = Known { direction, level: Level::High, conversation: true, open: true };
+            let known = Known { direction, level: Level::High, conversation: true, open: true, pinned: true };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
             let Some(Glance { message, .. }) = glance else { continue };
             let missing = d.cut as usize;

@@ -128,13 +128,17 @@ impl Protocol for Gqp {
         let begins = if by_server { begins_response(p) } else { begins_request(p) };
         let whole =
             begins || ended && p.iter().all(|b| *b < 0x80) && known.level >= Level::Medium && !by_server;
-        if !(expected || whole) || !is_text(p) {
+        if !(expected || whole) || !(begins || is_text(p, known)) {
             return None;
         }
-        Some(match by_server {
-            true => Glance { begins, ..response(role(by_server, ended), first_name(p, true), level) },
-            false => Glance { begins, ..request(role(by_server, ended), first_name(p, false), level) },
-        })
+        let glance = match by_server {
+            true => response(role(by_server, ended), first_name(p, true), level),
+            false => request(role(by_server, ended), first_name(p, false), level),
+        };
+        // Any text may answer what only begins like a command; a name or a status must say that it does.
+        let proves = known.level >= Level::Medium || begins && p.first() != Some(&SOH);
+        let paired = if proves { glance.paired } else { Level::Low };
+        Some(Glance { begins, paired, ..glance })
     }
 
     #[inline(never)]
@@ -219,24 +223,36 @@ fn first_name(p: &[u8], reply: bool) -> u32 {
 /// Whether a required command and what may follow it begin the payload.
 fn begins_request(p: &[u8]) -> bool {
     let (name, rest) = until(p, &[GS, RS, US, EOT]);
-    p.first() == Some(&SOH) || required(name).is_some() && !rest.is_empty()
+    begins_encoded(p) || required(name).is_some() && !rest.is_empty()
 }
 
 /// Whether two digits, a name and RS begin the payload.
 fn begins_response(p: &[u8]) -> bool {
     let named = p.get(2..).map(|rest| until(rest, &[GS, RS, US, EOT]));
     let named = named.is_some_and(|(name, rest)| is_string(name) && rest.first() == Some(&RS));
-    p.first() == Some(&SOH) || status(p).is_some() && named
+    begins_encoded(p) || status(p).is_some() && named
+}
+
+/// Whether SOH, a name of ASCII, and ACK or EOT begin the payload.
+fn begins_encoded(p: &[u8]) -> bool {
+    let Some((&SOH, rest)) = p.split_first() else { return false };
+    let (name, rest) = until(rest, &[ACK, EOT]);
+    let named = name.iter().all(|b| matches!(b, b' '..=b'~'));
+    // An empty name says something only with ACK behind it, and no name behind EOT.
+    named && (rest.first() == Some(&ACK) || !name.is_empty() && rest.len() == 1)
 }
 
 /// Whether the payload is text, or damaged text, rather than something binary on the same socket.
-fn is_text(p: &[u8]) -> bool {
+fn is_text(p: &[u8], known: Known) -> bool {
     if matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..]) {
         return false; // Source and Quake queries begin so
     }
-    let plain = p.iter().filter(|b| is_printable(**b) && **b < 0x80).count();
-    let ended = p.last() == Some(&EOT);
-    p.first() == Some(&SOH) || ended || plain.saturating_mul(2) >= p.len()
+    let plain = p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | GS..=US)).count();
+    let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
+    // Where an answer belongs, it may be worse damaged.
+    let expected = known.open && known.direction == Direction::S2c;
+    let most = if expected { p.len() / 2 } else { p.len() / 4 };
+    framed || p.len().saturating_sub(plain) <= most
 }
 
 /// Begins with a required command, or with enough of one.
@@ -273,8 +289,7 @@ fn response_glance(p: &[u8]) -> Option<Glance> {
 /// SOH, a printable name, ACK and EOT.
 #[inline(never)]
 fn encoded_glance(p: &[u8]) -> Option<Glance> {
-    let (name, rest) = until(p.get(1..)?, &[ACK, EOT]);
-    let named = !name.is_empty() && is_string(name) && (rest.first() == Some(&ACK) || rest.len() == 1);
     // Either side may send one, and nothing in two of them says that they belong together.
-    named.then(|| Glance { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
+    (begins_encoded(p) && p.get(1) != Some(&ACK))
+        .then(|| Glance { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
 }

@@ -142,6 +142,8 @@ impl Protocol for Satisfactory {
             [0xf6, 0xd5, ..] => Some(stray(level)),
             // The game shares the port; its packets are none of ours.
             [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
+            // Source and Quake queries begin so, and a client may use one socket.
+            [0xfe | 0xff, 0xff, 0xff, 0xff, ..] if !known.pinned => None,
             _ => (answer && known.conversation).then(|| stray(level)),
         }
     }

@@ -174,7 +174,11 @@ impl Protocol for Sqp {
                 None => stray(Level::Low),
             });
         }
-        if !known.conversation && !damaged(p, wire_len, server) || other_query(p) {
+        let ours = match known.conversation {
+            true => known.pinned || of_conversation(p, wire_len, known),
+            false => damaged(p, wire_len, server),
+        };
+        if !ours || other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
@@ -291,9 +295,34 @@ fn other_query(p: &[u8]) -> bool {
 /// packet of ours that was damaged, rather than like something else.
 fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
-    let version = p.get(5..7).map(|v| v == [0, 0] || v == [0, 1] || v == [0, 2]);
+    // Without a question, zeros answer nothing: the server asks another one, or keeps a way open.
+    let zeros = p.len() == wire_len && p.iter().all(|&b| b == 0);
     match server {
         false => ours && wire_len <= LONGEST_REQUEST,
-        true => ours && (wire_len <= LONGEST_REQUEST || version == Some(true)),
+        true => ours && !zeros && (wire_len <= LONGEST_REQUEST || has_version(p)),
     }
+}
+
+/// Whether a datagram of a conversation is one of its packets, damaged: client and server may speak
+/// something else, too, on the same sockets.
+fn of_conversation(p: &[u8], wire_len: usize, known: Known) -> bool {
+    let server = known.direction == Direction::S2c;
+    let one_packet = matches!(p, [_, _, _, _, _, _, _, 0, 0, ..]);
+    match p {
+        // Where an answer belongs, whatever comes is one.
+        _ if server && known.open => true,
+        [] => true,
+        [0 | 1, ..] if wire_len <= LONGEST_REQUEST => true,
+        [0, ..] => !server && p.starts_with(&[0; 5]),
+        [1, ..] if server => has_version(p) || one_packet,
+        [1, ..] => has_version(p) && (one_packet || matches!(p, [_, _, _, _, _, _, _, 1..=0x1f, ..])),
+        // Of another type: all else must be right.
+        _ if server => has_version(p) && one_packet,
+        _ => wire_len == 5 && p.ends_with(&[0; 4]) || wire_len == 8 && has_version(p),
+    }
+}
+
+/// Whether a version that exists stands where queries and their answers have it.
+fn has_version(p: &[u8]) -> bool {
+    matches!(p, [_, _, _, _, _, 0, 0..=2, ..])
 }
