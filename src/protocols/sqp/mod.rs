@@ -174,11 +174,7 @@ impl Protocol for Sqp {
                 None => stray(Level::Low),
             });
         }
-        let ours = match known.conversation {
-            true => known.pinned || of_conversation(p, wire_len, known),
-            false => damaged(p, wire_len, server),
-        };
-        if !ours || other_query(p) {
+        if !known.conversation && !damaged(p, wire_len, server) || other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
@@ -303,26 +299,7 @@ fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     }
 }
 
-/// Whether a datagram of a conversation is one of its packets, damaged: client and server may speak
-/// something else, too, on the same sockets.
-fn of_conversation(p: &[u8], wire_len: usize, known: Known) -> bool {
-    let server = known.direction == Direction::S2c;
-    let one_packet = matches!(p, [_, _, _, _, _, _, _, 0, 0, ..]);
-    match p {
-        // Where an answer belongs, whatever comes is one.
-        _ if server && known.open => true,
-        [] => true,
-        [0 | 1, ..] if wire_len <= LONGEST_REQUEST => true,
-        [0, ..] => !server && p.starts_with(&[0; 5]),
-        [1, ..] if server => has_version(p) || one_packet,
-        [1, ..] => has_version(p) && (one_packet || matches!(p, [_, _, _, _, _, _, _, 1..=0x1f, ..])),
-        // Of another type: all else must be right.
-        _ if server => has_version(p) && one_packet,
-        _ => wire_len == 5 && p.ends_with(&[0; 4]) || wire_len == 8 && has_version(p),
-    }
-}
-
-/// Whether a version that exists stands where queries and their answers have it.
+/// Whether a version that exists stands where queries and their answers have one.
 fn has_version(p: &[u8]) -> bool {
     matches!(p, [_, _, _, _, _, 0, 0..=2, ..])
 }
