@@ -128,7 +128,9 @@ impl Protocol for Gqp {
         let begins = if by_server { begins_response(p) } else { begins_request(p) };
         let whole =
             begins || ended && p.iter().all(|b| *b < 0x80) && known.level >= Level::Medium && !by_server;
-        if !(expected || whole) || !is_text(p) {
+        // What follows the end of a message is not judged by its bytes.
+        let message = begins && p.contains(&EOT);
+        if !(expected || whole) || !(message || is_text(p)) {
             return None;
         }
         Some(match by_server {
