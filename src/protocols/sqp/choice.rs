@@ -61,11 +61,11 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     }
 }
 
-/// Of a body that the capture cut: fewer kinds than were asked for, if only they can be read up to the cut without
-/// an error. ServerInfo is always answered. What else is missing, nobody knows.
+/// Of a body that the capture cut: fewer kinds than were asked for, if only they can be read up to the cut with nothing
+/// wrong but what is wrong with ServerInfo, which is always answered. What else is missing, nobody knows.
 #[cold]
 fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
-    // What is wrong on the way to the cut; `None` where decoding does not come as far.
+    // Whether decoding comes as far as the cut, and what is wrong on the way.
     let tried = |m: u8| {
         let (mut wrong, mut reached) = (Wrong::default(), false);
         c.trial(&mut wrong, |c| {
@@ -73,14 +73,15 @@ fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
             reached = out.as_ref().map_or_else(|fault| fault.rule == &GEN_001, |_| c.rest().is_empty());
             out
         });
-        (reached && !wrong.fit.misfit).then_some(wrong.warnings)
+        (reached && !wrong.fit.misfit, wrong.warnings)
     };
-    if tried(mask).is_some() {
+    if tried(mask).0 {
         return None;
     }
+    let info = mask & SERVER_INFO;
+    let (_, warnings) = tried(info);
     let fewer = (1..mask.count_ones()).rev().flat_map(|size| candidates(mask, size));
-    let fewer = fewer.filter(|m| m & SERVER_INFO == mask & SERVER_INFO);
-    fewer.filter_map(|m| tried(m).map(|warnings| (m, warnings))).min_by_key(|(_, warnings)| *warnings).map(|(m, _)| m)
+    fewer.filter(|m| m & SERVER_INFO == info).find(|&m| tried(m) == (true, warnings))
 }
 
 /// A trial that counts warnings, too.
