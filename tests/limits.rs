@@ -301,3 +301,24 @@ fn broken_rules_beyond_those_kept_are_counted() {
         assert_eq!((notes.heard().len(), notes.more()), (32, 8), "{round}");
     }
 }
+
+#[test]
+fn a_rule_not_heard_yet_finds_a_place_among_those_kept() {
+    let violation = |rule| Violation {
+        rule,
+        at: Span { start: 0, end: 1 },
+        field: None,
+        index: Index::default(),
+        needs: 0,
+    };
+    let rules: Vec<_> = rule::all().take(MAX_VIOLATIONS + 1).collect();
+    let mut notes = Notes::default();
+    notes.begin();
+    // The first rule fills all places, and gives up one for each of the others, but not the last.
+    (0..MAX_VIOLATIONS).for_each(|_| notes.violation(violation(rules[0])));
+    rules.iter().for_each(|rule| notes.violation(violation(rule)));
+    assert_eq!(notes.more(), 33);
+    let heard: Vec<_> = notes.heard().iter().map(|v| v.rule.id).collect();
+    let expected: Vec<_> = rules[..MAX_VIOLATIONS].iter().map(|rule| rule.id).collect();
+    assert_eq!(heard, expected);
+}

@@ -80,7 +80,8 @@ fn is_surplus(field: &'static Field) -> bool {
     field.key.ends_with("surplus")
 }
 
-/// Violations kept of one datagram; beyond that they are only counted.
+/// Violations kept of one datagram; beyond that they are only counted. A rule that is broken once too often makes
+/// room for one that was not heard yet: no flood of notes hides an error.
 pub const MAX_VIOLATIONS: usize = 32;
 
 /// Hears only broken rules, at most [`MAX_VIOLATIONS`] a datagram, in storage made once.
@@ -106,6 +107,26 @@ impl Notes {
     pub fn more(&self) -> u32 {
         self.more
     }
+
+    /// One more than is kept: if its rule is new, it takes the place of the last that was heard before.
+    #[cold]
+    #[inline(never)]
+    fn crowded(&mut self, v: Violation) {
+        self.more = self.more.saturating_add(1);
+        let is = |rule: &'static Rule| move |kept: &Violation| std::ptr::eq(kept.rule, rule);
+        if self.heard.iter().rev().any(is(v.rule)) {
+            return;
+        }
+        let mut before = self.heard.as_slice();
+        while let Some((last, rest)) = before.split_last() {
+            if rest.iter().any(is(last.rule)) {
+                self.heard.remove(rest.len());
+                self.heard.push(v);
+                return;
+            }
+            before = rest;
+        }
+    }
 }
 
 impl FieldSink for Notes {
@@ -114,7 +135,7 @@ impl FieldSink for Notes {
         if self.heard.len() < MAX_VIOLATIONS {
             self.heard.push(v);
         } else {
-            self.more = self.more.saturating_add(1);
+            self.crowded(v);
         }
     }
 }

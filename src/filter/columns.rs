@@ -96,6 +96,8 @@ impl Column {
             (Datum::Int(v), Source::Builtin(Builtin::EthType | Builtin::IpId | Builtin::UdpChecksum)) => {
                 format!("0x{v:04x}")
             }
+            // Of a list, its values.
+            (Datum::Present, Source::Picked(..)) if self.kind != Kind::Presence => return None,
             (Datum::Present, _) => "1".into(),
             (Datum::Bool(v), _) => u8::from(*v).to_string(),
             (Datum::Hidden, _) => SECRET.into(),

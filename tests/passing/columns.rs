@@ -61,6 +61,18 @@ fn no_text_from_the_network_leaves_its_cell_or_becomes_a_formula() {
 }
 
 #[test]
+fn of_a_list_its_values_are_written_and_nothing_else() {
+    let column = |filter: &str, name: &str| {
+        text(&["dump", "--no-config", "-T", "fields", "-Y", filter, "-e", name, "captures/demo.pcapng"])
+    };
+    assert_eq!(column("sqp.metrics", "sqp.metrics"), "59.75,12.5,0.25\n");
+    assert_eq!(column("frame.number == 26", "gqp.commands.args"), "this text,more text\n");
+    assert_eq!(column("frame.number == 26", "sqp.metrics"), "\n");
+    // A group is there or not.
+    assert_eq!(column("sqp.metrics", "sqp.player_info"), "1\n");
+}
+
+#[test]
 fn exchanges_and_servers_have_rows_too() {
     for format in ["csv", "tsv"] {
         for (command, first, least) in [("exchanges", "id", 40), ("summary", "server", 5)] {

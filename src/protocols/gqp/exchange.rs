@@ -104,7 +104,10 @@ rules! {
 struct Asked {
     /// Name of its encoding.
     encoding: Option<u64>,
+    /// Commands in front of the first that is encoded by itself.
     count: usize,
+    /// One is: what follows it is opaque.
+    opaque: bool,
     names: [u64; MAX_COMMANDS],
     arguments: [u64; MAX_COMMANDS],
 }
@@ -209,6 +212,10 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raise
     let mut new = Asked { encoding: encoding(payload).map(|name| memory.hash(name)), ..Asked::default() };
     if new.encoding.is_none() {
         for piece in pieces(payload) {
+            if piece.text.first() == Some(&SOH) {
+                new.opaque = true;
+                break;
+            }
             let command = Command::of(piece.text);
             let slots = new.names.get_mut(new.count).zip(new.arguments.get_mut(new.count));
             if let Some((name, arguments)) = slots {
@@ -216,9 +223,6 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raise
                 *arguments = memory.texts(command.arguments());
             }
             new.count = new.count.saturating_add(1);
-            if piece.text.first() == Some(&SOH) {
-                continue; // encoded by itself
-            }
             let at = span(piece);
             unannounced(memory, seen, &command, at, raised);
             login(memory, seen, &command, at, raised);
@@ -275,8 +279,12 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8
         return;
     }
     let plain = asked.filter(|a| a.encoding.is_none());
-    let mut count = 0usize;
+    let (mut count, mut opaque) = (0usize, false);
     for piece in pieces(payload) {
+        if piece.text.first() == Some(&SOH) {
+            opaque = true;
+            break;
+        }
         let reply = Reply::of(piece.text);
         if let Some(asked) = &plain {
             compare(memory, asked, count, &reply, span(piece), raised);
@@ -284,7 +292,7 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8
         learn(memory, seen, &reply);
         count = count.saturating_add(1);
     }
-    if plain.is_some_and(|a| a.count != count) {
+    if plain.is_some_and(|a| !a.opaque && !opaque && a.count != count) {
         raised.add(&TXN_002);
     }
 }

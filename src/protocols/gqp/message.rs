@@ -185,7 +185,8 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 fn encoded<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
     let whole = c.rest();
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
-    c.check(&ENC_006, || !encoding.is_empty());
+    let cut = c.is_cut() && c.rest().is_empty();
+    c.check(&ENC_006, || cut || !encoding.is_empty());
     c.require(&ENC_001, matches!(c.rest().first(), None | Some(&ACK)))?;
     let body = if c.rest().is_empty() { &[][..] } else { encoded_body(c, &ENCODED_BODY)? };
     c.derived(&ENCODED_BYTES, Value::Uint(body.len() as u32));
@@ -204,7 +205,9 @@ fn encoded_body<'a, S: FieldSink>(
     field: &'static Field,
 ) -> Result<&'a [u8], Fault> {
     let inside = c.rest().get(1..).unwrap_or_default();
-    let length = inside.iter().rposition(|b| *b == EOT).unwrap_or(inside.len());
+    // Where the capture cut it, the last EOT is not there.
+    let last = inside.iter().rposition(|b| *b == EOT).filter(|_| !c.is_cut());
+    let length = last.unwrap_or(inside.len());
     let body = c.field_as(field, behind_ack(length), Value::Bytes)?;
     c.check(&ENC_004, || !body.contains(&EOT));
     Ok(body)
@@ -218,8 +221,11 @@ fn behind_ack<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, &'a [u8]> {
 /// A command that begins as an encoded message does: what follows, up to the end, is opaque.
 fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let before = if c.rest().first() == Some(&GS) { 2 } else { 1 };
-    string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;
+    let encoding = string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;
     c.check(&ENC_002, || false);
+    let next = c.rest().first();
+    c.check(&ENC_006, || next.is_none() || !encoding.is_empty());
+    c.check(&ENC_001, || next != Some(&EOT));
     if c.rest().first() == Some(&ACK) {
         encoded_body(c, &COMMAND_BODY)?;
     }

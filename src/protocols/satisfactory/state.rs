@@ -215,6 +215,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     let wire_len = c.wire_len();
     c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
     let cookie = c.field(&COOKIE, le_u64)?;
+    cut_before(c, &SERVER_STATE, 1)?;
     let server_state = c.field(&SERVER_STATE, byte)?;
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
     c.check(&RSP_002, || server_state <= PLAYING);

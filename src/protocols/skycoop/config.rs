@@ -367,8 +367,8 @@ pub(super) fn decode<'a, S: FieldSink>(
     c.check(&SEC_003, || listed().unwrap_or_default() == 0);
     let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
     c.check(&JSN_005, || config.experience.is_none_or(known));
-    let pvp = config.pvp.map(|(value, string)| (value.truth(), string));
-    c.check(&JSN_007, || pvp.is_none_or(|(value, string)| value.is_some() && string));
+    let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
+    c.check(&JSN_007, || config.pvp.is_none_or(by_dotnet));
     show(c, &config);
     Some(config)
 }

@@ -5,7 +5,9 @@
 
 use super::chunks::{CHK_006, CHK_007, INFO, KNOWN, SERVER_INFO, chunks};
 use super::exchange::TXN_017;
-use crate::decode::{Cursor, FieldSink, Fit};
+use crate::check::GEN_001;
+use crate::decode::{Cursor, FieldSink, Fit, Violation};
+use crate::rule::Severity;
 
 /// Which chunks a body is decoded as, and which were asked for as far as that matters then.
 pub(super) struct Choice {
@@ -37,6 +39,9 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
+        if c.is_cut() && let Some(kinds) = fewer_of_cut(c, mask) {
+            return Some(Choice { kinds, asked: None });
+        }
         return Some(meant(c, asked, mask));
     }
     let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
@@ -53,6 +58,43 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
         }
         // The request says what it should have been; without it, guessing would blame the innocent.
         None => asked.map(|mask| meant(c, asked, mask)),
+    }
+}
+
+/// Of a body that the capture cut: fewer kinds than were asked for, if only they can be read up to the cut with nothing
+/// wrong but what is wrong with ServerInfo, which is always answered. What else is missing, nobody knows.
+#[cold]
+fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
+    // Whether decoding comes as far as the cut, and what is wrong on the way.
+    let tried = |m: u8| {
+        let (mut wrong, mut reached) = (Wrong::default(), false);
+        c.trial(&mut wrong, |c| {
+            let out = chunks(c, m);
+            reached = out.as_ref().map_or_else(|fault| fault.rule == &GEN_001, |_| c.rest().is_empty());
+            out
+        });
+        (reached && !wrong.fit.misfit, wrong.warnings)
+    };
+    if tried(mask).0 {
+        return None;
+    }
+    let info = mask & SERVER_INFO;
+    let (_, warnings) = tried(info);
+    let fewer = (1..mask.count_ones()).rev().flat_map(|size| candidates(mask, size));
+    fewer.filter(|m| m & SERVER_INFO == info).find(|&m| tried(m) == (true, warnings))
+}
+
+/// A trial that counts warnings, too.
+#[derive(Default)]
+struct Wrong {
+    fit: Fit,
+    warnings: u32,
+}
+
+impl FieldSink for Wrong {
+    fn violation(&mut self, v: Violation) {
+        self.warnings = self.warnings.saturating_add(u32::from(v.rule.severity == Severity::Warning));
+        self.fit.violation(v);
     }
 }
 

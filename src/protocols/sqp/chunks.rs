@@ -14,7 +14,7 @@ use super::exchange::{TXN_011, TXN_012, TXN_017};
 use super::header::{PACKET_SURPLUS, opaque};
 use super::samples::*;
 use super::server_rules::Rules;
-use super::tables::{Metrics, PLAYERS, TAB_006, TEAM, Table};
+use super::tables::{Metrics, PLAYERS, TEAM, Table};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, fields};
 use crate::rule::{Example, Step::*, rules};
@@ -154,6 +154,9 @@ rules! {
 
 pub(super) static BODY: Ends =
     Ends { early: &CHK_001, early_inside: &CHK_001, late: &CHK_003, surplus: &PACKET_SURPLUS };
+/// What is left are chunks that were not requested.
+static MORE_CHUNKS: Ends =
+    Ends { early: &CHK_001, early_inside: &CHK_001, late: &TXN_017, surplus: &PACKET_SURPLUS };
 static COUNTS: Ends =
     Ends { early: &INF_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
 static TEXTS: Ends = Ends { early: &STR_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
@@ -220,9 +223,10 @@ fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result
     let whole = c.to_end();
     let body = chunks(c, mask)?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
-        let (surplus, chunks) = (c.to_end(), c.apart(|c| surplus_is_chunks(c, mask)));
-        c.about(None);
-        c.check_at(&TXN_017, surplus, || !chunks);
+        c.check(&TXN_017, || true);
+        if c.apart(|c| surplus_is_chunks(c, mask)) {
+            c.ends(&MORE_CHUNKS);
+        }
     }
     let missing = asked.unwrap_or(mask) & !mask;
     if missing != 0 {
@@ -257,12 +261,10 @@ fn optional<'a, S: FieldSink>(
         body.server_rules = Some(Rules::decode(c)?);
     }
     if mask & PLAYER_INFO != 0 {
-        let players = Table::decode(c, &PLAYERS)?;
-        c.check(&TAB_006, || counted.is_none_or(|n| n == players.count));
-        body.player_info = Some(players);
+        body.player_info = Some(Table::decode(c, &PLAYERS, counted)?);
     }
     if mask & TEAM_INFO != 0 {
-        body.team_info = Some(Table::decode(c, &TEAM)?);
+        body.team_info = Some(Table::decode(c, &TEAM, None)?);
     }
     if mask & METRICS != 0 {
         body.metrics = Some(Metrics::decode(c)?);

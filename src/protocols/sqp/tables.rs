@@ -190,16 +190,25 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
+    /// Decodes a table; `counted` is the number of records that the answer named before.
     pub(super) fn decode<S: FieldSink>(
         c: &mut Cursor<'a, '_, S>,
         f: &'static TableFields,
+        counted: Option<u16>,
     ) -> Result<Self, Fault> {
-        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| Self::body(c, f)))
+        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| Self::body(c, f, counted)))
     }
 
-    fn body<S: FieldSink>(c: &mut Cursor<'a, '_, S>, f: &'static TableFields) -> Result<Self, Fault> {
+    fn body<S: FieldSink>(
+        c: &mut Cursor<'a, '_, S>,
+        f: &'static TableFields,
+        counted: Option<u16>,
+    ) -> Result<Self, Fault> {
         let [head, in_text, elsewhere] = &f.ends;
         let count = c.field(f.count, be_u16)?;
+        if let Some(counted) = counted {
+            c.check(&TAB_006, || counted == count);
+        }
         let mut table = Table { count, ..Table::default() };
         if count > 0 || !c.rest().is_empty() {
             let field_count = c.field(f.field_count, byte)?;
@@ -228,6 +237,7 @@ impl<'a> Table<'a> {
             |_, done| done < count,
             |c| {
                 if c.rest().is_empty() {
+                    c.about(Some(f.record));
                     return Err(c.short(&TAB_003));
                 }
                 let mut types = each(fields, named_type);
