@@ -297,7 +297,7 @@ impl<R: Report> Pipeline<R> {
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
         let (asked_before, issued) = before.map_or((false, None), |c| (c.latest() != 0, c.issued()));
-        let asked_before = asked_before && !(near_start() && self.table.only_withdrew(slot));
+        let asked_before = asked_before && !(self.table.only_withdrew(slot) && near_start());
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         if d.checksum != 0 && self.sums.wrong(d) {
