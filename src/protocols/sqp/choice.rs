@@ -39,7 +39,9 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
-        if c.is_cut() && let Some(kinds) = fewer_of_cut(c, mask) {
+        if c.is_cut()
+            && let Some(kinds) = fewer_of_cut(c, mask)
+        {
             return Some(Choice { kinds, asked: None });
         }
         return Some(meant(c, asked, mask));
