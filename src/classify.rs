@@ -157,7 +157,14 @@ impl Memory {
     }
 
     /// The protocol the user pinned to a port of the datagram, and the direction that follows.
+    #[inline]
     pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
+        // Nearly always nothing is.
+        if self.choice.pins.is_empty() { None } else { self.pin_of(d) }
+    }
+
+    #[cold]
+    fn pin_of(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
         let of = |port| move |&&(p, id): &&(u16, Id)| p == port && self.choice.speaks(id);
         let pin = |port| self.choice.pins.iter().find(of(port)).map(|&(_, id)| id);
         let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
@@ -167,13 +174,19 @@ impl Memory {
     /// Whether the user pinned another protocol to a port of the datagram.
     #[inline]
     pub fn contradicts(&self, d: &Datagram<'_>, id: Id) -> bool {
-        !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin != id)
+        self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// Whether the user pinned a protocol to a port of the datagram.
-    #[inline]
-    pub fn pins(&self, d: &Datagram<'_>, id: Id) -> bool {
-        !self.choice.pins.is_empty() && self.pinned(d).is_some_and(|(pin, _)| pin == id)
+    /// What is known of a datagram that travels so in its conversation, which is so sure.
+    pub fn known_in(
+        &self,
+        d: &Datagram<'_>,
+        id: Id,
+        direction: Direction,
+        (level, open): (Level, bool),
+    ) -> Known {
+        let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == id);
+        Known { direction, level, conversation: true, open, pinned }
     }
 
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
@@ -212,10 +225,7 @@ impl Memory {
 
     /// Nothing is certain of the conversation: a known server, or the bytes alone, must tell.
     fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
-        let pinned = match self.choice.pins.as_slice() {
-            [] => None,
-            _ => self.pinned(d).filter(|(pin, _)| *pin == v.id),
-        };
+        let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
         let (role, level) = (v.glance.role, v.glance.level);
         v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
@@ -234,9 +244,7 @@ impl Memory {
         let by_server = server.map(|(direction, _)| direction).or(pinned.map(|(_, direction)| direction));
         let Some(direction) = by_server else { return };
         v.server_index = server.map_or(NONE, |(_, index)| index);
-        let (open, pinned) = (false, pinned.is_some());
-        let known = Known { direction, level: Level::Medium, conversation: pinned, open, pinned };
-        if agrees(v, direction) || reads(d, v, known) {
+        if agrees(v, direction) || reads(d, v, known_at(direction, pinned.is_some())) {
             v.glance.level = v.glance.level.max(level).max(Level::Medium);
             (v.direction, v.decided, v.doubtful) = (direction, true, false);
         } else if v.direction != direction {
@@ -263,8 +271,7 @@ impl Memory {
     #[cold]
     #[inline(never)]
     fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, level: Level, open: bool) -> bool {
-        let (direction, pinned) = (v.direction, self.pins(d, v.id));
-        reads(d, v, Known { direction, level, conversation: true, open, pinned })
+        reads(d, v, self.known_in(d, v.id, v.direction, (level, open)))
     }
 
     /// The conversation has a candidate, and who asks is not certain yet.
@@ -285,8 +292,7 @@ impl Memory {
         };
         v.doubtful = c.doubtful() && by_asker;
         if role != v.glance.role {
-            let (direction, level, pinned) = (v.direction, Level::Medium, self.pins(d, v.id));
-            let known = Known { direction, level, conversation: true, open: true, pinned };
+            let known = self.known_in(d, v.id, v.direction, (Level::Medium, true));
             if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
                 v.glance.message = read.message;
             }
@@ -306,9 +312,7 @@ impl Memory {
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, open)) = conversation(id) else { continue };
             let direction = c.direction(d.src);
-            let known =
-                Known { direction, level: c.level, conversation: true, open, pinned: pinned.is_some() };
-            if let Some(glance) = read(id, known) {
+            if let Some(glance) = read(id, self.known_in(d, id, direction, (c.level, open))) {
                 let (slot, server_index) = (Some(slot), c.server_index());
                 return Some(Verdict {
                     id,
@@ -325,12 +329,15 @@ impl Memory {
             let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));
             ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
         })?;
-        let (level, open, pinned) = (Level::Medium, false, pinned.is_some());
-        let known = Known { direction, level, conversation: pinned, open, pinned };
-        let glance = read(id, known)?;
+        let glance = read(id, known_at(direction, pinned.is_some()))?;
         let slot = conversation(id).map(|(slot, ..)| slot);
         Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index })
     }
+}
+
+/// What is known of a datagram to or from a server, or to or from a port that the user pinned.
+fn known_at(direction: Direction, pinned: bool) -> Known {
+    Known { direction, level: Level::Medium, conversation: pinned, open: false, pinned }
 }
 
 /// Whether what a glance saw goes in the direction that is known; settles what it may be.

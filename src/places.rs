@@ -61,10 +61,10 @@ impl<P: Copy> Places<P> {
     #[inline(never)]
     fn tidy(&mut self, most: usize, all: impl Iterator<Item = (u64, P)>) {
         let room = (most + most / 2 + 1).max(LEAST);
-        if self.table.capacity() < room {
-            self.table = HashTable::with_capacity(room);
+        match self.table.capacity() < room {
+            true => self.table = HashTable::with_capacity(room),
+            false => self.table.clear(),
         }
-        self.table.clear();
         self.wrong.set(0);
         all.for_each(|(hash, place)| {
             self.table.insert_unique(hash, place, |_| hash);

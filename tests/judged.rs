@@ -4,14 +4,12 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{Collected, H1, H2, MS, POLL, S, Seen, c, foreign, play, s};
+use play::{Collected, H1, H2, ID, IDR, MS, POLL, S, Seen, c, foreign, play, s};
 
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
 /// A request for ServerInfo and PlayerInfo.
 const QIP: &str = "01 80902348 0001 05";
-const ID: &str = "6964656e74696679 04";
-const IDR: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 1e 12 6e6574766572 1f 343332 04";
 const ECHO: &str = "6563686f 1e 61 04";
 
 /// What the last of them earns, each 10 ms behind the one before, from client and server in turn. Of the last one so many

@@ -4,13 +4,11 @@
 #[path = "house/play.rs"]
 mod play;
 
-use play::{Collected, MS, START, Shot, foreign, play, shot};
+use play::{Collected, ID, IDR, MS, START, Shot, foreign, play, shot};
 use qdissect::exchange::{Exchange, Outcome};
 use qdissect::rule::hex;
 
-/// `identify` and its answer, whole and in parts.
-const ID: &str = "6964656e74696679 04";
-const IDR: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 1e 12 6e6574766572 1f 343332 04";
+/// That answer in parts.
 const HEAD: &str = "3130 6964656e74696679 1e 12 67616d656e";
 const MIDDLE: &str = "616d65 1f 7574 1e 12 67616d65766572";
 const TAIL: &str = "1f 343332 1e 12 6e6574766572 1f 343332 04";

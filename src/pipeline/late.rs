@@ -9,7 +9,7 @@ use crate::classify::Verdict;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing, Seen};
 use crate::net::Datagram;
-use crate::protocols::{Direction, Known, Level, Memories, Role};
+use crate::protocols::{Direction, Level, Memories, Role};
 use crate::report::Report;
 use std::io;
 
@@ -196,8 +196,7 @@ impl<R: Report> Pipeline<R> {
         match conversation {
             Some(c) if c.decided() => {
                 let direction = c.direction(d.src);
-                let pinned = self.memory.pins(d, v.id);
-                let known = Known { direction, level: c.level, conversation: true, open: true, pinned };
+                let known = self.memory.known_in(d, v.id, direction, (c.level, true));
                 let same = direction == v.direction;
                 if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
                     return; // it was answered before its conversation turned: that exchange stands

@@ -410,6 +410,11 @@ fn tell<'a, P: Protocol, S: FieldSink>(
     }
 }
 
+/// Whether the payload begins as Source and Quake queries do: hosts offer them beside others, and a client may use one socket.
+pub(crate) fn is_other_query(payload: &[u8]) -> bool {
+    matches!(payload, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
+}
+
 impl Id {
     /// The protocol of that name.
     pub fn by_name(name: &str) -> Option<Id> {

@@ -45,7 +45,7 @@ impl<const UNIT: i64> Times<UNIT> {
     }
 
     /// All of them, for quantiles.
-    fn kept(&self) -> Option<Cow<'_, Histogram<u32>>> {
+    fn all(&self) -> Option<Cow<'_, Histogram<u32>>> {
         let mut all = Cow::Borrowed(self.kept.as_ref()?);
         self.fresh.iter().for_each(|&units| record(all.to_mut(), units));
         Some(all)
@@ -81,7 +81,7 @@ impl<const UNIT: i64> Times<UNIT> {
     /// one percent or the unit, and exact at the ends. `None` where nothing was kept for it.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (low, high) = self.ends?;
-        let units = self.kept()?.value_at_quantile(share);
+        let units = self.all()?.value_at_quantile(share);
         Some((units as i64).saturating_mul(UNIT).clamp(low, high))
     }
 }

@@ -50,6 +50,10 @@ pub const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
 pub const STATE: &str =
     "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
 
+// GQP: `identify` and its answer.
+pub const ID: &str = "6964656e74696679 04";
+pub const IDR: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 1e 12 6e6574766572 1f 343332 04";
+
 const ETHERNET: u16 = 1;
 /// A DNS query for `example.org`.
 const FOREIGN: &str = "1f3a 0100 0001 0000 0000 0000 07 6578616d706c65 03 6f7267 00 0001 0001";

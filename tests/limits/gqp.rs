@@ -1,14 +1,11 @@
 //! What is remembered of GQP, and what happens where that is all there is room for.
 
-use super::play::{CLIENTS, Collected, End, START, Shot, foreign, shot};
+use super::play::{CLIENTS, Collected, End, ID, MS, START, Shot, foreign, shot};
 use super::{END, S, host, totals};
 use qdissect::exchange::Outcome;
 use qdissect::rule::hex;
 
-const MS: i64 = 1_000_000;
-
-/// `identify`, and its answer in three parts.
-const IDENTIFY: &str = "6964656e74696679 04";
+/// The answer to `identify`, in three parts.
 const PARTS: [&str; 3] = [
     "3130 6964656e74696679 1e 12 67616d656e",
     "616d65 1f 7574 1e 12 67616d65766572",
@@ -39,7 +36,7 @@ fn breaks(heard: &Collected<false>, rule: &str) -> bool {
 #[test]
 fn requests_that_are_forgotten_before_their_answers_are_counted() {
     for (requests, forgotten) in [(4_096, 0), (4_097, 1)] {
-        let mut shots: Vec<_> = (0..requests).map(|n| to(0, client(n), &hex(IDENTIFY))).collect();
+        let mut shots: Vec<_> = (0..requests).map(|n| to(0, client(n), &hex(ID))).collect();
         // The answers to the first and to the last request name another command.
         let other = hex("3130 6563686f 1e 11 61 04");
         shots.extend([0, requests - 1].map(|n| from(1, client(n), &other)));
@@ -136,7 +133,7 @@ fn commands_beyond_those_compared_are_counted() {
 #[test]
 fn an_answer_in_parts_beyond_those_under_way_ends_with_its_first_and_is_counted() {
     for answers in [64u32, 65] {
-        let mut shots: Vec<_> = (0..answers).map(|n| to(0, client(n), &hex(IDENTIFY))).collect();
+        let mut shots: Vec<_> = (0..answers).map(|n| to(0, client(n), &hex(ID))).collect();
         for (ms, part) in (1..).zip(PARTS) {
             shots.extend((0..answers).map(|n| from(ms, client(n), &hex(part))));
         }

@@ -201,18 +201,14 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     }
 }
 
-/// Name of the encoding of a message that has one.
-fn encoding(payload: &[u8]) -> Option<&[u8]> {
-    payload.strip_prefix(&[SOH]).map(|rest| until(rest, &[ACK, EOT]).0)
-}
-
 /// A whole request.
 fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raised) {
     let payload = seen.datagram.payload;
-    let mut new = Asked { encoding: encoding(payload).map(|name| memory.hash(name)), ..Asked::default() };
+    let mut new =
+        Asked { encoding: encoding(payload).map(|(name, _)| memory.hash(name)), ..Asked::default() };
     if new.encoding.is_none() {
         for piece in pieces(payload) {
-            if piece.text.first() == Some(&SOH) {
+            if piece.is_encoded() {
                 new.opaque = true;
                 break;
             }
@@ -272,7 +268,7 @@ fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, 
 fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8], raised: &mut Raised) {
     let asked = memory.asked.get(answer.exchange).copied();
     memory.count_beyond(usize::from(memory.asked.may_have_forgotten(answer.exchange)));
-    if let Some(name) = encoding(payload) {
+    if let Some((name, _)) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
             raised.add(&ENC_005);
         }
@@ -281,7 +277,7 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8
     let plain = asked.filter(|a| a.encoding.is_none());
     let (mut count, mut opaque) = (0usize, false);
     for piece in pieces(payload) {
-        if piece.text.first() == Some(&SOH) {
+        if piece.is_encoded() {
             opaque = true;
             break;
         }

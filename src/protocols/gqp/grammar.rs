@@ -65,6 +65,18 @@ pub(super) struct Piece<'a> {
     pub at: usize,
 }
 
+impl Piece<'_> {
+    /// It is encoded by itself: nothing in it can be read, nor in what follows it.
+    pub fn is_encoded(&self) -> bool {
+        self.text.first() == Some(&SOH)
+    }
+}
+
+/// Name of the encoding that a message begins with, and what follows the name; `None` where it begins with none.
+pub(super) fn encoding(payload: &[u8]) -> Option<(&[u8], &[u8])> {
+    payload.strip_prefix(&[SOH]).map(|rest| until(rest, &[ACK, EOT]))
+}
+
 /// The commands or replies of a message: what stands between GS.
 pub(super) fn pieces(payload: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut at = 0usize;

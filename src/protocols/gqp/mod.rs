@@ -23,6 +23,7 @@ pub use request::Commands;
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+    is_other_query,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink, Value};
@@ -235,8 +236,7 @@ fn begins_response(p: &[u8]) -> bool {
 
 /// Whether SOH, a name of ASCII, and ACK or EOT begin the payload.
 fn begins_encoded(p: &[u8]) -> bool {
-    let Some((&SOH, rest)) = p.split_first() else { return false };
-    let (name, rest) = until(rest, &[ACK, EOT]);
+    let Some((name, rest)) = encoding(p) else { return false };
     let named = name.iter().all(|b| matches!(b, b' '..=b'~'));
     // An empty name says something only with ACK behind it, and no name behind EOT.
     named && (rest.first() == Some(&ACK) || !name.is_empty() && rest.len() == 1)
@@ -244,8 +244,8 @@ fn begins_encoded(p: &[u8]) -> bool {
 
 /// Whether the payload is text, or damaged text, rather than something binary on the same socket.
 fn is_text(p: &[u8], known: Known) -> bool {
-    if matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..]) {
-        return false; // Source and Quake queries begin so
+    if is_other_query(p) {
+        return false;
     }
     let plain = p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | GS..=US)).count();
     let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);

@@ -21,6 +21,7 @@ pub use state::State;
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+    is_other_query,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -142,8 +143,7 @@ impl Protocol for Satisfactory {
             [0xf6, 0xd5, ..] => Some(stray(level)),
             // The game shares the port; its packets are none of ours.
             [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
-            // Source and Quake queries begin so, and a client may use one socket.
-            [0xfe | 0xff, 0xff, 0xff, 0xff, ..] if !known.pinned => None,
+            _ if is_other_query(p) && !known.pinned => None,
             _ => (answer && known.conversation).then(|| stray(level)),
         }
     }

@@ -23,6 +23,7 @@ pub use reply::{LegacyReply, Reply, Status};
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+    is_other_query,
 };
 use crate::check::Raised;
 use crate::decode::wire::*;
@@ -278,8 +279,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
 
 /// What a known server sends; `open` says that a query of the client waits for its reply.
 fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Glance> {
-    // Source and Quake queries begin so: hosts offer them beside others, and a client may use one socket.
-    if matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..]) {
+    if is_other_query(p) {
         return None;
     }
     let game = is_game_packet(p, wire_len);

@@ -28,6 +28,7 @@ pub use tables::{Metrics, Table};
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
+    is_other_query,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -174,7 +175,7 @@ impl Protocol for Sqp {
                 None => stray(Level::Low),
             });
         }
-        if !known.conversation && !damaged(p, wire_len, server) || other_query(p) {
+        if !known.conversation && !damaged(p, wire_len, server) || is_other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
@@ -248,7 +249,7 @@ fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
         };
         return Some(Glance { message, ..challenge(role, token, Level::Low) });
     }
-    let zeros = p.len() == wire_len && p.len() <= LONGEST_REQUEST && p.iter().all(|&b| b == 0);
+    let zeros = p.len() <= LONGEST_REQUEST && is_zeros(p, wire_len);
     let message = if p.len() < 5 { UNKNOWN } else { CHALLENGE_REQUEST };
     zeros.then(|| Glance { message, paired: Level::Hint, ..challenge(Role::Request, 0, Level::Hint) })
 }
@@ -282,21 +283,21 @@ fn stray(level: Level) -> Glance {
     Glance { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
 }
 
-/// Source and Quake queries begin so. Hosts offer them beside SQP, and a client may use one socket.
-fn other_query(p: &[u8]) -> bool {
-    matches!(p, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
-}
-
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a
 /// packet of ours that was damaged, rather than like something else.
 fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
     // Without a question, zeros answer nothing: the server asks another one, or keeps a way open.
-    let zeros = p.len() == wire_len && p.iter().all(|&b| b == 0);
+    let zeros = is_zeros(p, wire_len);
     match server {
         false => ours && wire_len <= LONGEST_REQUEST,
         true => ours && !zeros && (wire_len <= LONGEST_REQUEST || has_version(p)),
     }
+}
+
+/// Whether all of it is there, and zero.
+fn is_zeros(p: &[u8], wire_len: usize) -> bool {
+    p.len() == wire_len && p.iter().all(|&b| b == 0)
 }
 
 /// Whether a version that exists stands where queries and their answers have one.
