@@ -16,7 +16,7 @@ use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::{Form, Output, Records};
-use said::{How, records, said};
+use said::{How, picked, records, said};
 use std::fs;
 use std::io::{self, Cursor};
 use std::path::PathBuf;
@@ -141,6 +141,24 @@ fn packets_between_other_blocks_and_with_comments_say_the_same() {
     let capture = commented(&long());
     assert!(said(std::slice::from_ref(&capture), How::PLAIN).iter().any(|out| out.contains("packet 00003")));
     same(&[capture], "commented", &[usize::MAX]);
+}
+
+#[test]
+fn what_passes_a_filter_and_is_remembered_is_the_same() {
+    let demo = fs::read("captures/demo.pcapng").unwrap();
+    let commented = commented(&long());
+    // Of messages alone, of what captures say, of frames.
+    for (capture, filter) in [
+        (&demo, "response_time || finding"),
+        (&commented, "frame.comment || finding"),
+        (&demo, "frame.len > 60"),
+    ] {
+        let inputs = [capture.clone(), demo.clone()];
+        let plain = picked(&inputs, How::PLAIN, filter);
+        assert!(plain[0].contains("\"packet\"") && plain[1].contains("SQP-"), "{filter}: {plain:?}");
+        let ahead = picked(&inputs, How { ahead: true, ..How::PLAIN }, filter);
+        assert!(ahead == plain, "{filter}");
+    }
 }
 
 /// A packet that waits until later ones have come, with a comment, and behind it as many comments as are kept with that

@@ -1,5 +1,6 @@
 //! `-Y`: the expression, read once, and what is said about it.
 
+use super::args::Common;
 use super::say;
 use qdissect::filter::{Filter, FilterError};
 use qdissect::report::{Filtered, Missed, Report, Totals, count};
@@ -28,6 +29,11 @@ impl Expression {
         let wrong = self.read.as_ref().err()?;
         Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
     }
+}
+
+/// The filter that the user wants, if any.
+pub fn wanted(common: &Common) -> Option<&Filter> {
+    common.display_filter.as_ref().and_then(Expression::filter)
 }
 
 /// What was read through a filter, which says what it asked for in vain.

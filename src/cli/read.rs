@@ -1,7 +1,7 @@
 //! Reads the inputs into a report, and says what is wrong with them.
 
 use super::args::Common;
-use super::filter::{self, Expression};
+use super::filter;
 use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::progress::{Meter, Metered};
@@ -10,7 +10,7 @@ use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::{Filtered, Report, Totals};
+use qdissect::report::{Filtered, Recorder, Report, Totals};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -29,7 +29,8 @@ const LARGE_COMPRESSED: u64 = 2 << 20;
 /// How inputs are opened.
 pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
 
-/// Reads every input into one report, and writes a capture of what was found where that is wanted.
+/// Reads every input into one report, through the display filter if there is one, and writes a capture of what was
+/// found where that is wanted.
 pub fn read_all<R: Report>(
     common: &Common,
     options: Options,
@@ -37,8 +38,13 @@ pub fn read_all<R: Report>(
     report: R,
 ) -> io::Result<(R, Totals, u8)> {
     match &common.save.write {
-        None => read_with(common, options, inputs, report, &mut open),
         Some(path) => save::read_all(path, common, options, inputs, report),
+        None if filter::wanted(common).is_none() => read_into(common, options, inputs, report, &mut open),
+        None => {
+            let recorder = Recorder::idle(report);
+            let (recorder, totals, code) = read_with(common, options, inputs, recorder, &mut open)?;
+            Ok((recorder.into_parts().0, totals, code))
+        }
     }
 }
 
@@ -66,22 +72,20 @@ pub fn open(path: &Path) -> Result<Source, capture::Error> {
     Ok(source)
 }
 
-/// Reads every input into one report, through the display filter if there is one; `open` opens them.
+/// Reads every input into a report that may remember it, through the display filter if there is one; `open` opens
+/// them. One type for whatever stands before a report keeps the program small.
 pub fn read_with<R: Report>(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: R,
+    report: Recorder<R>,
     open: Open<'_>,
-) -> io::Result<(R, Totals, u8)> {
-    let Some(filter) = common.display_filter.as_ref().and_then(Expression::filter) else {
-        return read_into(common, options, inputs, report, open);
-    };
-    let filtered = Filtered::new(filter.clone(), options.secrets, report);
+) -> io::Result<(Recorder<R>, Totals, u8)> {
+    let filtered = Filtered::new(filter::wanted(common).cloned(), options.secrets, report);
     read_into(common, options, inputs, filtered, open).map(filter::passed)
 }
 
-/// The same without a filter, or with one in the report.
+/// Reads every input into one report and nothing else.
 fn read_into<R: Report>(
     common: &Common,
     options: Options,

@@ -1,6 +1,6 @@
 //! Frames whose packet holds another one, or a part of one: tunnels, fragments, ICMP errors.
 
-use super::{APART, Pipeline};
+use super::Pipeline;
 use crate::capture::{Frame, Time};
 use crate::net::{Inside, Opened, Quote, Turned};
 use crate::protocols::Id;
@@ -54,7 +54,7 @@ impl<R: Report> Pipeline<R> {
                 if !opened.pieces.is_empty() {
                     self.report.pieces(d.frame, opened.pieces);
                 }
-                return self.datagram::<APART>(d);
+                return self.apart(d);
             }
             Inside::Icmp(quote) => {
                 self.totals.turned.add(Turned::Icmp);

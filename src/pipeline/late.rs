@@ -5,9 +5,9 @@ use super::room::{Claim, Item};
 use super::{Pipeline, observe};
 use crate::capture::Time;
 use crate::check::{GEN_008, Raised};
-use crate::classify::Verdict;
+use crate::classify::{Memory, Verdict};
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::exchange::{Answer, Exchange, Pairing, Seen};
+use crate::exchange::{Answer, Exchange, Pairing, Seen, Table};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
 use crate::report::Report;
@@ -180,54 +180,60 @@ impl<R: Report> Pipeline<R> {
 
     /// The last word on a datagram that waited.
     fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        if let Pairing::Asked { exchange, .. } = claim.pairing
-            && self.table.withdrew(exchange)
-        {
-            claim.pairing = Pairing::Nothing;
-        }
-        let role = claim.verdict.glance.role;
-        let asks = matches!(role, Role::Request | Role::RequestPart);
-        let unsure = asks && !claim.verdict.decided;
-        if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
-            return;
-        }
-        let conversation = self.table.conversations.get(claim.slot).copied();
-        let v = &mut claim.verdict;
-        match conversation {
-            Some(c) if c.decided() => {
-                let direction = c.direction(d.src);
-                let known = self.memory.known_in(d, v.id, direction, (c.level, true));
-                let same = direction == v.direction;
-                if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
-                    return; // it was answered before its conversation turned: that exchange stands
-                }
-                if same && role == Role::RequestPart {
-                    return; // what it is a part of is known already
-                }
-                v.direction = direction;
-                v.server_index = c.server_index();
-                match v.id.read(d.payload, d.wire_len(), known) {
-                    Some(read) => v.glance = read,
-                    // Its message goes the other way, and it is none that goes this way.
-                    None if !same => v.glance.message = v.id.info().unknown(),
-                    None => {}
-                }
-                if same || claim.raised.has(&GEN_008) {
-                    return;
-                }
-            }
-            _ if role != Role::MaybeResponse => return,
-            _ => v.direction = Direction::S2c,
-        }
-        // It answered, after all, and nothing was asked.
-        v.glance.role = Role::Response;
-        claim.pairing = Pairing::Unasked { open: false, asked: None };
-        reconsider(&mut self.memories, self.table.conversations.get(claim.slot), d, claim);
+        settle_late(&self.memory, &self.table, &mut self.memories, d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
         deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
+}
+
+/// What a datagram is that waited, by all that has come since.
+#[inline(never)]
+fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Datagram<'_>, claim: &mut Claim) {
+    if let Pairing::Asked { exchange, .. } = claim.pairing
+        && table.withdrew(exchange)
+    {
+        claim.pairing = Pairing::Nothing;
+    }
+    let role = claim.verdict.glance.role;
+    let asks = matches!(role, Role::Request | Role::RequestPart);
+    let unsure = asks && !claim.verdict.decided;
+    if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
+        return;
+    }
+    let conversation = table.conversations.get(claim.slot).copied();
+    let v = &mut claim.verdict;
+    match conversation {
+        Some(c) if c.decided() => {
+            let direction = c.direction(d.src);
+            let known = memory.known_in(d, v.id, direction, (c.level, true));
+            let same = direction == v.direction;
+            if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
+                return; // it was answered before its conversation turned: that exchange stands
+            }
+            if same && role == Role::RequestPart {
+                return; // what it is a part of is known already
+            }
+            v.direction = direction;
+            v.server_index = c.server_index();
+            match v.id.read(d.payload, d.wire_len(), known) {
+                Some(read) => v.glance = read,
+                // Its message goes the other way, and it is none that goes this way.
+                None if !same => v.glance.message = v.id.info().unknown(),
+                None => {}
+            }
+            if same || claim.raised.has(&GEN_008) {
+                return;
+            }
+        }
+        _ if role != Role::MaybeResponse => return,
+        _ => v.direction = Direction::S2c,
+    }
+    // It answered, after all, and nothing was asked.
+    v.glance.role = Role::Response;
+    claim.pairing = Pairing::Unasked { open: false, asked: None };
+    reconsider(memories, table.conversations.get(claim.slot), d, claim);
 }
 
 /// A datagram has been found to be something else to its exchange: it is judged as that, where its conversation is still known.

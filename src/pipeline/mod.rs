@@ -28,15 +28,15 @@ use blame::Blame;
 use copies::Copies;
 use deliver::Told;
 use room::{Claim, Room, is_part};
+use settle::{settle, settle_unrecognised};
 use std::io;
 use sums::Sums;
 
-/// Who hands in datagrams: the loop, what has one frame at a time, what opens tunnels and fragments, and what takes over
-/// from a reader ahead.
+/// Who hands in datagrams: the loop, what takes over from a reader ahead, and what is rarer: frames one at a time,
+/// tunnels and fragments.
 const LOOP: u8 = 0;
-const ALONE: u8 = 1;
+const AHEAD: u8 = 1;
 const APART: u8 = 2;
-const AHEAD: u8 = 3;
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
 /// What the user asked for.
@@ -163,7 +163,7 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the report cannot be written.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
-        self.take::<ALONE>(frame)
+        self.take::<APART>(frame)
     }
 
     /// [`frame`](Self::frame) where it is called for one after the other: the frame need not be handed over in memory.
@@ -175,6 +175,7 @@ impl<R: Report> Pipeline<R> {
             self.report.frame(frame, &peeled);
         }
         match &peeled {
+            Ok(d) if CALLER == APART => self.apart(d)?,
             Ok(d) => self.datagram::<CALLER>(d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(*frame)?,
             Err(reason) => self.totals.turned.add(*reason),
@@ -253,6 +254,12 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
+    /// A datagram from where frames do not come one after the other.
+    #[inline(never)]
+    fn apart(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.datagram::<APART>(d)
+    }
+
     #[inline(always)]
     fn datagram<const CALLER: u8>(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.looked_at::<CALLER>(d, classify::glance(d, self.memory.protocols()))
@@ -267,16 +274,17 @@ impl<R: Report> Pipeline<R> {
         glance: Option<(Id, Glance)>,
     ) -> io::Result<()> {
         self.totals.udp += 1;
+        let (memory, table) = (&self.memory, &self.table);
         let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
         match &mut verdict {
-            Some(v) if self.memory.contradicts(d, v.id) => verdict = self.settle_unrecognised(d),
+            Some(v) if memory.contradicts(d, v.id) => verdict = settle_unrecognised(memory, table, d),
             Some(v) => {
-                let ours = self.settle::<CALLER>(d, v);
+                let ours = settle(memory, table, d, v);
                 if !ours {
                     verdict = None;
                 }
             }
-            None if self.memory.may_know(d) => verdict = self.settle_unrecognised(d),
+            None if memory.may_know(d) => verdict = settle_unrecognised(memory, table, d),
             None => {}
         }
         match &verdict {

@@ -36,7 +36,7 @@ impl<R: Report> Pipeline<R> {
     /// As [`read`](Self::read).
     pub fn read_ahead(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
         // Who stops after some frames must not have read on; who wants to see frames must have them here.
-        if R::FRAMES || self.options.count.is_some() {
+        if self.report.watches() || self.options.count.is_some() {
             return self.read(source, file);
         }
         self.begin(source, file)?;

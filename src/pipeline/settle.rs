@@ -1,59 +1,60 @@
 //! What a datagram is, by its bytes and by all that is known of its ends.
+//!
+//! Functions of what they need, and not of the pipeline: that is compiled for each report.
 
-use super::Pipeline;
-use crate::classify::Verdict;
+use crate::classify::{Memory, Verdict};
 use crate::conversation::NONE;
+use crate::exchange::Table;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level};
-use crate::report::Report;
 
-impl<R: Report> Pipeline<R> {
-    /// Whether a datagram is what it looks like, or what else.
-    #[inline]
-    pub(super) fn settle<const CALLER: u8>(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> bool {
-        let slot = self.table.conversations.find(d.src, d.dst, v.id);
-        let known = slot.and_then(|slot| Some((slot, self.table.conversations.get(slot)?)));
-        let open = || slot.is_some_and(|slot| self.table.has_open(slot));
-        let weak = v.glance.level <= Level::Low;
-        if !self.memory.settle(d, v, known, open) {
-            return false;
-        }
-        if weak && slot.is_none() && v.server_index == NONE {
-            self.contested(d, v);
-        }
-        true
+/// Whether a datagram is what it looks like, or what else.
+#[inline(always)]
+pub(super) fn settle(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
+    let slot = table.conversations.find(d.src, d.dst, v.id);
+    let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
+    let open = || slot.is_some_and(|slot| table.has_open(slot));
+    let weak = v.glance.level <= Level::Low;
+    if !memory.settle(d, v, known, open) {
+        return false;
     }
+    if weak && slot.is_none() && v.server_index == NONE {
+        contested(memory, table, d, v);
+    }
+    true
+}
 
-    /// Weak evidence for one protocol, in what may be a conversation of another: then it is left to that.
-    #[cold]
-    fn contested(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
-        if self.memory.may_know(d)
-            && let Some(other) = self.others(d, v.id)
-        {
-            *v = other;
-        }
+/// Weak evidence for one protocol, in what may be a conversation of another: then it is left to that.
+#[cold]
+#[inline(never)]
+fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) {
+    if memory.may_know(d)
+        && let Some(other) = others(memory, table, d, v.id)
+    {
+        *v = other;
     }
+}
 
-    /// What a datagram is in a conversation of another protocol.
-    fn others(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
-        let (owner, slot) =
-            others.find_map(|o| Some((o, self.table.conversations.find(d.src, d.dst, o)?)))?;
-        match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(g) => {
-                let known = self.table.conversations.get(slot).map(|c| (slot, c));
-                let mut v = Verdict::by_looks(owner, g);
-                self.memory.settle(d, &mut v, known, || self.table.has_open(slot)).then_some(v)
-            }
-            None => self.settle_unrecognised(d),
+/// What a datagram is in a conversation of another protocol.
+fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+    let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
+    let (owner, slot) = others.find_map(|o| Some((o, table.conversations.find(d.src, d.dst, o)?)))?;
+    match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+        Some(g) => {
+            let known = table.conversations.get(slot).map(|c| (slot, c));
+            let mut v = Verdict::by_looks(owner, g);
+            memory.settle(d, &mut v, known, || table.has_open(slot)).then_some(v)
         }
+        None => settle_unrecognised(memory, table, d),
     }
+}
 
-    #[cold]
-    pub(super) fn settle_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
-        self.memory.settle_unrecognised(d, |id| {
-            let slot = self.table.conversations.find(d.src, d.dst, id)?;
-            Some((slot, *self.table.conversations.get(slot)?, self.table.has_open(slot)))
-        })
-    }
+/// What a datagram is that no glance recognised, by what is known of its ends.
+#[cold]
+#[inline(never)]
+pub(super) fn settle_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {
+    memory.settle_unrecognised(d, |id| {
+        let slot = table.conversations.find(d.src, d.dst, id)?;
+        Some((slot, *table.conversations.get(slot)?, table.has_open(slot)))
+    })
 }

@@ -182,6 +182,10 @@ impl<W: Write> Report for Fields<W> {
         self.recent.comments = comments.clone();
     }
 
+    fn watches(&self) -> bool {
+        self.recent.watches()
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.recent.see(frame, peeled);
     }

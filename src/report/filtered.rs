@@ -1,4 +1,7 @@
 //! A display filter before any report: what does not pass is not told.
+//!
+//! There need not be one: then everything passes. So one type serves whoever may have a filter, and the pipeline is
+//! compiled once for them.
 
 use super::recent::{Missed, Recent};
 use super::{Packet, Report, Totals};
@@ -28,6 +31,12 @@ struct Gate {
 }
 
 impl Gate {
+    fn new(filter: Filter, secrets: bool) -> Gate {
+        let (needs, pick) = (filter.needs(), Pick::new(&filter));
+        let (recent, passed) = (Recent::new(needs), Numbered::new(MAX_PASSED));
+        Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
+    }
+
     /// Frames are numbered through all files of a run, and in filters by their file.
     fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
         Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
@@ -75,22 +84,23 @@ impl Gate {
 #[derive(Debug)]
 pub struct Filtered<R> {
     report: R,
-    gate: Gate,
+    gate: Option<Gate>,
 }
 
 impl<R: Report> Filtered<R> {
     /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
-    pub fn new(filter: Filter, secrets: bool, report: R) -> Self {
-        let (needs, pick) = (filter.needs(), Pick::new(&filter));
-        let (recent, passed) = (Recent::new(needs), Numbered::new(MAX_PASSED));
-        let gate = Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 };
-        Filtered { report, gate }
+    pub fn new(filter: Option<Filter>, secrets: bool, report: R) -> Self {
+        Filtered { report, gate: filter.map(|filter| Gate::new(filter, secrets)) }
     }
 
     /// The report, and what was judged without all that the filter asks for.
     pub fn into_parts(self) -> (R, Missed) {
-        let Gate { recent, pick, forgotten, .. } = self.gate;
-        (self.report, Missed { frames: recent.missed, values: pick.missed(), exchanges: forgotten })
+        let missed = |Gate { recent, pick, forgotten, .. }: Gate| Missed {
+            frames: recent.missed,
+            values: pick.missed(),
+            exchanges: forgotten,
+        };
+        (self.report, self.gate.map(missed).unwrap_or_default())
     }
 }
 
@@ -101,12 +111,19 @@ impl<R: Report> Report for Filtered<R> {
     const FRAMES: bool = true;
 
     fn comments(&mut self, comments: &Comments) {
-        self.gate.recent.comments = comments.clone();
+        if let Some(gate) = &mut self.gate {
+            gate.recent.comments = comments.clone();
+        }
         self.report.comments(comments);
     }
 
+    fn watches(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.recent.watches()) || self.report.watches()
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.gate.recent.see(frame, peeled);
+        let Some(gate) = &mut self.gate else { return self.report.frame(frame, peeled) };
+        gate.recent.see(frame, peeled);
         // A frame without a datagram passes no filter.
         if R::FRAMES && Turned::may_tell(peeled) {
             self.report.frame(frame, peeled);
@@ -114,7 +131,7 @@ impl<R: Report> Report for Filtered<R> {
     }
 
     fn packet(&mut self, p: &Packet<'_, R::Sink>) -> io::Result<()> {
-        if self.gate.packet(p) {
+        if self.gate.as_mut().is_none_or(|gate| gate.packet(p)) {
             return self.report.packet(p);
         }
         self.report.hidden(p);
@@ -122,7 +139,7 @@ impl<R: Report> Report for Filtered<R> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.gate.unclaimed(d) {
+        if self.gate.as_mut().is_none_or(|gate| gate.unclaimed(d)) {
             return self.report.unclaimed(d);
         }
         self.report.left_out(d.frame);
@@ -130,11 +147,16 @@ impl<R: Report> Report for Filtered<R> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.gate.exchange(e, findings) { self.report.exchange(e, findings) } else { Ok(()) }
+        if self.gate.as_mut().is_none_or(|gate| gate.exchange(e, findings)) {
+            return self.report.exchange(e, findings);
+        }
+        Ok(())
     }
 
     fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
-        self.gate.recent.files.begin(before);
+        if let Some(gate) = &mut self.gate {
+            gate.recent.files.begin(before);
+        }
         self.report.file(name, facts, before)
     }
 
@@ -177,8 +199,9 @@ mod tests {
     #[test]
     fn the_oldest_exchanges_that_passed_are_forgotten_and_that_is_counted() {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
-        let mut filtered = Filtered::new(filter, false, Exchanges::new(io::sink(), false, true, false));
-        let gate = &mut filtered.gate;
+        let report = Exchanges::new(io::sink(), false, true, false);
+        let mut filtered = Filtered::new(Some(filter), false, report);
+        let gate = filtered.gate.as_mut().expect("a gate");
         let most = 262_144;
         (1..=most).for_each(|id| gate.passed.insert(2 * id, ()));
         assert!(gate.exchange(&exchange(2), &[]) && !gate.exchange(&exchange(3), &[]));

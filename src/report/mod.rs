@@ -129,8 +129,14 @@ pub trait Report {
     /// with one side only is decided then.
     const EVERY: bool = false;
 
-    /// It wants to hear of every frame.
+    /// It may want to hear of every frame.
     const FRAMES: bool = false;
+
+    /// Whether it does, as things stand: a filter may look at nothing but messages. Where not, it may be told of frames, or not.
+    #[inline(always)]
+    fn watches(&self) -> bool {
+        Self::FRAMES
+    }
 
     /// A frame, and what was found in it; only where [`FRAMES`](Self::FRAMES) says so. What becomes of its datagram is told later, perhaps behind other frames.
     #[inline(always)]

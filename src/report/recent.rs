@@ -51,9 +51,14 @@ impl Recent {
         if self.needs.comments { self.comments.of(frame) } else { None }
     }
 
+    /// Whether frames are needed at all.
+    pub fn watches(&self) -> bool {
+        self.needs.facts || self.needs.bytes
+    }
+
     /// A frame has been read.
     pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        if Turned::may_tell(peeled) && (self.needs.facts || self.needs.bytes) {
+        if Turned::may_tell(peeled) && self.watches() {
             self.keep(frame);
         }
     }
@@ -76,7 +81,7 @@ impl Recent {
 
     /// What is remembered of a frame, by its number in the run.
     pub fn get(&mut self, frame: u64) -> (Option<&Facts>, &[u8]) {
-        if !(self.needs.facts || self.needs.bytes) {
+        if !self.watches() {
             return (None, &[]);
         }
         match self.frames.get(frame) {

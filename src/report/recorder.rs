@@ -72,6 +72,8 @@ pub struct Kept {
     /// Findings in comments.
     told: usize,
     files: Files,
+    /// Frames of datagrams that were put together and may be told of.
+    joined: Joined,
 }
 
 impl Kept {
@@ -87,6 +89,13 @@ impl Kept {
     fn mark(&mut self, frame: u64) {
         let place = self.files.place(frame);
         self.capture(place.file).frames.mark(place.frame);
+    }
+
+    /// Remembers the frames of a datagram.
+    fn mark_all(&mut self, datagram: &Datagram<'_>) {
+        self.mark(datagram.frame);
+        let pieces = self.joined.of(datagram).to_vec();
+        pieces.iter().for_each(|&frame| self.mark(frame));
     }
 
     fn is_marked(&self, frame: u64) -> bool {
@@ -135,15 +144,14 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
     text
 }
 
-/// A report that remembers what it hears, and tells another one.
+/// A report that remembers what it hears, if it is to, and tells another one.
 ///
 /// Where that one cannot write any more, it is told no more, and everything is remembered all the same.
 #[derive(Debug)]
 pub struct Recorder<R> {
     report: R,
-    kept: Kept,
-    /// Frames of datagrams that were put together and may be told of.
-    joined: Joined,
+    /// What is remembered, if anything is to be.
+    kept: Option<Kept>,
     closed: bool,
     /// Why the report is told no more, but for a reader that went away.
     lost: Option<io::Error>,
@@ -152,8 +160,13 @@ pub struct Recorder<R> {
 impl<R: Report> Recorder<R> {
     /// One before `report`, which also keeps findings if asked to.
     pub fn new(report: R, annotate: bool) -> Self {
-        let kept = Kept { annotate, ..Kept::default() };
-        Recorder { report, kept, joined: Joined::default(), closed: false, lost: None }
+        let kept = Some(Kept { annotate, ..Kept::default() });
+        Recorder { kept, ..Recorder::idle(report) }
+    }
+
+    /// One that only tells `report`.
+    pub fn idle(report: R) -> Self {
+        Recorder { report, kept: None, closed: false, lost: None }
     }
 
     /// Why the report could not be written to its end, once; `None` where a reader went away.
@@ -163,16 +176,20 @@ impl<R: Report> Recorder<R> {
 
     /// The report, and what was remembered.
     pub fn into_parts(self) -> (R, Kept) {
-        (self.report, self.kept)
+        (self.report, self.kept.unwrap_or_default())
     }
 
-    /// Remembers the frames of a datagram.
-    fn mark(&mut self, datagram: &Datagram<'_>) {
-        self.kept.mark(datagram.frame);
-        self.joined.of(datagram).iter().for_each(|&frame| self.kept.mark(frame));
+    /// Remembers something, if it is to.
+    fn keep(&mut self, keep: impl FnOnce(&mut Kept)) {
+        if let Some(kept) = &mut self.kept {
+            keep(kept);
+        }
     }
 
     fn tell(&mut self, tell: impl FnOnce(&mut R) -> io::Result<()>) -> io::Result<()> {
+        if self.kept.is_none() {
+            return tell(&mut self.report);
+        }
         if self.closed {
             return Ok(());
         }
@@ -194,33 +211,43 @@ impl<R: Report> Report for Recorder<R> {
         self.report.comments(comments);
     }
 
+    fn watches(&self) -> bool {
+        self.report.watches()
+    }
+
     #[inline(always)]
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.report.frame(frame, peeled);
     }
 
     fn packet(&mut self, packet: &Packet<'_, R::Sink>) -> io::Result<()> {
-        self.mark(packet.datagram);
-        self.kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
+        self.keep(|kept| {
+            kept.mark_all(packet.datagram);
+            kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
+        });
         self.tell(|report| report.packet(packet))
     }
 
     fn unclaimed(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
-        self.mark(datagram);
+        self.keep(|kept| kept.mark_all(datagram));
         self.tell(|report| report.unclaimed(datagram))
     }
 
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        // A filter may pass the exchange and not its request, which is then not written.
-        if self.kept.is_marked(exchange.request_frame) {
-            self.kept.comment(exchange.request_frame, findings, 0);
-        }
+        self.keep(|kept| {
+            // A filter may pass the exchange and not its request, which is then not written.
+            if kept.is_marked(exchange.request_frame) {
+                kept.comment(exchange.request_frame, findings, 0);
+            }
+        });
         self.tell(|report| report.exchange(exchange, findings))
     }
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
-        self.kept.files.begin(before);
-        self.kept.capture(self.kept.files.len() - 1);
+        self.keep(|kept| {
+            kept.files.begin(before);
+            kept.capture(kept.files.len() - 1);
+        });
         self.tell(|report| report.file(name, facts, before))
     }
 
@@ -237,7 +264,7 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.note(frame, pieces);
+        self.keep(|kept| kept.joined.note(frame, pieces));
         self.report.pieces(frame, pieces);
     }
 
@@ -246,8 +273,10 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn file_read(&mut self, facts: &Facts) {
-        let last = self.kept.files.len().saturating_sub(1);
-        self.kept.capture(last).facts = facts.clone();
+        self.keep(|kept| {
+            let last = kept.files.len().saturating_sub(1);
+            kept.capture(last).facts = facts.clone();
+        });
         self.report.file_read(facts);
     }
 

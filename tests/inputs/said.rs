@@ -2,10 +2,11 @@
 
 use qdissect::capture::Source;
 use qdissect::check::Policy;
+use qdissect::filter::Filter;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
+use qdissect::report::{Exchanges, Filtered, Form, Lister, Output, Recorder, Records, Report, Totals};
 use qdissect::verdict::{self, Check, Entry};
 use std::fmt::Write as _;
 use std::io::{self, Cursor, Read};
@@ -78,6 +79,22 @@ pub fn records(inputs: &[Vec<u8>], how: How) -> (String, Totals, String) {
     let (_, totals, errors) =
         run(inputs, how, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
     (text(out), totals, errors)
+}
+
+/// What passes a filter of captures, and what is remembered of it for a second pass.
+#[allow(dead_code)] // not in all tests that say what captures say
+pub fn picked(inputs: &[Vec<u8>], how: How, filter: &str) -> [String; 2] {
+    let mut out = vec![];
+    let records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    let filter = Filter::parse(filter).expect("a filter");
+    let report = Filtered::new(Some(filter), false, Recorder::new(records, true));
+    let (filtered, ..) = run(inputs, how, report);
+    let (recorder, missed) = filtered.into_parts();
+    let (_, kept) = recorder.into_parts();
+    let mut comments: Vec<_> = kept.comments.iter().collect();
+    comments.sort();
+    let kept = format!("{missed:?} {:?} {comments:?}", kept.captures);
+    [text(out), kept]
 }
 
 /// Everything that is said of captures.
