@@ -5,6 +5,7 @@
 mod play;
 
 use play::{Collected, H1, H2, ID, IDR, MS, POLL, S, Seen, c, foreign, play, s};
+use qdissect::rule::hex;
 
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
@@ -180,5 +181,39 @@ fn the_end_of_an_encoded_message_may_be_cut_off() {
         let wrong =
             |rule: &&str| matches!(*rule, "GQP-FRM-001" | "GQP-FRM-002" | "GQP-ENC-001" | "GQP-ENC-006");
         assert!(!heard.iter().any(wrong), "{captured}: {heard:?}");
+    }
+}
+
+#[test]
+fn what_the_capture_cut_short_is_said_to_be() {
+    let state =
+        "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100010100030500020100 0300 466162 01";
+    // Decoding stops before the end: a wrong version of the protocol, a header that announces too much.
+    let other = state.replacen("d5f6 01 01", "d5f6 01 02", 1);
+    let long = "01 80902348 0001 00 00 ffff 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+    let conversations: [&[&str]; 6] = [
+        &[POLL, state],
+        &[POLL, &other],
+        &[H1, H2, QIP, long],
+        &[H1, H2, play::QI, "02 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61"],
+        &[ID, IDR, ECHO, "3030 6563686f 1e 61 04"],
+        &["feffffff", "93000000 02000000 4100 00000000"],
+    ];
+    for turns in conversations {
+        let (frame, mut claimed) = (turns.len() as u64 + 1, 0);
+        let whole = hex(turns[turns.len() - 1]).len();
+        for captured in 1..whole {
+            let seen = cut(turns, captured);
+            if seen.frame == frame {
+                claimed += 1;
+                let cuts: Vec<_> = seen.findings.iter().filter(|f| f.rule.id == "GEN-001").collect();
+                assert!(
+                    matches!(cuts[..], [f] if f.span.is_some_and(|s| s.end as usize == captured)),
+                    "{turns:?} {captured}: {cuts:?}"
+                );
+            }
+        }
+        assert!(claimed > whole / 2, "{turns:?}: {claimed}");
+        assert!(!last(turns).rules().contains(&"GEN-001"));
     }
 }

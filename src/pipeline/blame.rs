@@ -58,10 +58,11 @@ impl Blame {
         open: Option<u64>,
     ) {
         let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
-        // What fragments are missing of is not the snap length's doing.
-        let heard = heard.iter().filter(|v| !(d.partial && v.rule == &GEN_001));
-        out.extend(heard.map(Finding::of_violation));
-        out.extend(told.raised.findings(d.payload.len()));
+        out.extend(heard.iter().filter(|v| !(d.partial && v.rule == &GEN_001)).map(Finding::of_violation));
+        // Where decoding came to the cut, that is the place.
+        let cut = |f: &Finding| f.rule == &GEN_001;
+        let placed = out.iter().any(cut);
+        out.extend(told.raised.findings(d.payload.len()).filter(|f| !(placed && cut(f))));
         let id = told.verdict.id;
         if told.edge && out.iter().any(|f| f.rule.needs_past) {
             out.push(Finding::of_datagram(&GEN_005, d.payload.len()));

@@ -16,9 +16,10 @@ mod settle;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::{Finding, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
+use crate::check::{Finding, GEN_001, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Conversation, NONE};
+use crate::decode::Span;
 use crate::exchange::{Pairing, Seen, Table, Windows};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
@@ -311,8 +312,8 @@ impl<R: Report> Pipeline<R> {
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
         }
-        if d.partial {
-            raised.add(&GEN_002);
+        if d.cut > 0 {
+            raise_cut(d, &mut raised);
         }
         let servers = &mut self.memory.servers;
         let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
@@ -344,6 +345,13 @@ impl<R: Report> Pipeline<R> {
         let verdict = Verdict { server_index, ..*v };
         self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
     }
+}
+
+/// Not all of a datagram is there: what fragments are missing of is not the snap length's doing. Decoding may find a better place.
+#[cold]
+fn raise_cut(d: &Datagram<'_>, raised: &mut Raised) {
+    let end = u16::try_from(d.payload.len()).unwrap_or(u16::MAX);
+    if d.partial { raised.add(&GEN_002) } else { raised.add_at(&GEN_001, Span { start: end, end }) }
 }
 
 /// Whether the requests to a server are probably missing from the capture, now that it has sent this.

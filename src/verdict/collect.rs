@@ -79,19 +79,23 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     /// A remark is said once a server, behind everything else, with its count.
     fn remark(&mut self, entry: Entry) {
-        let key = (entry.server, entry.protocol, entry.rule().id);
-        match self.known.get(&key) {
-            Some(&at) => {
-                if let Some(first) = self.remarks.get_mut(at) {
-                    first.count += 1;
-                }
-            }
-            None if self.remarks.len() < MAX_REMARKS => {
-                self.known.insert(key, self.remarks.len());
-                self.remarks.push(entry);
-            }
-            None => self.more += 1,
+        if self.remarks.len() < MAX_REMARKS {
+            self.known.insert((entry.server, entry.protocol, entry.rule().id), self.remarks.len());
+            self.remarks.push(entry);
+        } else {
+            self.more += 1;
         }
+    }
+
+    /// Whether a finding is a remark that was made before of the same server: then it is only counted.
+    fn again(&mut self, finding: &Finding, server: Endpoint, id: Id) -> bool {
+        if !(finding.rule.per_server && finding.counts()) {
+            return false;
+        }
+        let at = self.known.get(&(server, id, finding.rule.id));
+        let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) else { return false };
+        first.count += 1;
+        true
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
@@ -218,6 +222,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         see(&mut self.seen(file).protocols, p.id);
         let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
+            if self.again(finding, server, p.id) {
+                continue;
+            }
             let span = finding.span.unwrap_or_default();
             let marked = if p.sink.secret { &[][..] } else { span.of(d.payload) };
             let mut finding = *finding;
@@ -251,6 +258,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         see(&mut seen.protocols, e.protocol);
         see(&mut seen.exchanges, e.protocol);
         for finding in findings {
+            if self.again(finding, e.server, e.protocol) {
+                continue;
+            }
             let mut finding = *finding;
             let (Place { file, frame }, cause_file) = self.place(e.request_frame, &mut finding);
             self.add(Entry {
