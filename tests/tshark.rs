@@ -11,6 +11,9 @@ mod seen;
 
 use inputs::{further, own};
 use seen::{by_tshark, by_us, have_tshark};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
 
 /// Frames that the two take for different things, each with its reason.
 const APART: &[(&str, &[u64], &str)] = &[
@@ -45,18 +48,14 @@ const CLOCKS: &[(&str, &str)] = &[
     ("captures/hostile/ng_strange_clock.pcapng", "units below a nanosecond, and powers of two"),
 ];
 
-#[test]
-fn tshark_sees_the_same_datagrams() {
-    if !have_tshark() {
-        eprintln!("skipped: tshark is not installed");
-        return;
-    }
+/// How many datagrams of these captures both were asked about, and where they disagree.
+fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
     let (mut compared, mut apart) = (0, vec![]);
-    for path in &[own(), further()].concat() {
+    for path in paths {
         let Some(theirs) = by_tshark(path) else { continue };
         let ours = by_us(path);
         compared += theirs.len();
-        let frames: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+        let frames: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
         for frame in frames {
             let (mut a, mut b) = (theirs.get(frame).copied(), ours.get(frame).copied());
             if CLOCKS.iter().any(|(name, _)| path.ends_with(name)) {
@@ -68,6 +67,24 @@ fn tshark_sees_the_same_datagrams() {
             }
         }
     }
+    (compared, apart)
+}
+
+#[test]
+fn tshark_sees_the_same_datagrams() {
+    if !have_tshark() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let all = [own(), further()].concat();
+    let share = all.len().div_ceil(thread::available_parallelism().map_or(1, usize::from));
+    // Each waits for a process most of the time.
+    let told: Vec<_> = thread::scope(|scope| {
+        let shares: Vec<_> = all.chunks(share).map(|paths| scope.spawn(|| compare(paths))).collect();
+        shares.into_iter().map(|share| share.join().expect("a thread ends")).collect()
+    });
+    let compared: usize = told.iter().map(|(compared, _)| compared).sum();
+    let apart: Vec<_> = told.into_iter().flat_map(|(_, apart)| apart).collect();
     assert!(compared > 5_000, "{compared} datagrams are too few to say anything");
     assert!(
         apart.is_empty(),
