@@ -16,7 +16,7 @@ use qdissect::capture::Source;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::{Form, Output, Records};
-use said::{How, picked, records, said};
+use said::{How, columns, picked, records, said};
 use std::fs;
 use std::io::{self, Cursor};
 use std::path::PathBuf;
@@ -158,6 +158,19 @@ fn what_passes_a_filter_and_is_remembered_is_the_same() {
         assert!(plain[0].contains("\"packet\"") && plain[1].contains("SQP-"), "{filter}: {plain:?}");
         let ahead = picked(&inputs, How { ahead: true, ..How::PLAIN }, filter);
         assert!(ahead == plain, "{filter}");
+    }
+}
+
+#[test]
+fn columns_are_the_same() {
+    let inputs = [commented(&long()), fs::read("captures/demo.pcapng").unwrap()];
+    // Of messages and what captures say of them; of frames, too.
+    let columns_of = ["frame.number", "ip.src", "sqp.token", "response_time", "frame.comment"];
+    for (names, expected) in [(&columns_of[..], "packet 00003"), (&["frame.number", "frame.len"], "\n3,50\r")]
+    {
+        let plain = columns(&inputs, How::PLAIN, names);
+        assert!(plain.contains(expected), "{}", plain.lines().take(9).collect::<Vec<_>>().join("\n"));
+        assert!(columns(&inputs, How { ahead: true, ..How::PLAIN }, names) == plain, "{names:?}");
     }
 }
 

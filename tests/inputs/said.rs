@@ -2,11 +2,13 @@
 
 use qdissect::capture::Source;
 use qdissect::check::Policy;
-use qdissect::filter::Filter;
+use qdissect::filter::{Columns, Filter};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Exchanges, Filtered, Form, Lister, Output, Recorder, Records, Report, Totals};
+use qdissect::report::{
+    Exchanges, Fields, Filtered, Form, Layout, Lister, Output, Recorder, Records, Report, Style, Totals,
+};
 use qdissect::verdict::{self, Check, Entry};
 use std::fmt::Write as _;
 use std::io::{self, Cursor, Read};
@@ -95,6 +97,16 @@ pub fn picked(inputs: &[Vec<u8>], how: How, filter: &str) -> [String; 2] {
     comments.sort();
     let kept = format!("{missed:?} {:?} {comments:?}", kept.captures);
     [text(out), kept]
+}
+
+/// Columns of captures.
+#[allow(dead_code)] // as above
+pub fn columns(inputs: &[Vec<u8>], how: How, names: &[&str]) -> String {
+    let (mut out, layout) = (vec![], Layout::of(Style::Csv));
+    let columns = Columns::parse(names).expect("the columns are known");
+    let (fields, ..) = run(inputs, how, Fields::new(&mut out, columns, layout, [false; 3]));
+    let missed = fields.missed();
+    format!("{missed:?}\n{}", text(out))
 }
 
 /// Everything that is said of captures.
