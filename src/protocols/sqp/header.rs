@@ -285,7 +285,7 @@ fn query_response<'a, S: FieldSink>(
     let version = c.field(&VERSION, be_u16)?;
     c.check(&RSP_004, || version <= 2);
     let asked = cx.asked.filter(|a| a >> 24 == 1).map(|a| (a >> 8) as u16);
-    c.check(&TXN_010, || asked.is_none_or(|a| a == version) || version > 2);
+    c.check(&TXN_010, || asked.is_none_or(|a| a == version));
     let current_packet = c.field(&CURRENT_PACKET, byte)?;
     c.check(&RSP_006, || current_packet == 0);
     let last_packet = c.field(&LAST_PACKET, byte)?;
