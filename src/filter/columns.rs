@@ -8,11 +8,14 @@ use super::plan::Source;
 use super::value::Datum;
 use super::view::View;
 use super::{MAX_NODES, Needs};
-use crate::decode::SECRET;
+use crate::decode::{SECRET, Span};
 use crate::report::quoted;
 
 /// Most columns; as many as a filter may have operands.
 pub const MAX_COLUMNS: usize = MAX_NODES;
+
+/// Bytes of a UDP header.
+const HEADER: usize = 8;
 
 /// Fields by name, in the order named.
 #[derive(Clone, Debug, Default)]
@@ -76,12 +79,13 @@ impl Columns {
         self.columns.iter().map(|column| column.name.as_str())
     }
 
-    /// The values of every column, in order; none where the packet has none.
-    pub fn values(&self, view: &View<'_>) -> impl Iterator<Item = Vec<Printed>> {
+    /// The values of every column, in order; none where the packet has none. `secrets` are places in the payload that
+    /// nobody may see.
+    pub fn values(&self, view: &View<'_>, secrets: &[Span]) -> impl Iterator<Item = Vec<Printed>> {
         self.columns.iter().map(|column| {
             let mut values = vec![];
             column.source.each(view, &mut |value| {
-                values.extend(column.printed(&value));
+                values.extend(column.printed(&value, secrets));
                 false
             });
             values
@@ -90,7 +94,7 @@ impl Columns {
 }
 
 impl Column {
-    fn printed(&self, value: &Datum<'_>) -> Option<Printed> {
+    fn printed(&self, value: &Datum<'_>, secrets: &[Span]) -> Option<Printed> {
         let free = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
         let text = match (value, self.source) {
             (Datum::Int(v), Source::Builtin(Builtin::EthType | Builtin::IpId | Builtin::UdpChecksum)) => {
@@ -102,6 +106,10 @@ impl Column {
             (Datum::Bool(v), _) => u8::from(*v).to_string(),
             (Datum::Hidden, _) => SECRET.into(),
             (Datum::Finding(rule), _) => (*rule).into(),
+            (Datum::Bytes(bytes), Source::Builtin(Builtin::UdpPayload)) => masked(bytes, secrets, 0),
+            (Datum::Bytes(bytes), Source::Builtin(Builtin::Udp)) => masked(bytes, secrets, HEADER),
+            // Where the payload begins in it, or of how many it was put together, is not known here.
+            (Datum::Bytes(_), Source::Builtin(Builtin::Frame)) if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
                 Kind::Rank(words) => value.string(&words.all())?,
@@ -116,6 +124,19 @@ impl Column {
 fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
     bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+/// Hex digits, with `**` for each byte that nobody may see; the payload begins at `from`.
+fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
+    let secret = |i: usize| {
+        let within = |s: &Span| (usize::from(s.start)..usize::from(s.end)).contains(&i);
+        secrets.iter().any(within)
+    };
+    let one = |(i, byte): (usize, &u8)| match i.checked_sub(from) {
+        Some(at) if secret(at) => "**".to_owned(),
+        _ => hex(&[*byte]),
+    };
+    if secrets.is_empty() { hex(bytes) } else { bytes.iter().enumerate().map(one).collect() }
 }
 
 fn unknown(name: &str) -> String {
@@ -154,7 +175,7 @@ mod tests {
         let columns = Columns::parse(&names).unwrap();
         let view = View::of_datagram(&datagram);
         let cells: Vec<String> = columns
-            .values(&view)
+            .values(&view, &[])
             .map(|values| values.iter().map(|v| v.text.as_str()).collect::<Vec<_>>().join(","))
             .collect();
         let ports = "7777,40000";
@@ -163,7 +184,7 @@ mod tests {
         assert_eq!(cells, expected);
         assert_eq!(columns.names().collect::<Vec<_>>(), names);
         let absent = Columns::parse(&["ipv6.src", "sqp.token", "frame.len", "protocol"]).unwrap();
-        assert!(absent.values(&view).all(|values| values.is_empty()));
+        assert!(absent.values(&view, &[]).all(|values| values.is_empty()));
         assert!(absent.needs().facts && absent.needs().fields);
     }
 

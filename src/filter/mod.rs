@@ -82,6 +82,8 @@ pub struct Needs {
     pub outcome: bool,
     /// [`View::picked`]: the payload must be decoded for [`Pick`].
     pub fields: bool,
+    /// Bytes as they are, among which passwords may stand.
+    pub raw: bool,
     /// What one datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared fields.
     pub datagram: bool,
 }
@@ -146,8 +148,9 @@ impl Needs {
             FrameComment => self.comments = true,
             FrameNumber | FrameTime => {} // the datagram has them
             Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr => {}
-            Udp | UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum | UdpPayload => {}
-            Frame => self.bytes = true,
+            UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum => {}
+            Udp | UdpPayload => self.raw = true,
+            Frame => (self.raw, self.bytes) = (true, true),
             FrameLen | FrameCapLen | FrameInterface | Eth | EthSrc | EthDst | EthAddr | EthType | Vlan
             | VlanId | IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => self.facts = true,
             Finding | Rule | Severity => (self.packet, self.findings) = (true, true),

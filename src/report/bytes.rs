@@ -7,9 +7,7 @@
 
 use super::screen::style;
 use crate::check::Finding;
-use crate::decode::{Span, Tree};
-use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
+use crate::decode::Span;
 use crate::rule::Severity;
 use std::fmt::Write;
 
@@ -32,10 +30,9 @@ impl<'a> Bytes<'a> {
         Bytes { payload, marks: vec![None; payload.len()], hidden: vec![false; payload.len()] }
     }
 
-    /// Hides the passwords that a decoder found.
-    pub fn hide(&mut self, tree: &Tree) {
-        let secret = tree.nodes().iter().filter(|node| node.is_secret());
-        secret.for_each(|node| of(&mut self.hidden, node.at).fill(true));
+    /// Hides passwords.
+    pub fn hide(&mut self, secrets: &[Span]) {
+        secrets.iter().for_each(|at| of(&mut self.hidden, *at).fill(true));
     }
 
     /// Marks the bytes that findings speak of. One about the whole payload marks none: it says nothing of any byte.
@@ -83,27 +80,6 @@ impl<'a> Bytes<'a> {
 fn of<T>(list: &mut [T], span: Span) -> &mut [T] {
     let end = usize::from(span.end).min(list.len());
     list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()
-}
-
-/// What decoders make of a datagram that nobody claims, as if their conversation spoke it: there may be a password in
-/// it, of a protocol that the user left out, or of a damaged message.
-pub(super) fn guesses(d: &Datagram<'_>) -> Vec<Tree> {
-    let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
-    let mut out = vec![];
-    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
-        for direction in [Direction::C2s, Direction::S2c] {
-            let known = Known { direction, level: Level::High, conversation: true, open: true, pinned: true };
-            let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
-            let Some(Glance { message, .. }) = glance else { continue };
-            let missing = d.cut as usize;
-            let cx = Context { message, direction, asked: None, missing, continues: false, secrets: false };
-            let mut tree = Tree::default();
-            // Where it stops is a fault of the datagram; what was read before counts.
-            let _ = id.dissect(d.payload, cx, &mut tree);
-            out.push(tree);
-        }
-    }
-    out
 }
 
 #[cfg(test)]

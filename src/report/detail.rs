@@ -1,11 +1,11 @@
 //! Everything of each packet, for people: its layers and fields as a tree, its bytes, and why it is what it is.
 
-use super::bytes::{Bytes, guesses};
+use super::bytes::Bytes;
 use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Totals, When, duration, shown};
+use super::{Lister, Packet, Place, Report, Totals, When, duration, secrets, shown};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
@@ -173,9 +173,9 @@ impl<W: Write> Details<W> {
         match told {
             Some(p) => {
                 bytes.mark(p.findings);
-                bytes.hide(&p.sink.tree);
+                bytes.hide(&secrets::in_tree(&p.sink.tree));
             }
-            None if !self.detail.secrets => guesses(d).iter().for_each(|tree| bytes.hide(tree)),
+            None if !self.detail.secrets => bytes.hide(&secrets::in_unclaimed(d)),
             None => {}
         }
         if self.detail.tree {

@@ -2,9 +2,9 @@
 
 use super::recent::{Missed, Recent};
 use super::safe::{guarded, quoted_cell};
-use super::{Packet, Report, Totals, shown};
+use super::{Packet, Report, Totals, secrets, shown};
 use crate::capture::{self, Comments, Frame};
-use crate::decode::Notes;
+use crate::decode::{Notes, Span};
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, Turned};
 use std::io::{self, Write};
@@ -151,14 +151,19 @@ impl<W: Write> Fields<W> {
         Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: 0 }
     }
 
-    fn row(&mut self, frame: u64, view: View<'_>) -> io::Result<()> {
+    fn row(&mut self, frame: u64, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
         let said = self.recent.said(frame);
         let comments = said.as_deref().unwrap_or_default();
         let (facts, bytes) = self.recent.get(frame);
         let view = View { facts, bytes, comments, picked: Some(&self.pick), ..view };
         let (columns, layout) = (&self.columns, &self.layout);
-        layout.push(&mut self.text, columns.values(&view).map(|values| layout.cell(&values)));
+        layout.push(&mut self.text, columns.values(&view, secrets).map(|values| layout.cell(&values)));
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    /// Whether passwords may stand in columns of bytes, and must not be seen.
+    fn masks(&self) -> bool {
+        !self.secrets && self.columns.needs().raw
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -198,7 +203,8 @@ impl<W: Write> Report for Fields<W> {
             self.pick.packet(p, self.secrets);
         }
         let d = self.local(p.datagram);
-        self.row(p.datagram.frame, View { datagram: Some(&d), ..View::of_packet(p) })
+        let secrets = if self.masks() { secrets::in_packet(p) } else { vec![] };
+        self.row(p.datagram.frame, View { datagram: Some(&d), ..View::of_packet(p) }, &secrets)
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -206,7 +212,8 @@ impl<W: Write> Report for Fields<W> {
             return Ok(());
         }
         let local = self.local(d);
-        self.row(d.frame, View::of_datagram(&local))
+        let secrets = if self.masks() { secrets::in_unclaimed(d) } else { vec![] };
+        self.row(d.frame, View::of_datagram(&local), &secrets)
     }
 
     fn file(&mut self, _: &str, _: &capture::Facts, before: u64) -> io::Result<()> {

@@ -25,6 +25,7 @@ mod records;
 mod safe;
 #[cfg(feature = "cli")]
 pub mod screen;
+mod secrets;
 #[cfg(feature = "cli")]
 pub mod server_rows;
 mod short;

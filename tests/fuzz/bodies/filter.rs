@@ -46,7 +46,7 @@ impl Report for Asked {
             let mut pick = columns.pick();
             pick.packet(packet, false);
             let view = View { picked: Some(&pick), ..View::of_packet(packet) };
-            assert_eq!(columns.values(&view).count(), columns.names().count());
+            assert_eq!(columns.values(&view, &[]).count(), columns.names().count());
         }
         Ok(())
     }

@@ -1,0 +1,46 @@
+//! Where passwords stand in a payload, for whoever shows its bytes.
+
+use super::Packet;
+use crate::decode::{Span, Tree};
+use crate::net::Datagram;
+use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
+
+/// Passwords that a decoder found, which was not to show them.
+pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
+    tree.nodes().iter().filter(|node| node.is_secret()).map(|node| node.at).collect()
+}
+
+/// Passwords in a packet, by decoding it once more.
+pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
+    let Packet { message, direction, pairing, datagram, .. } = *packet;
+    let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
+    of(packet.id, datagram, Context { message, direction, asked, missing, continues, secrets: false })
+}
+
+/// Passwords in a datagram that nobody claims, by what decoders make of it as if its conversation spoke it: it may be of a protocol
+/// that the user left out, or a damaged message.
+pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
+    let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
+    let mut out = vec![];
+    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
+        for direction in [Direction::C2s, Direction::S2c] {
+            let known = Known { direction, level: Level::High, conversation: true, open: true, pinned: true };
+            let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
+            let Some(Glance { message, .. }) = glance else { continue };
+            let missing = d.cut as usize;
+            out.extend(of(
+                id,
+                d,
+                Context { message, direction, asked: None, missing, continues: false, secrets: false },
+            ));
+        }
+    }
+    out
+}
+
+fn of(id: Id, d: &Datagram<'_>, cx: Context) -> Vec<Span> {
+    let mut tree = Tree::default();
+    // Where it stops is a fault of the datagram; what was read before counts.
+    let _ = id.dissect(d.payload, cx, &mut tree);
+    in_tree(&tree)
+}
