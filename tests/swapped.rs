@@ -137,3 +137,30 @@ fn a_copy_of_an_answer_with_another_token_than_its_query_is_one() {
     let last = remarks(&shots).pop();
     assert_eq!(last, Some((6, vec!["SQP-TXN-013"])));
 }
+
+#[test]
+fn a_token_is_used_a_second_time_however_long_after_the_first() {
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    for pause in [S, 4 * S, 6 * S, 60 * S] {
+        let all = [&first[..], &[c(pause, QI), s(pause + MS, OK)]].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+    }
+}
+
+#[test]
+fn a_token_that_waits_long_for_its_use_is_as_good_as_ever() {
+    let issued = [c(0, H1), s(MS, H2)];
+    for pause in [S, 6 * S, 60 * S] {
+        let used = [c(pause, QI), s(pause + MS, OK)];
+        assert_eq!(remarks(&[&issued[..], &used].concat()), [], "{pause} ns");
+        let twice = [c(pause + 10 * S, QI), s(pause + 10 * S + MS, OK)];
+        let all = [&issued[..], &used, &twice].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+        let unknown = [c(pause, &other(QI)), s(pause + MS, &other(OK))];
+        let all = [&issued[..], &unknown].concat();
+        let wrong = [(4, vec!["SQP-TXN-001"]), (5, vec!["SQP-SEC-001"])];
+        assert_eq!(remarks(&all), wrong, "{pause} ns");
+        let anew = [c(pause, H1), s(pause + MS, &other(H2))];
+        assert_eq!(remarks(&[&issued[..], &anew].concat()), [(4, vec!["SQP-TXN-008"])], "{pause} ns");
+    }
+}
