@@ -164,3 +164,12 @@ fn a_token_that_waits_long_for_its_use_is_as_good_as_ever() {
         assert_eq!(remarks(&[&issued[..], &anew].concat()), [(4, vec!["SQP-TXN-008"])], "{pause} ns");
     }
 }
+
+/// Only the pair of these shows that it is of the version before 1.0: the first of them says nothing of its server alone.
+#[test]
+fn what_is_said_once_a_server_is_said_of_an_answer_before_its_request_too() {
+    let (poll, state) = ("0000 efcdab8967452301", "0100 efcdab8967452301 03 7f3b0300 983a");
+    let later = |text: &str| text.replace("ef", "ee");
+    let turned = [s(MS, state), c(0, poll), c(20 * S, &later(poll)), s(20 * S + MS, &later(state))];
+    assert_eq!(remarks(&turned), [(2, vec!["SFQ-LEG-001", "GEN-007"]), (3, vec!["SFQ-LEG-003"])]);
+}
