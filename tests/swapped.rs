@@ -173,3 +173,13 @@ fn what_is_said_once_a_server_is_said_of_an_answer_before_its_request_too() {
     let turned = [s(MS, state), c(0, poll), c(20 * S, &later(poll)), s(20 * S + MS, &later(state))];
     assert_eq!(remarks(&turned), [(2, vec!["SFQ-LEG-001", "GEN-007"]), (3, vec!["SFQ-LEG-003"])]);
 }
+
+#[test]
+fn an_answer_finds_its_request_behind_it_where_the_one_before_is_forgotten_in_between() {
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let first = [c(0, POLL), s(MS, STATE)];
+    // The late window of the first poll, ten seconds, ends between them.
+    let turned = [s(10 * S - MS, &state), c(10 * S + MS, &poll)];
+    let told = broken(&[&first[..], &turned].concat());
+    assert_eq!(told[2..], [(4, vec![]), (5, vec![])]);
+}

@@ -189,6 +189,8 @@ impl Table {
         if let Some((slot, c)) = self.conversations.at(conversation)
             && c.latest() == seq + 1
             && c.id as usize == at
+            // Its next request may have been answered before it.
+            && !self.orphans.iter().any(|o| o.conversation == slot)
         {
             self.conversations.close(slot);
         }
