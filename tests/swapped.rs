@@ -183,3 +183,13 @@ fn an_answer_finds_its_request_behind_it_where_the_one_before_is_forgotten_in_be
     let told = broken(&[&first[..], &turned].concat());
     assert_eq!(told[2..], [(4, vec![]), (5, vec![])]);
 }
+
+#[test]
+fn what_stands_behind_an_answer_may_be_the_next_token() {
+    let surplus = format!("{OK} ee");
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus), c(4 * S, "01 ee008090 0001 01")];
+    let (heard, _) = play(&shots);
+    let caused: Vec<_> = heard.frame(5).findings.iter().map(|f| (f.rule.id, f.caused_by)).collect();
+    let (rule, cause) = caused[0];
+    assert_eq!((rule, cause.map(|c| (c.rule.id, c.frame))), ("SQP-TXN-001", Some(("SQP-RSP-008", 4))));
+}

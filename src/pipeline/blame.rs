@@ -149,8 +149,8 @@ impl Blame {
                     {
                         self.note(exchange, cause);
                     }
-                    // The first error of a datagram is what makes the others.
-                    if f.severity == Severity::Error && !std::mem::replace(&mut broken, true) {
+                    // The first fault of a datagram is what makes the others.
+                    if id.causes(f.rule, f.rule, Relation::Earlier) && !std::mem::replace(&mut broken, true) {
                         self.answers.insert(self.hasher.hash_one((d.dst, d.src)), cause);
                     }
                 }
