@@ -193,3 +193,16 @@ fn what_stands_behind_an_answer_may_be_the_next_token() {
     let (rule, cause) = caused[0];
     assert_eq!((rule, cause.map(|c| (c.rule.id, c.frame))), ("SQP-TXN-001", Some(("SQP-RSP-008", 4))));
 }
+
+#[test]
+fn who_was_refused_may_ask_for_a_string_again() {
+    let (auth, no) = ("61757468 1e 626f62 1f 7077 04", "3332 61757468 1e 06 04");
+    let challenge = c(3 * S, "6368616c6c656e6765 1e 78797a 04");
+    let told = |shots: &[Shot]| {
+        let rules = |(_, rules): (u64, Vec<&'static str>)| rules.contains(&"GQP-TXN-005");
+        remarks(&[shots, std::slice::from_ref(&challenge)].concat()).into_iter().any(rules)
+    };
+    let refused = [c(0, auth), s(MS, no)];
+    assert!(told(&refused), "there was no string to send");
+    assert!(!told(&[&refused[..], &[c(S, auth)]].concat()), "its answer is not in the capture");
+}
