@@ -201,13 +201,14 @@ impl Table {
             self.finish_parts(slot, seq, &request);
             return None;
         }
+        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;
         let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
         if last {
             self.finish_parts(slot, seq, &request);
         }
-        Some(Pairing::Answered(Answer { part: true, ..request.answered(d.time) }))
+        Some(Pairing::Answered(Answer { part: true, before, ..request.answered(d.time) }))
     }
 
     /// Closes an exchange whose answer came in parts.

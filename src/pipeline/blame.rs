@@ -101,7 +101,7 @@ impl Blame {
             f.fault = Side::Capture;
         }
         if let (true, Pairing::Answered(answer)) = (f.rule.ratio, told.pairing) {
-            f.sizes = Some([answer.request_bytes, d.wire_len() as u32]);
+            f.sizes = Some([answer.request_bytes, answer.bytes(d) as u32]);
         }
     }
 

@@ -371,7 +371,7 @@ fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
     if answer.elsewhere {
         raised.add(&GEN_006);
     }
-    let larger = seen.datagram.wire_len() > answer.request_bytes as usize;
+    let larger = answer.exceeds(answer.request_bytes as usize, seen.datagram);
     if larger && !id.info().steps[seen.glance.step as usize].validated {
         raised.add(&GEN_007);
     }

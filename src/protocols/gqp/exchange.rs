@@ -191,7 +191,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
                 answered(memory, seen, &answer, payload, raised);
             }
             let most = RATIO.saturating_mul(answer.request_bytes as usize);
-            if seen.datagram.wire_len() > most {
+            if answer.exceeds(most, seen.datagram) {
                 raised.add(&SEC_002);
             }
         }
