@@ -206,3 +206,25 @@ fn who_was_refused_may_ask_for_a_string_again() {
     assert!(told(&refused), "there was no string to send");
     assert!(!told(&[&refused[..], &[c(S, auth)]].concat()), "its answer is not in the capture");
 }
+
+#[test]
+fn a_copy_of_a_second_answer_is_one_too() {
+    let (second, third) = (OK.replace("0163", "0164"), OK.replace("0163", "0165"));
+    let query = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let others =
+        [&second, &second, OK, &third, &second].into_iter().zip(4..).map(|(text, ms)| s(ms * MS, text));
+    let told = remarks(&query.into_iter().chain(others).collect::<Vec<_>>());
+    let (other, copy) = (vec!["SQP-TXN-014"], vec!["SQP-TXN-013"]);
+    assert_eq!(told, [(6, other.clone()), (7, copy.clone()), (8, copy.clone()), (9, other), (10, copy)]);
+}
+
+/// SQP: one part of an answer is no second one, and a copy of it no third.
+#[test]
+fn a_copy_of_a_part_of_an_answer_is_one_too() {
+    let part = "01 80902348 0001 01 01 0003 78797a";
+    let first = OK.replacen("00 00 0012", "00 01 0012", 1);
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &first), s(4 * MS, part), s(5 * MS, part)];
+    let part = vec!["SQP-RSP-006"];
+    let copy = (7, vec!["SQP-RSP-006", "SQP-TXN-013"]);
+    assert_eq!(remarks(&shots), [(5, part.clone()), (6, part), copy]);
+}

@@ -64,7 +64,7 @@ impl Table {
             return copy;
         }
         if let Some(answer) = found.second {
-            return Pairing::Answered(answer);
+            return self.second(answer, reply);
         }
         if !found.open
             && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)
@@ -140,6 +140,17 @@ impl Table {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             self.closed.push(record(c, &request, outcome, frame, answer.response_time, bytes));
         }
+        Pairing::Answered(answer)
+    }
+
+    /// A further answer, which differs from the first: it may be a copy of one that came in between.
+    #[cold]
+    fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
+        let key = (answer.exchange, hash);
+        if let Some(&of) = self.seconds.get(&key) {
+            return Pairing::Copy { exchange: answer.exchange, of, asked: answer.asked };
+        }
+        self.seconds.insert(key, d.frame);
         Pairing::Answered(answer)
     }
 

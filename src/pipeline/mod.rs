@@ -234,7 +234,8 @@ impl<R: Report> Pipeline<R> {
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
         self.totals.fragments = *self.deep.fragments();
-        self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
+        self.totals.memory_forgotten +=
+            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
         self.totals.one_sided = self.memory.servers.one_sided().collect();
         self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
