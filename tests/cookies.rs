@@ -80,6 +80,10 @@ fn a_cookie_is_open_elsewhere_as_long_as_anybody_waits_for_its_answer() {
     assert_eq!(frames(&shots, "SFQ-TXN-006"), [2], "nobody waits");
     let shots = [polls(0, 1), polls(10_001, 2)];
     assert_eq!(frames(&shots, "SFQ-TXN-006"), Vec::<u64>::new(), "nobody waits so long");
+    let shots = [polls(0, 1), polls(9_000, 1), polls(10_001, 2), polls(18_000, 3)];
+    assert_eq!(frames(&shots, "SFQ-TXN-006"), [3, 4], "but from the last time it was sent");
+    let shots = [polls(0, 1), polls(1_000, 2), told(1_010, 2), polls(9_000, 1), polls(18_000, 3)];
+    assert_eq!(frames(&shots, "SFQ-TXN-006"), [2, 5], "whoever has sent it in between");
 }
 
 #[test]

@@ -124,6 +124,25 @@ fn tokens_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn copies_of_second_answers_that_are_forgotten_count_as_others() {
+    let most = 1_024;
+    for (answers, copies, forgotten) in [(most, 1, 0), (most + 1, 0, 2)] {
+        let name =
+            |n: u32| format!("01 80902348 0001 00 00 0015 00000011 0001 0008 04 {n:08x} 0162 0163 0164 1e61");
+        let asked =
+            ["00 00000000", "01 80902348 0001 01"].map(|text| shot(START, CLIENTS[0], END, &hex(text)));
+        let [challenge, query] = asked;
+        let mut shots = vec![challenge, shot(START, END, CLIENTS[0], &hex("00 80902348")), query];
+        // The first answer, the others, and a copy of the first of these.
+        shots.extend((0..=answers).chain([1]).map(|n| shot(START + 1, END, CLIENTS[0], &hex(&name(n)))));
+        let (heard, totals) = totals(&shots);
+        let copy = |p: &&play::Seen| p.rules().contains(&"SQP-TXN-013");
+        assert_eq!(heard.packets.iter().filter(copy).count(), copies, "{answers} others");
+        assert_eq!(totals.memory_forgotten, forgotten);
+    }
+}
+
+#[test]
 fn who_leaves_the_waiting_room_for_want_of_room_is_counted() {
     let (most, more) = (1_024, 30);
     // Five zero bytes, which only their answers could confirm, all in one moment.

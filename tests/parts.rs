@@ -45,7 +45,9 @@ fn the_parts_of_an_answer_are_one_exchange() {
     let parts = hex(HEAD).len() + hex(MIDDLE).len() + hex(TAIL).len();
     assert_eq!(heard.exchanges[0].0.response_bytes, parts as u64);
     assert_eq!(heard.frame(2).rules(), ["GQP-FRM-003", "GEN-007"]);
-    assert_eq!(heard.frame(4).rules(), Vec::<&str>::new());
+    // 49 bytes for 9, as in one datagram.
+    assert_eq!(heard.frame(4).rules(), ["GQP-SEC-002"]);
+    assert_eq!(heard.frame(4).findings[0].sizes, Some([9, parts as u32]));
 }
 
 #[test]

@@ -137,3 +137,94 @@ fn a_copy_of_an_answer_with_another_token_than_its_query_is_one() {
     let last = remarks(&shots).pop();
     assert_eq!(last, Some((6, vec!["SQP-TXN-013"])));
 }
+
+#[test]
+fn a_token_is_used_a_second_time_however_long_after_the_first() {
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    for pause in [S, 4 * S, 6 * S, 60 * S] {
+        let all = [&first[..], &[c(pause, QI), s(pause + MS, OK)]].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+    }
+}
+
+#[test]
+fn a_token_that_waits_long_for_its_use_is_as_good_as_ever() {
+    let issued = [c(0, H1), s(MS, H2)];
+    for pause in [S, 6 * S, 60 * S] {
+        let used = [c(pause, QI), s(pause + MS, OK)];
+        assert_eq!(remarks(&[&issued[..], &used].concat()), [], "{pause} ns");
+        let twice = [c(pause + 10 * S, QI), s(pause + 10 * S + MS, OK)];
+        let all = [&issued[..], &used, &twice].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+        let unknown = [c(pause, &other(QI)), s(pause + MS, &other(OK))];
+        let all = [&issued[..], &unknown].concat();
+        let wrong = [(4, vec!["SQP-TXN-001"]), (5, vec!["SQP-SEC-001"])];
+        assert_eq!(remarks(&all), wrong, "{pause} ns");
+        let anew = [c(pause, H1), s(pause + MS, &other(H2))];
+        assert_eq!(remarks(&[&issued[..], &anew].concat()), [(4, vec!["SQP-TXN-008"])], "{pause} ns");
+    }
+}
+
+/// Only the pair of these shows that it is of the version before 1.0: the first of them says nothing of its server alone.
+#[test]
+fn what_is_said_once_a_server_is_said_of_an_answer_before_its_request_too() {
+    let (poll, state) = ("0000 efcdab8967452301", "0100 efcdab8967452301 03 7f3b0300 983a");
+    let later = |text: &str| text.replace("ef", "ee");
+    let turned = [s(MS, state), c(0, poll), c(20 * S, &later(poll)), s(20 * S + MS, &later(state))];
+    assert_eq!(remarks(&turned), [(2, vec!["SFQ-LEG-001", "GEN-007"]), (3, vec!["SFQ-LEG-003"])]);
+}
+
+#[test]
+fn an_answer_finds_its_request_behind_it_where_the_one_before_is_forgotten_in_between() {
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let first = [c(0, POLL), s(MS, STATE)];
+    // The late window of the first poll, ten seconds, ends between them.
+    let turned = [s(10 * S - MS, &state), c(10 * S + MS, &poll)];
+    let told = broken(&[&first[..], &turned].concat());
+    assert_eq!(told[2..], [(4, vec![]), (5, vec![])]);
+}
+
+#[test]
+fn what_stands_behind_an_answer_may_be_the_next_token() {
+    let surplus = format!("{OK} ee");
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus), c(4 * S, "01 ee008090 0001 01")];
+    let (heard, _) = play(&shots);
+    let caused: Vec<_> = heard.frame(5).findings.iter().map(|f| (f.rule.id, f.caused_by)).collect();
+    let (rule, cause) = caused[0];
+    assert_eq!((rule, cause.map(|c| (c.rule.id, c.frame))), ("SQP-TXN-001", Some(("SQP-RSP-008", 4))));
+}
+
+#[test]
+fn who_was_refused_may_ask_for_a_string_again() {
+    let (auth, no) = ("61757468 1e 626f62 1f 7077 04", "3332 61757468 1e 06 04");
+    let challenge = c(3 * S, "6368616c6c656e6765 1e 78797a 04");
+    let told = |shots: &[Shot]| {
+        let rules = |(_, rules): (u64, Vec<&'static str>)| rules.contains(&"GQP-TXN-005");
+        remarks(&[shots, std::slice::from_ref(&challenge)].concat()).into_iter().any(rules)
+    };
+    let refused = [c(0, auth), s(MS, no)];
+    assert!(told(&refused), "there was no string to send");
+    assert!(!told(&[&refused[..], &[c(S, auth)]].concat()), "its answer is not in the capture");
+}
+
+#[test]
+fn a_copy_of_a_second_answer_is_one_too() {
+    let (second, third) = (OK.replace("0163", "0164"), OK.replace("0163", "0165"));
+    let query = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let others =
+        [&second, &second, OK, &third, &second].into_iter().zip(4..).map(|(text, ms)| s(ms * MS, text));
+    let told = remarks(&query.into_iter().chain(others).collect::<Vec<_>>());
+    let (other, copy) = (vec!["SQP-TXN-014"], vec!["SQP-TXN-013"]);
+    assert_eq!(told, [(6, other.clone()), (7, copy.clone()), (8, copy.clone()), (9, other), (10, copy)]);
+}
+
+/// SQP: one part of an answer is no second one, and a copy of it no third.
+#[test]
+fn a_copy_of_a_part_of_an_answer_is_one_too() {
+    let part = "01 80902348 0001 01 01 0003 78797a";
+    let first = OK.replacen("00 00 0012", "00 01 0012", 1);
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &first), s(4 * MS, part), s(5 * MS, part)];
+    let part = vec!["SQP-RSP-006"];
+    let copy = (7, vec!["SQP-RSP-006", "SQP-TXN-013"]);
+    assert_eq!(remarks(&shots), [(5, part.clone()), (6, part), copy]);
+}

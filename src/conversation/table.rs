@@ -3,6 +3,7 @@
 //! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
 
 use super::{Conversation, NONE, OVER, Slot};
+use crate::bounded::Bounded;
 use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::places::Places;
@@ -13,6 +14,9 @@ use std::hash::BuildHasher;
 /// Most conversations remembered.
 pub const MAX_CONVERSATIONS: usize = 65_536;
 const _: () = assert!(MAX_CONVERSATIONS <= u16::MAX as usize + 1);
+
+/// Values issued and not used before their conversations were over; the oldest goes first.
+const MAX_UNUSED: usize = 8_192;
 
 /// Conversations that are found faster than others.
 const RECENT: usize = 4_096;
@@ -46,6 +50,9 @@ pub struct Conversations {
     /// First of the slots that are free, chained by `older`, or [`NONE`]; the last one is its own `older`.
     free: u32,
     evicted: u64,
+    /// What was issued in conversations that are over and is not used yet, by their hash: the next one of the same two goes
+    /// on with that.
+    unused: Bounded<u64, Option<u32>>,
 }
 
 impl Default for Conversations {
@@ -66,6 +73,7 @@ impl Conversations {
             newest: NONE,
             free: NONE,
             evicted: 0,
+            unused: Bounded::new(MAX_UNUSED),
         }
     }
 
@@ -123,6 +131,11 @@ impl Conversations {
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
         let hash = hash_of(&self.hasher, client, server, id);
         let mut new = Conversation::new(client, server, id);
+        if !self.unused.is_empty()
+            && let Some(value) = self.unused.get_mut(&hash).and_then(Option::take)
+        {
+            new.issue(value);
+        }
         let evicted = if self.free == NONE && self.slots.len() >= self.most { self.evict() } else { None };
         let at = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
@@ -155,12 +168,28 @@ impl Conversations {
         }
         let at = slot.at as u16;
         self.unlink(at);
+        if self.slots[usize::from(at)].issued().is_some_and(|issued| !issued.used) {
+            self.keep_unused(at);
+        }
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();
         slot.marks.set(OVER, true);
         slot.older = if self.free == NONE { at } else { self.free as u16 };
         self.free = at.into();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_unused(&mut self, at: u16) {
+        let c = &self.slots[usize::from(at)];
+        let hash = hash_of(&self.hasher, c.client(), c.server(), c.id);
+        self.unused.insert(hash, c.issued().map(|issued| issued.value));
+    }
+
+    /// Forgets what was issued in conversations that are over.
+    pub fn forget_unused(&mut self) {
+        self.unused = Bounded::new(MAX_UNUSED);
     }
 
     /// Ends all conversations.
@@ -243,5 +272,30 @@ mod tests {
         assert!(table.get(first).is_some() && table.get(second).is_none());
         assert_eq!(table.find(end(2), end(9), Id::Sqp), None);
         assert_eq!(table.evicted(), 1);
+    }
+
+    #[test]
+    fn of_values_that_were_not_used_the_oldest_are_forgotten() {
+        let mut table = Conversations::new(8);
+        let mut over = |client: u32, issue: bool| {
+            let client = Endpoint::v4(client.to_be_bytes(), 1);
+            let (slot, _) = table.open(client, end(9), Id::Sqp);
+            let c = table.get_mut(slot).unwrap();
+            let issued = c.issued().map(|issued| issued.value);
+            if issue {
+                c.issue(7);
+            } else {
+                c.carry(7);
+            }
+            table.close(slot);
+            issued
+        };
+        let most = MAX_UNUSED as u32;
+        (0..most).for_each(|n| assert_eq!(over(n, true), None));
+        assert_eq!(over(0, false), Some(7), "and is used up");
+        over(most, true);
+        assert_eq!([0, 1, 2, most].map(|n| over(n, false)), [None, Some(7), Some(7), Some(7)]);
+        over(most + 1, true);
+        assert_eq!(over(3, false), Some(7));
     }
 }

@@ -64,7 +64,7 @@ impl Table {
             return copy;
         }
         if let Some(answer) = found.second {
-            return Pairing::Answered(answer);
+            return self.second(answer, reply);
         }
         if !found.open
             && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)
@@ -143,6 +143,17 @@ impl Table {
         Pairing::Answered(answer)
     }
 
+    /// A further answer, which differs from the first: it may be a copy of one that came in between.
+    #[cold]
+    fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
+        let key = (answer.exchange, hash);
+        if let Some(&of) = self.seconds.get(&key) {
+            return Pairing::Copy { exchange: answer.exchange, of, asked: answer.asked };
+        }
+        self.seconds.insert(key, d.frame);
+        Pairing::Answered(answer)
+    }
+
     /// An open request of the client, with the key of the answer, to another endpoint. Order proves nothing
     /// there.
     #[cold]
@@ -201,13 +212,14 @@ impl Table {
             self.finish_parts(slot, seq, &request);
             return None;
         }
+        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;
         let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
         if last {
             self.finish_parts(slot, seq, &request);
         }
-        Some(Pairing::Answered(Answer { part: true, ..request.answered(d.time) }))
+        Some(Pairing::Answered(Answer { part: true, before, ..request.answered(d.time) }))
     }
 
     /// Closes an exchange whose answer came in parts.

@@ -107,8 +107,22 @@ pub struct Answer {
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
     pub part: bool,
+    /// Payload of the parts before it in bytes, on the wire.
+    pub before: u32,
     /// It comes from another endpoint than the one that was asked.
     pub elsewhere: bool,
+}
+
+impl Answer {
+    /// Payload of the answer as far as it has come in bytes, on the wire, with this datagram of it.
+    pub fn bytes(&self, d: &Datagram<'_>) -> usize {
+        (self.before as usize).saturating_add(d.wire_len())
+    }
+    /// Whether it is with this datagram that the answer becomes larger than so many bytes.
+    #[inline(always)]
+    pub fn exceeds(&self, most: usize, d: &Datagram<'_>) -> bool {
+        self.bytes(d) > most && self.before as usize <= most
+    }
 }
 
 impl Pairing {

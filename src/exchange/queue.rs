@@ -156,6 +156,7 @@ impl Request {
             second: false,
             foreign_key: false,
             part: false,
+            before: 0,
             elsewhere: false,
         }
     }

@@ -4,6 +4,7 @@ use super::answer::{Answering, record};
 use super::ask::Orphan;
 use super::queue::{Closed, Kept, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
+use crate::bounded::Bounded;
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Conversations, Slot};
@@ -12,6 +13,9 @@ use crate::protocols::{Id, Level, Role};
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+
+/// Further answers to the same request that are remembered; the oldest goes first.
+const MAX_SECONDS: usize = 1_024;
 
 /// See the module's words. Every part is bounded, and what has to go is counted.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub struct Table {
     pub(super) next_id: u64,
     pub(super) evicted: u64,
     pub(super) closed: Closed,
+    /// Frames of answers that were not the first, by exchange and hash of their payload.
+    pub(super) seconds: Bounded<(u64, u32), u64>,
     /// Exchanges that were none, the latest of them.
     pub(super) withdrawn: VecDeque<u64>,
 }
@@ -47,6 +53,7 @@ impl Table {
             next_id: 1,
             evicted: 0,
             closed: Closed::default(),
+            seconds: Bounded::new(MAX_SECONDS),
             withdrawn: VecDeque::new(),
         }
     }
@@ -72,6 +79,11 @@ impl Table {
     /// Open requests and conversations that had to go before their time.
     pub fn evicted(&self) -> u64 {
         self.evicted
+    }
+
+    /// Further answers that were forgotten for want of room: copies of them count as others.
+    pub fn forgotten(&self) -> u64 {
+        self.seconds.forgotten()
     }
 
     /// The next exchange that has closed.
@@ -189,6 +201,8 @@ impl Table {
         if let Some((slot, c)) = self.conversations.at(conversation)
             && c.latest() == seq + 1
             && c.id as usize == at
+            // Its next request may have been answered before it.
+            && !self.orphans.iter().any(|o| o.conversation == slot)
         {
             self.conversations.close(slot);
         }

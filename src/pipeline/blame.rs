@@ -102,7 +102,7 @@ impl Blame {
             f.fault = Side::Capture;
         }
         if let (true, Pairing::Answered(answer)) = (f.rule.ratio, told.pairing) {
-            f.sizes = Some([answer.request_bytes, d.wire_len() as u32]);
+            f.sizes = Some([answer.request_bytes, answer.bytes(d) as u32]);
         }
     }
 
@@ -150,8 +150,8 @@ impl Blame {
                     {
                         self.note(exchange, cause);
                     }
-                    // The first error of a datagram is what makes the others.
-                    if f.severity == Severity::Error && !std::mem::replace(&mut broken, true) {
+                    // The first fault of a datagram is what makes the others.
+                    if id.causes(f.rule, f.rule, Relation::Earlier) && !std::mem::replace(&mut broken, true) {
                         self.answers.insert(self.hasher.hash_one((d.dst, d.src)), cause);
                     }
                 }

@@ -40,6 +40,8 @@ impl<R: Report> Pipeline<R> {
             });
             claim.verdict.glance.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
+            // Its conversation may have shown only now whose it is.
+            claim.verdict.server_index = conversation.map_or(NONE, Conversation::server_index);
             reconsider(&mut self.memories, conversation, &Datagram { payload: &payload, ..d }, claim);
         }
         self.payload = payload;

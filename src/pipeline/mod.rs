@@ -236,7 +236,8 @@ impl<R: Report> Pipeline<R> {
         self.totals.servers_refused = self.memory.servers.refused();
         self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
         self.totals.fragments = *self.deep.fragments();
-        self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
+        self.totals.memory_forgotten +=
+            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
         self.totals.one_sided = self.memory.servers.one_sided().collect();
         self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
@@ -387,7 +388,7 @@ fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
     if answer.elsewhere {
         raised.add(&GEN_006);
     }
-    let larger = seen.datagram.wire_len() > answer.request_bytes as usize;
+    let larger = answer.exceeds(answer.request_bytes as usize, seen.datagram);
     if larger && !id.info().steps[seen.glance.step as usize].validated {
         raised.add(&GEN_007);
     }

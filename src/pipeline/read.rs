@@ -71,10 +71,20 @@ impl<R: Report> Pipeline<R> {
             self.sums = Sums::default();
             self.copies.clear();
         }
+        if self.options.per_file {
+            self.forget();
+        }
         if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
             self.first = Time::UNKNOWN;
         }
         Ok(())
+    }
+
+    /// Nothing that rules remember of the files so far counts any more.
+    fn forget(&mut self) {
+        self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
+        (self.memories, self.blame) = Default::default();
+        self.table.conversations.forget_unused();
     }
 
     pub(super) fn end(&mut self, source: &Source) {

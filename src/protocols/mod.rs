@@ -99,7 +99,8 @@ pub enum Relation {
     Instead,
     /// In the request; the symptom is in its answer.
     Asked,
-    /// In an earlier datagram of the server; the symptom is in a later request of the conversation.
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
+    /// a cause is one of itself.
     Earlier,
 }
 

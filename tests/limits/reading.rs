@@ -1,13 +1,14 @@
 //! How far is read ahead, and which files go on with the one before.
 
 use super::frames::{self, Kept};
-use super::play::{CLIENTS, Collected, End, START, Shot, everything, foreign, shot};
+use super::play::{CLIENTS, Collected, End, H1, H2, OK, QI, START, Shot, everything, foreign, shot};
 use super::{END, S, poll, state};
 use qdissect::capture::Source;
 use qdissect::decode::Notes;
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::{Report, Totals};
+use qdissect::rule::hex;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -24,7 +25,11 @@ fn pcap(shots: &[Shot]) -> Vec<u8> {
 
 /// Reads files one after the other.
 fn read(files: &[&[Shot]]) -> (Collected<true>, Totals) {
-    let mut pipeline = Pipeline::new(everything(), Collected::default());
+    read_as(everything(), files)
+}
+
+fn read_as(options: Options, files: &[&[Shot]]) -> (Collected<true>, Totals) {
+    let mut pipeline = Pipeline::new(options, Collected::default());
     for shots in files {
         let mut source = Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
         pipeline.read(&mut source, "file").expect("it can be read");
@@ -41,6 +46,21 @@ fn a_file_goes_on_with_the_one_before_if_it_reaches_back_no_further_than_a_tenth
         let (heard, totals) = read(&[&first, &second]);
         assert_eq!((totals.answered, totals.undecided), (answered, 1 - answered), "{back} ns");
         assert_eq!(heard.packets.len(), 2, "both are told of in any case");
+    }
+}
+
+#[test]
+fn what_rules_remember_of_one_file_says_nothing_of_the_next_where_each_is_for_itself() {
+    let one = |time: i64| {
+        let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
+        let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
+        [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
+    };
+    let (first, second) = (one(START), one(START + 20 * S));
+    for (per_file, again) in [(false, 1), (true, 0)] {
+        let (heard, _) = read_as(Options { per_file, ..everything() }, &[&first, &second]);
+        let found = heard.packets.iter().filter(|p| p.rules().contains(&"SQP-TXN-015")).count();
+        assert_eq!(found, again, "each for itself: {per_file}");
     }
 }
 

@@ -191,7 +191,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
                 answered(memory, seen, &answer, payload, raised);
             }
             let most = RATIO.saturating_mul(answer.request_bytes as usize);
-            if seen.datagram.wire_len() > most {
+            if answer.exceeds(most, seen.datagram) {
                 raised.add(&SEC_002);
             }
         }
@@ -249,7 +249,8 @@ fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span
 fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
     let (server, client) = (seen.conversation.server(), seen.conversation.client());
     let key = memory.hash((server, client));
-    if command.name == b"auth" && memory.logins.get(&key).is_none() {
+    // Who was refused and asks again may get a string.
+    if command.name == b"auth" && !matches!(memory.logins.get(&key), Some(Login::Got(_))) {
         memory.logins.insert(key, Login::Asked);
     }
     let Some(string) = command.arguments().next().filter(|_| command.name == b"challenge") else { return };

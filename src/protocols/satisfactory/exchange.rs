@@ -231,6 +231,18 @@ impl Memory {
         (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.open(new.since)))
     }
 
+    /// A poll is sent again: its answer may come as much later.
+    #[cold]
+    #[inline(never)]
+    fn repeated(&mut self, seen: &Seen<'_>) {
+        let Some(cookie) = seen.glance.key else { return };
+        let key = self.hash((seen.conversation.server(), cookie));
+        let (who, now) = (self.hash(seen.conversation.client()) as u32, seen.datagram.time);
+        let others = self.waiting.get_mut(&key).into_iter().flatten();
+        let last = self.cookies.get_mut(&key).into_iter();
+        last.chain(others).filter(|poll| poll.client == who).for_each(|poll| poll.since = now);
+    }
+
     /// A client is answered whose cookie others have sent since.
     #[cold]
     #[inline(never)]
@@ -248,7 +260,10 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Asked { .. } => asked(memory, seen, raised),
-        Pairing::Again { .. } => raised.add(&TXN_004),
+        Pairing::Again { .. } => {
+            memory.repeated(seen);
+            raised.add(&TXN_004);
+        }
         Pairing::Answered(answer) => {
             if answer.late {
                 raised.add(&TXN_010);

@@ -1,7 +1,7 @@
 //! Cause before symptom: which broken rules make others break.
 
 use super::exchange::{TXN_001, TXN_002, TXN_004, TXN_006, TXN_008, TXN_009, TXN_011, TXN_012, TXN_014};
-use super::header::{HDR_002, REQ_001, REQ_007, REQ_008, REQ_010, RSP_006, RSP_007};
+use super::header::{HDR_002, REQ_001, REQ_007, REQ_008, REQ_010, RSP_006, RSP_007, RSP_008};
 use crate::protocols::Relation;
 use crate::rule::{Rule, Severity};
 
@@ -40,10 +40,11 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
             symptom == &TXN_009 && (error(cause) || is(cause, &silent))
         }
         Relation::Instead => symptom == &TXN_009 && is(cause, &[&HDR_002, &TXN_004]),
-        // The reference client reads on where a broken answer left it, and takes what it finds for a token.
+        // The reference client reads on where a broken answer left it, and takes what it finds for a token: that may be
+        // what stands behind the answer.
         Relation::Earlier => {
             let answer = cause.id.starts_with("SQP-RSP-") || in_body(cause);
-            symptom == &TXN_001 && answer && error(cause)
+            (symptom == &TXN_001 || symptom == cause) && answer && (error(cause) || is(cause, &[&RSP_008]))
         }
         Relation::Asked => false,
     }

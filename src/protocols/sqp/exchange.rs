@@ -260,7 +260,8 @@ fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut
     let rule = match memory.issued.get(&memory.key(c.server(), token as u32)) {
         Some(&owner) if owner != client => &TXN_007,
         _ if seen.issued.is_some() => &TXN_001,
-        Some(_) => return, // a conversation is forgotten sooner than its token
+        // A conversation is forgotten sooner than its token, but not before that was used.
+        Some(_) => return raised.add_at(&TXN_006, TOKEN_AT),
         None => &TXN_002,
     };
     raised.add_at(rule, TOKEN_AT);
