@@ -185,6 +185,11 @@ impl<R: Report> Pipeline<R> {
         {
             claim.pairing = Pairing::Nothing;
         }
+        if claim.verdict.server_index == NONE
+            && let Some(c) = self.table.conversations.get(claim.slot)
+        {
+            claim.verdict.server_index = c.server_index(); // known by now, perhaps
+        }
         let role = claim.verdict.glance.role;
         let asks = matches!(role, Role::Request | Role::RequestPart);
         let unsure = asks && !claim.verdict.decided;
