@@ -68,7 +68,9 @@ impl Gatherer {
         let rest = line.get(from..).unwrap_or_default();
         if rest.trim().is_empty() || is_comment(rest) {
             self.words(line);
-        } else if from > 0 && self.row(rest, from, said) || self.digits(rest, from, said) {
+        } else if from > 0 && (self.row(rest, from, said) || self.star_or_end(rest)) {
+            // a row of a dump that is quoted, or marked in every line
+        } else if self.digits(rest, from, said) {
             // read
         } else if let Some(literal) = self.literal(text, at.saturating_add(from), end) {
             let before = text.get(at.saturating_add(from)..literal.at).unwrap_or_default();

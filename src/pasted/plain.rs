@@ -100,6 +100,10 @@ pub fn damaged(line: &str) -> Option<Plain> {
     };
     let sound = all.iter().filter(|(_, word)| is_byte(word)).count();
     let (at, bad) = all.iter().find(|(_, word)| !is_byte(word))?;
+    // `02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4`: two ends, as `tcpdump -e` has them.
+    if matches!(*bad, ">" | "<" | "=>" | "<=" | "→" | "←") {
+        return None;
+    }
     let half_digits = || {
         let hex = bad.bytes().filter(u8::is_ascii_hexdigit).count();
         all.len() == 1 && bad.len() >= 8 && hex.saturating_mul(10) >= bad.len().saturating_mul(9)
@@ -178,5 +182,6 @@ mod tests {
         assert_eq!((stream.bytes, stream.wrong[0].column), (vec![0xd5, 0xf6, 0, 1], 8));
         assert_eq!(damaged("This is what I get:"), None);
         assert_eq!(damaged("a bad day to add 10 20"), None);
+        assert_eq!(damaged("02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4 (0x0800)"), None);
     }
 }

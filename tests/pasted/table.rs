@@ -45,6 +45,22 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("> 0000  d5 f6 00 01 a5 9c 43 84\n> 0008  f1 46 df 08 01\n", &[POLL]),
     ("0000  41 42\n0000  43 44\n", &[">4142", "<4344"]),
     ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
+    // the last line of hexdump and od, quoted as a whole
+    (
+        "> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n",
+        &[POLL],
+    ),
+    // hexdump -x
+    ("0000000    f6d5    0100    9ca5    8443    46f1    08df    0001        \n000000d\n", &[POLL]),
+    // tcpdump -e -x: Ethernet addresses are no bytes of a datagram
+    (
+        "22:13:20.000000 02:00:00:00:00:01 > 02:00:00:00:00:02, ethertype IPv4 (0x0800), length 55: \
+         192.0.2.9.40000 > 192.0.2.1.7777: UDP, length 13\n\
+         \t0x0000:  4500 0029 0000 0000 4011 f6b9 c000 0209\n\
+         \t0x0010:  c000 0201 9c40 1e61 0015 30af d5f6 0001\n\
+         \t0x0020:  a59c 4384 f146 df08 01\n",
+        &[POLL],
+    ),
     // blanks collapsed: the next offset tells where the characters began
     ("0000 61 62 63 64 ab cd\n0004 65 66 67 68   efgh\n", &[">6162636465666768"]),
     // arrays
