@@ -46,11 +46,9 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("0000  41 42\n0000  43 44\n", &[">4142", "<4344"]),
     ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
     // the last line of hexdump and od, quoted as a whole
-    (
-        "> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n",
-        &[POLL],
-    ),
-    // hexdump -x
+    ("> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n", &[POLL]),
+    // od, hexdump -x
+    ("0000000 173325 000400 116245 102103 043361 004337 000001\n0000015\n", &[POLL]),
     ("0000000    f6d5    0100    9ca5    8443    46f1    08df    0001        \n000000d\n", &[POLL]),
     // tcpdump -e -x: Ethernet addresses are no bytes of a datagram
     (
