@@ -107,7 +107,7 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, (swap, other): (bool, 
         let even = (other || swap && word.len() == 4 && is_hex(word)) && Some(gap) == first_gap;
         let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
         let left = || line.get(word_at..).unwrap_or_default().trim_end().chars().count();
-        if wide && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
+        if wide && !other && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
             return; // the characters
         }
         match if other { not_hex(word) } else { pairs(word) } {
@@ -116,6 +116,11 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, (swap, other): (bool, 
                     bytes.reverse();
                 }
                 row.bytes.append(&mut bytes);
+            }
+            // `od -t o1z` has characters between marks, `hexdump -c` among the bytes.
+            _ if other && !word.starts_with(['>', '|']) => {
+                row.wrong = Some(unread(line, word_at, word));
+                return;
             }
             _ => {
                 row.wrong = strange(row, line, word_at, word, left());
@@ -146,19 +151,24 @@ fn strange(row: &Row<'_>, line: &str, at: usize, word: &str, left: usize) -> Opt
     if characters && !(hex && word.len() < 4 && row.bytes.len() < 16) {
         return None;
     }
-    let what = if hex {
-        let n = word.len();
-        format!(
-            "An odd number of hex digits, {n}, stands here; every byte needs two. The rest of the row is left out."
-        )
-    } else {
-        let shown: String = word.chars().take(12).collect();
-        format!(
-            "Hex digits or two blanks before the characters were expected here, not {}. The rest of the row is left out.",
-            quoted(&shown)
-        )
-    };
+    if !hex {
+        return Some(unread(line, at, word));
+    }
+    let n = word.len();
+    let what = format!(
+        "An odd number of hex digits, {n}, stands here; every byte needs two. The rest of the row is left out."
+    );
     Some(Wrong::at(line, at, what))
+}
+
+/// Says that a word is no bytes.
+fn unread(line: &str, at: usize, word: &str) -> Wrong {
+    let shown: String = word.chars().take(12).collect();
+    let what = format!(
+        "Hex digits or two blanks before the characters were expected here, not {}. The rest of the row is left out.",
+        quoted(&shown)
+    );
+    Wrong::at(line, at, what)
 }
 
 #[cfg(test)]
@@ -210,6 +220,9 @@ mod tests {
         assert_eq!(bytes("0000000  173325  000400  000245"), "d5f60001a500");
         assert_eq!(bytes("0000000 325 366 000 001"), "d5f60001");
         assert_eq!(bytes("0000000   63189   00256   00165"), "d5f60001a500");
+        assert_eq!(bytes("0000000 325 366 000 001  >....<"), "d5f60001");
+        let wrong = row("0000000 325 366  \\0 001").unwrap().wrong.unwrap();
+        assert_eq!(wrong.column, 17);
         for line in ["0000 173325 000400", "0000000 888 366", "0000000 65536", "0000000 400"] {
             assert_eq!(row(line), None, "{line}");
         }
