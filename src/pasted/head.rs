@@ -134,6 +134,19 @@ fn leading(text: &str) -> Option<(Head, usize)> {
     Some((said, len))
 }
 
+/// Where bytes may begin behind what a log has before them: behind a known word and a colon, as in `DEBUG sent 13 bytes:`, or
+/// behind a tag, as in `[DEBUG]`.
+pub fn labels(line: &str) -> impl Iterator<Item = usize> {
+    let tag = line.find(']').filter(|_| line.starts_with('['));
+    let colons = line.match_indices([':', '=']).map(|(at, _)| at).filter(|at| {
+        let before = line.get(..*at).unwrap_or_default().trim_end_matches([')', ']', ' ']);
+        let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '.')).next().unwrap_or_default();
+        let word = word.to_ascii_lowercase();
+        LABELS.contains(&word.as_str()) || WORDS.iter().any(|(known, _)| *known == word)
+    });
+    tag.into_iter().chain(colons).map(|at| at.saturating_add(1))
+}
+
 /// What a line without bytes says of those that follow.
 pub fn words(line: &str) -> Head {
     let text = line.trim_start_matches([' ', '\t', '#', '/', '*', ';', '-', '=', '"']).trim_end();
