@@ -104,10 +104,10 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, (swap, other): (bool, 
         let gap = gap(at, rest);
         let Some(word) = rest.split_whitespace().next() else { return };
         // `hexdump -x`, `-d` and `-o` have several blanks before each word.
-        let even = (other || swap && word.len() == 4 && is_hex(word)) && Some(gap) == first_gap;
+        let even = other || swap && word.len() == 4 && is_hex(word) && Some(gap) == first_gap;
         let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
         let left = || line.get(word_at..).unwrap_or_default().trim_end().chars().count();
-        if wide && !other && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
+        if wide && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
             return; // the characters
         }
         match if other { not_hex(word) } else { pairs(word) } {
