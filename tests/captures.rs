@@ -8,10 +8,11 @@ mod play;
 use insta::{assert_snapshot, glob};
 use play::{Heard, everything};
 use qdissect::capture::{Facts, Source, Time};
-use qdissect::check::Finding;
+use qdissect::check::{Counts, Finding};
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
+use qdissect::report::summary::Summary;
 use qdissect::report::{Form, Output, Packet, Records, Report, Totals, duration};
 use std::fmt::Write;
 use std::io;
@@ -37,6 +38,20 @@ fn nothing_in_foreign_traffic_is_recognised() {
     glob!("../captures/noise", "**/*.{pcap,pcapng}", |path| {
         let (views, ..) = read(path, everything(), Views::default());
         assert_eq!(views.surest, None, "{}:\n{}", name(path), views.trees.concat());
+    });
+}
+
+#[test]
+fn the_findings_of_all_servers_are_all_findings() {
+    glob!("../captures", "**/*.{pcap,pcapng}", |path| {
+        let (summary, Some(totals), _) = read(path, Options::default(), Summary::default()) else { return };
+        let mut sum = Counts::default();
+        for Counts { error, warning, note } in summary.servers().map(|server| server.findings) {
+            sum.error += error;
+            sum.warning += warning;
+            sum.note += note;
+        }
+        assert_eq!(sum, totals.findings, "{}", name(path));
     });
 }
 

@@ -39,7 +39,7 @@ pub fn check(
             return Ok((FAILED, 0));
         }
     };
-    let mut to = Closing { out: to, closed: false, lost: None };
+    let mut to = Closing { out: to, lost: None };
     let (verdict, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
@@ -207,19 +207,16 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
 
 /// What cannot be printed ends the printing, and nothing else: the verdict stands, and further reports are written.
 struct Closing<'a> {
+    /// From the first failure on nowhere: what standard output still holds must not fail once more at the end.
     out: &'a mut Target,
-    closed: bool,
     /// Why not everything was printed, but for a reader that went away.
     lost: Option<io::Error>,
 }
 
 impl Closing<'_> {
     fn print(&mut self, print: impl FnOnce(&mut Target) -> io::Result<()>) {
-        if self.closed {
-            return;
-        }
         if let Err(e) = print(self.out) {
-            self.closed = true;
+            *self.out = Target::Nowhere;
             self.lost = Some(e).filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
         }
     }

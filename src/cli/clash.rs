@@ -22,11 +22,19 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
         }
     }
     let written = written(command, common);
+    let printed = common.output.is_none() || common.save.write.as_deref().is_some_and(to_stdout);
+    let printed = printed.then(standard_output).flatten();
     for (at, (option, path)) in written.iter().enumerate() {
         if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
             let path = name(path);
             return Some(format!(
                 "\"{path}\" is to hold two things, that of {other} and that of {option}: name two files."
+            ));
+        }
+        if printed.as_ref().is_some_and(|out| fs::metadata(path).is_ok_and(|it| node(&it) == node(out))) {
+            let path = name(path);
+            return Some(format!(
+                "\"{path}\" is to hold two things, that of {option} and standard output: name two files."
             ));
         }
         if let Some(input) =
@@ -49,6 +57,19 @@ fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &
         written.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
     }
     written
+}
+
+/// The file that standard output leads to.
+#[cfg(unix)]
+fn standard_output() -> Option<Metadata> {
+    use std::os::fd::AsFd;
+    let out = std::io::stdout().as_fd().try_clone_to_owned().ok()?;
+    fs::File::from(out).metadata().ok().filter(Metadata::is_file)
+}
+
+#[cfg(not(unix))]
+fn standard_output() -> Option<Metadata> {
+    None
 }
 
 /// Whether two names mean one file, or would. A FIFO or a device bears everything.

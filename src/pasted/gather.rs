@@ -9,6 +9,8 @@ use super::{Form, Head, MAX_TEXT, Pasted, Wrong, base64, head, strings};
 
 /// Characters of a line of base64 that others may follow.
 const BASE64_LINE: usize = 60;
+/// The fewest bytes that are taken for a datagram behind words.
+const FEWEST: usize = 4;
 /// Bytes of a full row of Wireshark's "Follow UDP stream".
 const FULL_ROW: usize = 16;
 
@@ -68,7 +70,9 @@ impl Gatherer {
         let rest = line.get(from..).unwrap_or_default();
         if rest.trim().is_empty() || is_comment(rest) {
             self.words(line);
-        } else if from > 0 && self.row(rest, from, said) || self.digits(rest, from, said) {
+        } else if from > 0 && (self.row(rest, from, said) || self.star_or_end(rest)) {
+            // a row of a dump that is quoted, or marked in every line
+        } else if self.digits(rest, from, said) {
             // read
         } else if let Some(literal) = self.literal(text, at.saturating_add(from), end) {
             let before = text.get(at.saturating_add(from)..literal.at).unwrap_or_default();
@@ -261,6 +265,9 @@ impl Gatherer {
                 .for_each(|(at, what)| self.sheet.complain_at(column, Wrong::at(line, at, what)));
             return true;
         }
+        if self.labelled(line, column, said) {
+            return true;
+        }
         let word = line.trim();
         let forced = self.form == Some(Form::Base64);
         if self.is(Form::Base64)
@@ -277,6 +284,20 @@ impl Gatherer {
             }
             return false;
         };
+        self.add_line(plain, column, said);
+        true
+    }
+
+    /// A line of a log that ends in digits.
+    fn labelled(&mut self, line: &str, column: usize, mut said: Head) -> bool {
+        let digits = |at: &usize| {
+            let plain = plain::read(line.get(*at..)?)?;
+            Some((*at, plain)).filter(|(_, plain)| plain.wrong.is_empty() && plain.bytes.len() >= FEWEST)
+        };
+        let found = head::labels(line).find_map(|at| digits(&at)).filter(|_| self.is(Form::Hex));
+        let Some((at, plain)) = found else { return false };
+        said.take(head::words(line.get(..at).unwrap_or_default()));
+        self.sheet.flush();
         self.add_line(plain, column, said);
         true
     }

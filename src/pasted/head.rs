@@ -94,7 +94,10 @@ pub fn strip(line: &str) -> (Head, usize) {
         let rest = line.get(at..).unwrap_or_default();
         let body = rest.trim_start();
         let begin = at.saturating_add(rest.len().saturating_sub(body.len()));
-        let Some((said, len)) = leading(body) else { return (head, if at == 0 { 0 } else { begin }) };
+        let Some((said, len)) = leading(body) else {
+            head.mark = line.get(..at).and_then(way).or(head.mark);
+            return (head, if at == 0 { 0 } else { begin });
+        };
         let first = head.mark;
         head.take(said);
         // "client -> server" is who speaks first, "server response" what it says.
@@ -131,6 +134,19 @@ fn leading(text: &str) -> Option<(Head, usize)> {
     Some((said, len))
 }
 
+/// Where bytes may begin behind what a log has before them: behind a known word and a colon, as in `DEBUG sent 13 bytes:`, or
+/// behind a tag, as in `[DEBUG]`.
+pub fn labels(line: &str) -> impl Iterator<Item = usize> {
+    let tag = line.find(']').filter(|_| line.starts_with('['));
+    let colons = line.match_indices([':', '=']).map(|(at, _)| at).filter(|at| {
+        let before = line.get(..*at).unwrap_or_default().trim_end_matches([')', ']', ' ']);
+        let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '.')).next().unwrap_or_default();
+        let word = word.to_ascii_lowercase();
+        LABELS.contains(&word.as_str()) || WORDS.iter().any(|(known, _)| *known == word)
+    });
+    tag.into_iter().chain(colons).map(|at| at.saturating_add(1))
+}
+
 /// What a line without bytes says of those that follow.
 pub fn words(line: &str) -> Head {
     let text = line.trim_start_matches([' ', '\t', '#', '/', '*', ';', '-', '=', '"']).trim_end();
@@ -145,10 +161,78 @@ pub fn words(line: &str) -> Head {
     let (mut head, at) = strip(text);
     let rest = text.get(at..).unwrap_or_default();
     head.take(ends(rest));
+    head.mark = way(text).or(head.mark);
     if head.mark.is_none() && head.src.is_none() {
         head.mark = direction(rest);
     }
     head
+}
+
+/// What a word or an arrow says where two of them, or three, say which way it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The client or the server, by the mark of what it sends.
+    End(Mark),
+    Right,
+    Left,
+    To,
+    From,
+    Got,
+    Other,
+}
+
+/// Who sent it, where a short text names an end and the way: `server -> client`, `to server`, `client received`.
+fn way(text: &str) -> Option<Mark> {
+    const MOST: usize = 6;
+    let (mut steps, mut rest) = (vec![], text);
+    while let Some(first) = rest.chars().next() {
+        let word = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let arrow = ARROWS.iter().find(|(arrow, _)| rest.starts_with(arrow));
+        let len = match arrow {
+            Some((arrow, mark)) => {
+                steps.push(if *mark == Mark::ToServer { Step::Right } else { Step::Left });
+                arrow.len()
+            }
+            None if word > 0 => {
+                steps.extend(step(&rest.get(..word)?.to_ascii_lowercase()));
+                word
+            }
+            None => first.len_utf8(),
+        };
+        if steps.len() > MOST {
+            return None; // it tells a story
+        }
+        rest = rest.get(len..)?;
+    }
+    let three = steps.windows(3).find_map(|three| match *three {
+        [Step::End(by), Step::Right | Step::To, Step::End(_)] | [Step::End(_), Step::Left, Step::End(by)] => {
+            Some(by)
+        }
+        _ => None,
+    });
+    let two = |two: &[Step]| match *two {
+        [Step::From, Step::End(by)] => Some(by),
+        [Step::To, Step::End(to)] | [Step::End(to), Step::Got] => Some(match to {
+            Mark::ToServer => Mark::FromServer,
+            _ => Mark::ToServer,
+        }),
+        _ => None,
+    };
+    three.or_else(|| steps.windows(2).find_map(two))
+}
+
+/// What a word of such a text is; none for what may stand anywhere.
+fn step(word: &str) -> Option<Step> {
+    Some(match word {
+        "client" | "c" => Step::End(Mark::ToServer),
+        "server" | "s" => Step::End(Mark::FromServer),
+        "to" => Step::To,
+        "from" => Step::From,
+        "received" | "receives" | "receive" | "got" | "gets" => Step::Got,
+        "the" | "a" => return None,
+        number if number.bytes().all(|b| b.is_ascii_digit()) => return None,
+        _ => Step::Other,
+    })
 }
 
 /// Who sent it, by the words of a short line: the first two that are not numbers decide.
@@ -245,6 +329,9 @@ mod tests {
             ("[10:32:00.5] TX d5 f6", Mark::Sent, "d5 f6"),
             ("request = b'x'", Mark::ToServer, "b'x'"),
             ("in: d5", Mark::Received, "d5"),
+            ("> server response: d5", Mark::FromServer, "d5"),
+            ("client <- server: d5", Mark::FromServer, "d5"),
+            ("received from server: d5", Mark::Received, "from server: d5"),
         ] {
             let (head, at) = strip(line);
             assert_eq!((head.mark, line.get(at..)), (Some(mark), Some(rest)), "{line}");
@@ -267,6 +354,15 @@ mod tests {
             ("server query:", Some(Mark::ToServer)),
             ("This is what I get from the server:", None),
             ("->", Some(Mark::ToServer)),
+            ("server->client", Some(Mark::FromServer)),
+            ("server <- client:", Some(Mark::ToServer)),
+            ("S -> C", Some(Mark::FromServer)),
+            ("C->S", Some(Mark::ToServer)),
+            ("13 bytes to server", Some(Mark::ToServer)),
+            ("Sent to the client:", Some(Mark::FromServer)),
+            ("received from the client", Some(Mark::ToServer)),
+            ("client received", Some(Mark::FromServer)),
+            ("When I connect to the server, this is what comes:", None),
         ] {
             assert_eq!(mark(line), expected, "{line}");
         }

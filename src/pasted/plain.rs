@@ -100,6 +100,10 @@ pub fn damaged(line: &str) -> Option<Plain> {
     };
     let sound = all.iter().filter(|(_, word)| is_byte(word)).count();
     let (at, bad) = all.iter().find(|(_, word)| !is_byte(word))?;
+    // `02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4`: two ends, as `tcpdump -e` has them.
+    if matches!(*bad, ">" | "<" | "=>" | "<=" | "→" | "←") {
+        return None;
+    }
     let half_digits = || {
         let hex = bad.bytes().filter(u8::is_ascii_hexdigit).count();
         all.len() == 1 && bad.len() >= 8 && hex.saturating_mul(10) >= bad.len().saturating_mul(9)
@@ -107,7 +111,9 @@ pub fn damaged(line: &str) -> Option<Plain> {
     if !(sound >= 3 && sound.saturating_mul(2) >= all.len() || half_digits()) {
         return None;
     }
-    let sane = bad.bytes().take_while(u8::is_ascii_hexdigit).count() & !1;
+    // `DEBUG` is a word, and `de` no byte.
+    let is_word = bad.len() > 2 && bad.bytes().all(|b| b.is_ascii_alphabetic());
+    let sane = if is_word { 0 } else { bad.bytes().take_while(u8::is_ascii_hexdigit).count() & !1 };
     let end = at.saturating_add(sane);
     let mut plain =
         line.get(..end).and_then(read).unwrap_or(Plain { bytes: vec![], wrong: vec![], goes_on: false });
@@ -176,7 +182,9 @@ mod tests {
         assert!(plain.wrong[0].what.contains("not \"0g\""), "{}", plain.wrong[0].what);
         let stream = damaged("d5f60001zzd5f60001d5f60001d5f60001").unwrap();
         assert_eq!((stream.bytes, stream.wrong[0].column), (vec![0xd5, 0xf6, 0, 1], 8));
+        assert!(damaged("DEBUG d5 f6 00 01").unwrap().bytes.is_empty());
         assert_eq!(damaged("This is what I get:"), None);
         assert_eq!(damaged("a bad day to add 10 20"), None);
+        assert_eq!(damaged("02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4 (0x0800)"), None);
     }
 }

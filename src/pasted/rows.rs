@@ -5,6 +5,8 @@
 //!  tcpdump -X       0x0010:  a59c 4384 f146 df08 01                 ..C..F...
 //!  hexdump -C    00000010  a5 9c 43 84 f1 46 df 08  01 00 00 00 00  |..C..F.......|
 //!  hexdump       0000010 9ca5 8443 46f1 08df 0001                          words of the host, low byte first
+//!  hexdump -x    0000010    9ca5    8443    46f1    08df    0001
+//!  od            0000020 116245 102103 043361 004337 000001                  the same in octal
 //!  od -A x -t x1 000010 a5 9c 43 84 f1 46 df 08 01
 //!  tshark -x     0010  a5 9c 43 84 f1 46 df 08 01                    ..C..F...
 //! ```
@@ -63,8 +65,10 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     let rest = line.get(end..)?;
     let first = rest.split_whitespace().next()?;
     let words = first.len() > 2;
+    let other = !certain && offset.len() == 7 && not_hex(first).is_some();
     // Without a colon a word of four digits is rather data than an offset before words.
     let fits = certain
+        || other
         || is_hex(first) && (first.len() == 2 || matches!((offset.len(), first.len()), (6 | 7, 4 | 8 | 16)));
     if !fits {
         return None;
@@ -73,28 +77,50 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     let indented = line.starts_with([' ', '\t']);
     let mut row = Row { offset, certain, prefixed, indented, bytes: vec![], wrong: None };
     let swap = !certain && words;
-    read_bytes(&mut row, line, end, swap);
+    read_bytes(&mut row, line, end, (swap, other));
     Some(row)
 }
 
-/// Reads the bytes behind the offset, which ends at `from`.
-fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, swap: bool) {
+/// The bytes of a word in another base than 16, by its length: `od -b` has three octal digits for each byte, `od` six for
+/// two of them, low byte first, and `hexdump -d` five decimal ones. As hex none of these would be whole bytes, or
+/// behind an offset of seven digits words.
+fn not_hex(word: &str) -> Option<Vec<u8>> {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    match word.len() {
+        3 if digits => Some(vec![u8::from_str_radix(word, 8).ok()?]),
+        5 if digits => Some(word.parse::<u16>().ok()?.to_le_bytes().to_vec()),
+        6 if digits => Some(u16::from_str_radix(word, 8).ok()?.to_le_bytes().to_vec()),
+        _ => None,
+    }
+}
+
+/// Reads the bytes behind the offset, which ends at `from`. Words may have their low byte first, or be of another base.
+fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, (swap, other): (bool, bool)) {
     let mut at = from;
+    let gap = |at: usize, rest: &str| line.get(at..at.saturating_add(indent(rest))).unwrap_or_default();
+    let first_gap = line.get(from..).map(|rest| gap(from, rest));
     while let Some(rest) = line.get(at..) {
-        let word_at = at.saturating_add(rest.len().saturating_sub(rest.trim_start().len()));
-        let gap = line.get(at..word_at).unwrap_or_default();
+        let word_at = at.saturating_add(indent(rest));
+        let gap = gap(at, rest);
         let Some(word) = rest.split_whitespace().next() else { return };
-        let wide = gap.chars().count() > 1 || gap.contains('\t');
+        // `hexdump -x`, `-d` and `-o` have several blanks before each word.
+        let even = other || swap && word.len() == 4 && is_hex(word) && Some(gap) == first_gap;
+        let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
         let left = || line.get(word_at..).unwrap_or_default().trim_end().chars().count();
         if wide && !row.bytes.is_empty() && !(word.len() == 2 && is_middle(row, gap, left())) {
             return; // the characters
         }
-        match pairs(word) {
+        match if other { not_hex(word) } else { pairs(word) } {
             Some(mut bytes) if word.len() <= 16 || row.certain => {
-                if swap {
+                if swap && !other {
                     bytes.reverse();
                 }
                 row.bytes.append(&mut bytes);
+            }
+            // `od -t o1z` has characters between marks, `hexdump -c` among the bytes.
+            _ if other && !word.starts_with(['>', '|']) => {
+                row.wrong = Some(unread(line, word_at, word));
+                return;
             }
             _ => {
                 row.wrong = strange(row, line, word_at, word, left());
@@ -103,6 +129,11 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, swap: bool) {
         }
         at = word_at.saturating_add(word.len());
     }
+}
+
+/// Bytes of the blanks at the beginning of a text.
+fn indent(text: &str) -> usize {
+    text.len().saturating_sub(text.trim_start().len())
 }
 
 /// Whether a gap is the one in the middle of a row, before its ninth byte, and not the one before the characters.
@@ -120,19 +151,24 @@ fn strange(row: &Row<'_>, line: &str, at: usize, word: &str, left: usize) -> Opt
     if characters && !(hex && word.len() < 4 && row.bytes.len() < 16) {
         return None;
     }
-    let what = if hex {
-        let n = word.len();
-        format!(
-            "An odd number of hex digits, {n}, stands here; every byte needs two. The rest of the row is left out."
-        )
-    } else {
-        let shown: String = word.chars().take(12).collect();
-        format!(
-            "Hex digits or two blanks before the characters were expected here, not {}. The rest of the row is left out.",
-            quoted(&shown)
-        )
-    };
+    if !hex {
+        return Some(unread(line, at, word));
+    }
+    let n = word.len();
+    let what = format!(
+        "An odd number of hex digits, {n}, stands here; every byte needs two. The rest of the row is left out."
+    );
     Some(Wrong::at(line, at, what))
+}
+
+/// Says that a word is no bytes.
+fn unread(line: &str, at: usize, word: &str) -> Wrong {
+    let shown: String = word.chars().take(12).collect();
+    let what = format!(
+        "Hex digits or two blanks before the characters were expected here, not {}. The rest of the row is left out.",
+        quoted(&shown)
+    );
+    Wrong::at(line, at, what)
 }
 
 #[cfg(test)]
@@ -173,8 +209,23 @@ mod tests {
     #[test]
     fn words_without_a_colon_have_their_low_byte_first() {
         assert_eq!(bytes("0000000 f6d5 0100 00a5                         "), "d5f60001a500");
+        assert_eq!(bytes("0000000    f6d5    0100    00a5"), "d5f60001a500");
         assert_eq!(bytes("000000 0100f6d5"), "d5f60001");
         assert_eq!(bytes("00000000: d5f60001 a5"), "d5f60001a5");
+    }
+
+    #[test]
+    fn words_of_another_base_are_known_by_their_length() {
+        assert_eq!(bytes("0000000 173325 000400 000245"), "d5f60001a500");
+        assert_eq!(bytes("0000000  173325  000400  000245"), "d5f60001a500");
+        assert_eq!(bytes("0000000 325 366 000 001"), "d5f60001");
+        assert_eq!(bytes("0000000   63189   00256   00165"), "d5f60001a500");
+        assert_eq!(bytes("0000000 325 366 000 001  >....<"), "d5f60001");
+        let wrong = row("0000000 325 366  \\0 001").unwrap().wrong.unwrap();
+        assert_eq!(wrong.column, 17);
+        for line in ["0000 173325 000400", "0000000 888 366", "0000000 65536", "0000000 400"] {
+            assert_eq!(row(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -198,6 +198,11 @@ fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Data
     {
         claim.pairing = Pairing::Nothing;
     }
+    if claim.verdict.server_index == NONE
+        && let Some(c) = table.conversations.get(claim.slot)
+    {
+        claim.verdict.server_index = c.server_index(); // known by now, perhaps
+    }
     let role = claim.verdict.glance.role;
     let asks = matches!(role, Role::Request | Role::RequestPart);
     let unsure = asks && !claim.verdict.decided;

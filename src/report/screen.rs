@@ -89,7 +89,10 @@ pub(crate) fn head(
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
-            format!("{}: {}{packed}", shown(name), facts.format)
+            let name = shown(name);
+            // A line that begins with two colons is a command to a GitHub runner.
+            let dot = if name.starts_with("::") { "./" } else { "" };
+            format!("{dot}{name}: {}{packed}", facts.format)
         }
         _ => format!("{} captures", captures.places.len()),
     };

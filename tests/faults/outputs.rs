@@ -176,3 +176,13 @@ fn streams_may_be_closed() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("qdissect: -: it is empty"), "{}", said(&output));
 }
+
+#[test]
+fn a_reader_that_goes_away_leaves_the_verdict_of_every_format() {
+    let formats = ["table", "concise", "json", "ndjson", "sarif", "junit", "github", "gitlab", "markdown"];
+    for format in formats {
+        let (_, pipe) = std::io::pipe().unwrap();
+        let ended = ended(qdissect(["check", "-T", format, DEMO]).stdout(pipe));
+        assert_eq!(ended, (Some(1), String::new()), "{format}");
+    }
+}

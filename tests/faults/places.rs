@@ -72,6 +72,19 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(&format!("to hold two things, that of {options}: name two files.")), "{said}");
     }
+    // The shell made a file for standard output.
+    for (option, line) in [
+        ("--report", &["check", "--report", &one][..]),
+        ("--report", &["check", "--report", "json=/dev/stdout"]),
+        ("-w", &["dump", "-w", &other]),
+    ] {
+        let (code, said) =
+            ended(qdissect([line, &[DEMO]].concat()).stdout(fs::File::create(&other).unwrap()));
+        assert_eq!(code, Some(2), "{said}");
+        let expected = format!("to hold two things, that of {option} and standard output: name two files.");
+        assert!(said.contains(&expected), "{said}");
+    }
+    fs::remove_file(&other).unwrap();
     assert_eq!(fs::read(&input).unwrap(), fs::read(DEMO).unwrap());
     assert_eq!(names(folder.path()), ["hard", "in.pcapng", "link"]);
     // A device bears everything.

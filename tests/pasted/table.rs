@@ -35,6 +35,10 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("Request:\n0000000000\nResponse:\n0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("10:00:00.1 TX 0000000000\n10:00:00.2 RX 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("[2026-11-20 10:00:00] sent: 00 00 00 00 00\n", &[">0000000000"]),
+    (
+        "2026-11-20 10:32:00.1 DEBUG sent 5 bytes: 00 00 00 00 00\n[INFO] net: received: 0095bd447e\n",
+        &[">0000000000", "<0095bd447e"],
+    ),
     ("out: 0000000000\nin: 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("# client -> server\n0000  00 00 00 00 00   .....\n", &[">0000000000"]),
     ("192.0.2.9:40000 -> 192.0.2.1:7777\n0000000000\n", &[">0000000000"]),
@@ -45,6 +49,20 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("> 0000  d5 f6 00 01 a5 9c 43 84\n> 0008  f1 46 df 08 01\n", &[POLL]),
     ("0000  41 42\n0000  43 44\n", &[">4142", "<4344"]),
     ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
+    // the last line of hexdump and od, quoted as a whole
+    ("> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n", &[POLL]),
+    // od, hexdump -x
+    ("0000000 173325 000400 116245 102103 043361 004337 000001\n0000015\n", &[POLL]),
+    ("0000000    f6d5    0100    9ca5    8443    46f1    08df    0001        \n000000d\n", &[POLL]),
+    // tcpdump -e -x: Ethernet addresses are no bytes of a datagram
+    (
+        "22:13:20.000000 02:00:00:00:00:01 > 02:00:00:00:00:02, ethertype IPv4 (0x0800), length 55: \
+         192.0.2.9.40000 > 192.0.2.1.7777: UDP, length 13\n\
+         \t0x0000:  4500 0029 0000 0000 4011 f6b9 c000 0209\n\
+         \t0x0010:  c000 0201 9c40 1e61 0015 30af d5f6 0001\n\
+         \t0x0020:  a59c 4384 f146 df08 01\n",
+        &[POLL],
+    ),
     // blanks collapsed: the next offset tells where the characters began
     ("0000 61 62 63 64 ab cd\n0004 65 66 67 68   efgh\n", &[">6162636465666768"]),
     // arrays
@@ -71,6 +89,7 @@ pub const LINES: &[(&str, &[&str])] = &[
     // words are no bytes
     ("This is what I get, don't know why:\n\nd5f60001a59c4384f146df0801\n\nIt's [UDP].", &[POLL]),
     ("Response\n", &[]),
+    ("Token: 80902348\n", &[]),
     ("", &[]),
 ];
 

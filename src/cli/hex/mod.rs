@@ -33,14 +33,14 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     let options = run::load(&mut common, given)
         .and_then(|_| run::options(&common, true).map_err(|unknown| no_rule(&unknown.name)));
     let found = options.and_then(|options| Ok((options, find(args)?)));
-    let (options, (name, pasted)) = match found {
+    let (options, (name, text, pasted)) = match found {
         Ok(found) => found,
         Err(e) => {
             say(&format_args!("qdissect: {e}\n"));
             return FAILED;
         }
     };
-    let complete = complain(&name, &pasted);
+    let complete = complain(&name, &text, &pasted);
     match dissect(args, &common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
         Ok(()) => FAILED,
@@ -50,7 +50,7 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
 }
 
 /// Says what could not be read; whether that was nothing.
-fn complain(name: &str, pasted: &Pasted) -> bool {
+fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
     for c in &pasted.complaints {
         say(&format_args!("qdissect: {name}:{}:{}: {}\n", c.line, c.column, c.what));
     }
@@ -58,17 +58,26 @@ fn complain(name: &str, pasted: &Pasted) -> bool {
         say(&format_args!("qdissect: {name}: {} places more could not be read.\n", pasted.more_complaints));
     }
     if pasted.pieces.is_empty() {
-        say(&format_args!("qdissect: {name}: There are no bytes in this text. {EXPECTED}.\n"));
+        let guess = guess(text);
+        say(&format_args!("qdissect: {name}: There are no bytes in this text. {EXPECTED}.{guess}\n"));
     }
     pasted.complaints.is_empty() && !pasted.pieces.is_empty()
 }
 
-/// What is pasted, and a name for it.
-fn find(args: &HexArgs) -> Result<(String, Pasted), String> {
+/// What to try with a text in which nothing was found: short base64 looks like a word.
+fn guess(text: &str) -> &'static str {
+    let read = pasted::read(text, Some(pasted::Form::Base64));
+    let is_base64 = read.complaints.is_empty() && !read.pieces.is_empty();
+    if is_base64 { " If it is base64, say so with --input-format base64." } else { "" }
+}
+
+/// What is pasted: a name for it, the text, and what is in it.
+fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     let form = args.input_format.map(pasted::Form::from);
     let read = |name: &str, from: &mut dyn Read| {
         let text = text(from).map_err(|e| format!("{name}: {e}"))?;
-        Ok((name.to_owned(), pasted::read(&text, form)))
+        let pasted = pasted::read(&text, form);
+        Ok((name.to_owned(), text, pasted))
     };
     match args.what.as_slice() {
         [] => {
@@ -90,11 +99,12 @@ fn find(args: &HexArgs) -> Result<(String, Pasted), String> {
             if pasted.pieces.is_empty() && pasted.complaints.is_empty() {
                 let short: String = text.chars().take(60).collect();
                 return Err(format!(
-                    "{} is no file, and there are no bytes in it. {EXPECTED}.",
-                    quoted(&short)
+                    "{} is no file, and there are no bytes in it. {EXPECTED}.{}",
+                    quoted(&short),
+                    guess(&text)
                 ));
             }
-            Ok(("text".to_owned(), pasted))
+            Ok(("text".to_owned(), text, pasted))
         }
     }
 }
