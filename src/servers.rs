@@ -16,6 +16,9 @@ pub const ONE_SIDED: u32 = 3;
 #[derive(Debug)]
 pub struct Servers {
     by_endpoint: HashMap<(Endpoint, Id), u32>,
+    /// Those of earlier files, where nothing goes on from one to the next: they keep their numbers, and must show anew what
+    /// they are.
+    former: HashMap<(Endpoint, Id), u32>,
     list: Vec<Server>,
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
@@ -46,7 +49,8 @@ impl Server {
 
 impl Default for Servers {
     fn default() -> Self {
-        Servers { by_endpoint: HashMap::new(), list: vec![], watched: Box::new([0; 1024]), refused: 0 }
+        let (by_endpoint, former) = Default::default();
+        Servers { by_endpoint, former, list: vec![], watched: Box::new([0; 1024]), refused: 0 }
     }
 }
 
@@ -78,6 +82,10 @@ impl Servers {
         if let Some(&index) = self.by_endpoint.get(&(endpoint, id)) {
             return Some(index);
         }
+        if let Some(index) = self.former.remove(&(endpoint, id)) {
+            self.by_endpoint.insert((endpoint, id), index);
+            return Some(index);
+        }
         if self.list.len() >= MAX_SERVERS {
             self.refused += 1;
             return None;
@@ -86,6 +94,12 @@ impl Servers {
         self.by_endpoint.insert((endpoint, id), index);
         self.list.push(Server { endpoint, id, said: vec![], asked: false, unasked: 0 });
         Some(index)
+    }
+
+    /// Who has shown so far what it is has to show it again, and what was said of it is said again.
+    pub fn begin_anew(&mut self) {
+        self.former.extend(self.by_endpoint.drain());
+        self.list.iter_mut().for_each(|server| server.said.clear());
     }
 
     /// Endpoint and protocol of a server.

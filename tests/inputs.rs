@@ -129,6 +129,38 @@ fn ten_rotated_files_are_as_good_as_one() {
     assert!(open(&apart) > open(&got), "{} and {}", open(&apart), open(&got));
 }
 
+/// What is found in captures, without what numbers it: rows in the order of their text.
+fn found(captures: &[&str]) -> Vec<String> {
+    let columns = "frame.number frame.time_epoch ip.src udp.srcport protocol message direction confidence rule response_time";
+    let mut command = qdissect();
+    command.args(["dump", "--no-config", "--all", "--per-file", "-T", "fields"]);
+    for column in columns.split(' ') {
+        command.args(["-e", column]);
+    }
+    let output = command.args(captures).output().unwrap();
+    let mut rows: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn what_is_found_in_a_file_for_itself_is_what_is_found_in_it_alone() {
+    // The same servers, known in one and only seen in part in another.
+    let folders =
+        ["captures/sqp", "captures/satisfactory", "captures/skycoop", "captures/gqp", "captures/hostile"];
+    let all: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "pcap" || e == "pcapng"))
+        .collect();
+    let all: Vec<_> = all.iter().map(|path| path.to_str().unwrap()).collect();
+    let mut alone: Vec<_> = all.iter().flat_map(|path| found(&[path])).collect();
+    alone.sort();
+    let together = found(&all);
+    let first = together.iter().zip(&alone).find(|(a, b)| a != b);
+    assert!(alone.len() > 1_000 && together == alone, "{} rows, {}: {first:?}", together.len(), alone.len());
+}
+
 #[test]
 fn a_capture_that_begins_before_the_end_of_another_has_conversations_of_its_own() {
     let frames = read(Path::new(DEMO));

@@ -228,7 +228,7 @@ pub struct Common {
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Nothing goes on from one file to the next: neither conversations nor open requests
+    /// Nothing goes on from one file to the next: each is read as if it were alone
     #[arg(long)]
     pub per_file: bool,
     /// Go on reading files that grow and directories that fill, until interrupted

@@ -80,11 +80,12 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    /// Nothing that rules remember of the files so far counts any more.
+    /// Nothing that is remembered of the files so far counts any more.
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
         (self.memories, self.blame) = Default::default();
         self.table.conversations.forget_unused();
+        self.memory.servers.begin_anew();
     }
 
     pub(super) fn end(&mut self, source: &Source) {
