@@ -278,6 +278,9 @@ fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
         let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
         absent("report format", format, &known)
     })?;
+    if path == "-" {
+        return Err("A report is a file; -T says what goes to standard output.".to_owned());
+    }
     Ok((format, PathBuf::from(path)))
 }
 

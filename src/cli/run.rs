@@ -172,6 +172,8 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
 
 /// Reads the configuration and fills in what the options leave open.
 pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    // As in -w, and with other programs.
+    common.output.take_if(|path| save::to_stdout(path));
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {
         None if common.no_config => None,

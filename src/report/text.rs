@@ -2,7 +2,7 @@
 
 use super::push::{left, push_duration, push_endpoint, push_number, right};
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Totals, count, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
@@ -132,12 +132,12 @@ impl<W: Write> Lines<W> {
         if self.quiet {
             let _ = writeln!(
                 self.text,
-                "{} packets, {} datagrams of query traffic, {} exchanges, {} answered, {} findings",
-                t.packets,
-                t.recognised,
-                t.exchanges,
+                "{}, {} of query traffic, {}, {} answered, {}",
+                count(t.packets, "packet"),
+                count(t.recognised, "datagram"),
+                count(t.exchanges, "exchange"),
                 t.answered + t.late,
-                t.findings.total()
+                count(t.findings.total(), "finding")
             );
         }
         self.write()

@@ -5,7 +5,7 @@
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
 use crate::protocols::Id;
-use crate::report::{dropped_remark, shown};
+use crate::report::{count, dropped_remark, shown};
 use crate::rule::Rule;
 use hashbrown::HashMap;
 use std::io::{self, Write};
@@ -32,8 +32,9 @@ fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let Counts { error, warning, note } = verdict.counts;
     let (seen, packets, files) = (verdict.totals.recognised, verdict.totals.packets, verdict.totals.files);
     writeln!(out, "# Game-server query conformance\n")?;
-    write!(out, "**{error} errors, {warning} warnings, {note} notes** in {seen} datagrams of query traffic")?;
-    writeln!(out, "; {packets} packets, {files} captures.")?;
+    let found = [(error, "error"), (warning, "warning"), (note, "note")].map(|(n, what)| count(n, what));
+    let (seen, packets, files) = (count(seen, "datagram"), count(packets, "packet"), count(files, "capture"));
+    writeln!(out, "**{}** in {seen} of query traffic; {packets}, {files}.", found.join(", "))?;
     if !verdict.totals.complete {
         writeln!(out, "\n**Incomplete:** not everything could be read.")?;
     }

@@ -186,3 +186,24 @@ fn a_reader_that_goes_away_leaves_the_verdict_of_every_format() {
         assert_eq!(ended, (Some(1), String::new()), "{format}");
     }
 }
+
+#[test]
+fn a_dash_is_standard_output_and_no_file() {
+    let folder = tempdir().unwrap();
+    let demo = std::fs::canonicalize(DEMO).unwrap();
+    let demo = demo.to_str().unwrap();
+    let said = |args: &[&str]| {
+        let mut command = qdissect(args);
+        let output = command.current_dir(&folder).output().unwrap();
+        (output.status.code(), output.stdout, String::from_utf8(output.stderr).unwrap())
+    };
+    for args in [&["dump", "-c", "9", demo][..], &["hex", "00000000"]] {
+        let named = [args, &["--output", "-"]].concat();
+        assert_eq!(said(&named), said(args));
+    }
+    let (code, _, words) = said(&["check", "--report", "json=-", demo]);
+    assert!(code == Some(2) && words.contains("A report is a file;"), "{words}");
+    let (code, _, words) = said(&["dump", "-w", "-", "--output", "-", demo]);
+    assert!(code == Some(2) && words.contains("With -w -, standard output is the capture"), "{words}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+}
