@@ -200,13 +200,13 @@ fn what_is_needed_is_known_beforehand() {
     assert_eq!(needs("udp.port == 7777 and not ip.src == 10.0.0.0/8"), Needs::default());
     let datagram = Needs { datagram: true, ..Needs::default() };
     assert_eq!(needs("frame.len > 100"), Needs { facts: true, ..datagram });
-    assert_eq!(needs("frame contains \"x\""), Needs { bytes: true, ..datagram });
+    assert_eq!(needs("frame contains \"x\""), Needs { raw: true, bytes: true, ..datagram });
     assert_eq!(needs("message == poll"), Needs { packet: true, ..datagram });
     assert_eq!(needs("severity == error"), Needs { packet: true, findings: true, ..Needs::default() });
     assert_eq!(needs("exchange.outcome == late"), Needs { packet: true, outcome: true, ..Needs::default() });
     let fields = Needs { packet: true, fields: true, ..datagram };
     assert_eq!(needs("udp.port == sqp.server_info.port"), fields);
-    assert_eq!(needs("sqp.token in {1, 2} or not (udp and sqp.metrics)"), fields);
+    assert_eq!(needs("sqp.token in {1, 2} or not (udp and sqp.metrics)"), Needs { raw: true, ..fields });
 }
 
 #[test]
