@@ -47,6 +47,11 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         self.place(self.hasher.hash_one(key), key).map(|at| &mut self.entries[at].1)
     }
 
+    /// All values, in no order that means anything.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
     /// Whether nothing is remembered.
     #[inline]
     pub fn is_empty(&self) -> bool {

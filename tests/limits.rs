@@ -124,6 +124,26 @@ fn tokens_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn of_so_many_unknown_tokens_it_is_asked_whether_their_client_had_another() {
+    let most: u32 = 16_384;
+    for (before, rule) in [(most - 1, "SQP-TXN-001"), (most, "SQP-TXN-002")] {
+        let to = |time, client, text: &str| shot(time, client, END, &hex(text));
+        let client = CLIENTS[0];
+        let mut shots = vec![
+            to(START, client, "00 00000000"),
+            shot(START, END, client, &hex("00 80902348")),
+            to(START, client, "01 80902348 0001 01"),
+        ];
+        let later = START + 20 * S;
+        shots.extend((0..before).map(|n| to(later, (host(n), 9), "01 11111111 0001 01")));
+        shots.push(to(later, client, "01 22222222 0001 01"));
+        let (heard, _) = totals(&shots);
+        let last = heard.packets.iter().max_by_key(|p| p.frame).expect("there is one");
+        assert_eq!((last.frame, last.rules()), (shots.len() as u64, vec![rule]));
+    }
+}
+
+#[test]
 fn copies_of_second_answers_that_are_forgotten_count_as_others() {
     let most = 1_024;
     for (answers, copies, forgotten) in [(most, 1, 0), (most + 1, 0, 2)] {

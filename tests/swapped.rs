@@ -228,3 +228,12 @@ fn a_copy_of_a_part_of_an_answer_is_one_too() {
     let copy = (7, vec!["SQP-RSP-006", "SQP-TXN-013"]);
     assert_eq!(remarks(&shots), [(5, part.clone()), (6, part), copy]);
 }
+
+#[test]
+fn another_token_than_the_one_issued_last_is_one_however_long_after_it() {
+    let used = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    for pause in [S, 4 * S, 6 * S, 60 * S] {
+        let all = [&used[..], &[c(pause, &other(QI))]].concat();
+        assert_eq!(remarks(&all).first(), Some(&(6, vec!["SQP-TXN-001"])), "{pause} ns");
+    }
+}

@@ -14,6 +14,8 @@ use std::hash::BuildHasher;
 const MAX_TOKENS: usize = 8_192;
 /// Suspect queries remembered until their answers come; the oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
+/// How often all tokens are gone through for one that the client got: for so many queries with a token that nobody knows.
+const MAX_SEARCHES: u32 = 16_384;
 /// From this ratio of answer to query on it is worth knowing.
 const QUERY_RATIO: usize = 10;
 /// Where the token stands in every packet.
@@ -163,6 +165,7 @@ pub struct Memory {
     issued: Bounded<u64, u64>,
     /// Queries whose token was missing, wrong or another client's.
     suspect: Bounded<u64, ()>,
+    searches: u32,
     hasher: DefaultHashBuilder,
 }
 
@@ -171,6 +174,7 @@ impl Default for Memory {
         Memory {
             issued: Bounded::new(MAX_TOKENS),
             suspect: Bounded::new(MAX_SUSPECT),
+            searches: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -184,8 +188,15 @@ impl Memory {
     pub fn forgotten(&self) -> u64 {
         self.issued.forgotten().saturating_add(self.suspect.forgotten())
     }
-    fn client(&self, client: Endpoint) -> u64 {
-        self.hasher.hash_one(client)
+    fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
+        self.hasher.hash_one((server, client))
+    }
+    /// Whether the server issued any token to a client: a conversation is forgotten sooner than that. A flood of strange
+    /// tokens must not take long, so of too many it is not asked.
+    #[cold]
+    fn issued_one(&mut self, owner: u64) -> bool {
+        self.searches = self.searches.saturating_add(1);
+        self.searches <= MAX_SEARCHES && self.issued.values().any(|&other| other == owner)
     }
 }
 
@@ -233,11 +244,11 @@ fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mu
 
 fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
     let (c, token) = (seen.conversation, seen.glance.memo);
-    let (key, client) = (memory.key(c.server(), token), memory.client(c.client()));
+    let (key, owner) = (memory.key(c.server(), token), memory.owner(c.server(), c.client()));
     if answer.late {
         raised.add(&TXN_016);
     }
-    let before = memory.issued.insert(key, client);
+    let before = memory.issued.insert(key, owner);
     if token != 0 && before.is_some() {
         raised.add_at(&TXN_015, TOKEN_AT);
     }
@@ -256,12 +267,13 @@ fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut
         return;
     }
     let c = seen.conversation;
-    let client = memory.client(c.client());
-    let rule = match memory.issued.get(&memory.key(c.server(), token as u32)) {
-        Some(&owner) if owner != client => &TXN_007,
+    let client = memory.owner(c.server(), c.client());
+    let rule = match memory.issued.get(&memory.key(c.server(), token as u32)).copied() {
+        Some(owner) if owner != client => &TXN_007,
         _ if seen.issued.is_some() => &TXN_001,
         // A conversation is forgotten sooner than its token, but not before that was used.
         Some(_) => return raised.add_at(&TXN_006, TOKEN_AT),
+        None if memory.issued_one(client) => &TXN_001,
         None => &TXN_002,
     };
     raised.add_at(rule, TOKEN_AT);
