@@ -80,6 +80,23 @@ fn a_copy_of_an_answer_names_it_and_answers_nothing() {
 }
 
 #[test]
+fn a_server_that_issues_the_same_token_again_answers_with_it() {
+    let one = |at: i64| [c(at, H1), s(at + MS, H2), c(at + 2 * MS, QI), s(at + 3 * MS, OK)];
+    let shots = [&one(0)[..], &one(2 * S), &[clock(30 * S)]].concat();
+    let answered =
+        [(1, 2), (3, 4), (5, 6), (7, 8)].map(|(asked, told)| (asked, Some(told), Outcome::Answered));
+    assert_eq!(outcomes(&shots), answered);
+    let (heard, _) = play(&shots);
+    let broken: Vec<_> =
+        heard.packets.iter().map(|p| (p.frame, p.rules())).filter(|(_, r)| !r.is_empty()).collect();
+    // The same query with the same answer comes twice, too.
+    assert_eq!(broken, [(6, vec!["SQP-TXN-015"])]);
+    // With nothing open it is a copy.
+    let copied = [&one(0)[..], &[s(4 * MS, H2), clock(30 * S)]].concat();
+    assert_eq!(play(&copied).0.frame(5).rules(), ["SQP-TXN-013"]);
+}
+
+#[test]
 fn a_copy_is_read_with_the_chunks_that_were_asked() {
     let metrics = "01 80902348 0001 00 00 0009 00000005 01 3f800000";
     let shots =

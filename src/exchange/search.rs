@@ -118,10 +118,8 @@ impl<'v> Search<'v> {
     /// The verdict; `issued` is the value the server issued last to this client.
     pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
-        // An answer that carries a fresh value is never the same twice: copies go before requests.
-        let copy_first = self.copy.filter(|_| self.step.issues);
         let by_order = self.waiting.or(self.any).map(|(_, seq)| seq).filter(|_| !self.keyed());
-        let request = self.by_key.or(by_order).filter(|_| copy_first.is_none());
+        let request = self.by_key.or(by_order);
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }

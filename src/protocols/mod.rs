@@ -61,8 +61,7 @@ pub struct StepInfo {
     pub name: &'static str,
     /// Hex digits of the key; 0 where order pairs.
     pub key_digits: usize,
-    /// Its answers carry a value made for this client, which later requests must repeat. Such an
-    /// answer is never the same twice, so an identical one is a copy.
+    /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
     pub retransmits: bool,
