@@ -47,9 +47,11 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         self.place(self.hasher.hash_one(key), key).map(|at| &mut self.entries[at].1)
     }
 
-    /// All values, in no order that means anything.
-    pub fn values(&self) -> impl Iterator<Item = &V> {
-        self.entries.iter().map(|(_, value)| value)
+    /// The key of the newest value that is such a one; all of them may be looked at.
+    pub fn latest(&self, is: impl Fn(&V) -> bool) -> Option<K> {
+        let (newer, older) = self.entries.split_at_checked(self.oldest)?;
+        let newest_first = newer.iter().rev().chain(older.iter().rev());
+        newest_first.into_iter().find(|(_, value)| is(value)).map(|(key, _)| *key)
     }
 
     /// Whether nothing is remembered.

@@ -96,10 +96,14 @@ impl Servers {
         Some(index)
     }
 
-    /// Who has shown so far what it is has to show it again, and what was said of it is said again.
+    /// Who has shown so far what it is has to show it again, and what was said of it is said again. Servers keep their
+    /// numbers.
     pub fn begin_anew(&mut self) {
         self.former.extend(self.by_endpoint.drain());
-        self.list.iter_mut().for_each(|server| server.said.clear());
+        for server in &mut self.list {
+            server.said.clear();
+            (server.asked, server.unasked) = (false, 0);
+        }
     }
 
     /// Endpoint and protocol of a server.

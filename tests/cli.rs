@@ -125,10 +125,12 @@ fn no_line_of_hostile_text_is_a_command_of_a_continuous_integration_service() {
     assert!(is_harmless(out(&output)));
     // Nor is the name of a file, where a line begins with it.
     let folder = tempdir().unwrap();
-    fs::copy(DEMO, folder.path().join("::error::x.pcapng")).unwrap();
-    for command in ["summary", "stats", "dump", "check"] {
-        let output = qdissect().current_dir(&folder).args([command, "::error::x.pcapng"]).output().unwrap();
-        assert!(is_harmless(out(&output)) && is_harmless(err(&output)), "{command}: {}", out(&output));
+    for name in ["::error::x.pcapng", "  ::error::x.pcapng"] {
+        fs::copy(DEMO, folder.path().join(name)).unwrap();
+        for command in [&["summary"][..], &["stats"], &["dump"], &["check"], &["check", "-T", "concise"]] {
+            let output = qdissect().current_dir(&folder).args(command).arg(name).output().unwrap();
+            assert!(is_harmless(out(&output)) && is_harmless(err(&output)), "{command:?}: {}", out(&output));
+        }
     }
 }
 

@@ -131,7 +131,7 @@ fn ten_rotated_files_are_as_good_as_one() {
 
 /// What is found in captures, without what numbers it: rows in the order of their text.
 fn found(captures: &[&str]) -> Vec<String> {
-    let columns = "frame.number frame.time_epoch ip.src udp.srcport protocol message direction confidence rule response_time";
+    let columns = "frame.number frame.time_epoch ip.src udp.srcport protocol message direction confidence rule severity response_time";
     let mut command = qdissect();
     command.args(["dump", "--no-config", "--all", "--per-file", "-T", "fields"]);
     for column in columns.split(' ') {
@@ -141,6 +141,15 @@ fn found(captures: &[&str]) -> Vec<String> {
     let mut rows: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
     rows.sort();
     rows
+}
+
+/// Errors that check counts in captures, each for itself.
+fn errors(captures: &[&str]) -> u64 {
+    let args = ["check", "--no-config", "--per-file", "--fail-on", "never", "--allow-empty", "-T", "ndjson"];
+    let output = qdissect().args(args).args(captures).output().unwrap();
+    let last = String::from_utf8(output.stdout).unwrap().lines().last().map(str::to_owned);
+    let summary: serde_json::Value = serde_json::from_str(&last.unwrap()).unwrap();
+    summary["finding_counts"]["error"].as_u64().unwrap()
 }
 
 #[test]
@@ -159,6 +168,8 @@ fn what_is_found_in_a_file_for_itself_is_what_is_found_in_it_alone() {
     let together = found(&all);
     let first = together.iter().zip(&alone).find(|(a, b)| a != b);
     assert!(alone.len() > 1_000 && together == alone, "{} rows, {}: {first:?}", together.len(), alone.len());
+    let each: u64 = all.iter().map(|path| errors(&[path])).sum();
+    assert!(each > 100 && errors(&all) == each, "{} errors, {each} alone", errors(&all));
 }
 
 #[test]

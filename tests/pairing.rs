@@ -91,7 +91,14 @@ fn a_server_that_issues_the_same_token_again_answers_with_it() {
         heard.packets.iter().map(|p| (p.frame, p.rules())).filter(|(_, r)| !r.is_empty()).collect();
     // The same query with the same answer comes twice, too.
     assert_eq!(broken, [(6, vec!["SQP-TXN-015"])]);
-    // With nothing open it is a copy.
+    // Soon after the first, or with nothing open, it is a copy.
+    let soon = [
+        &one(0)[..],
+        &[c(300 * MS, H1), s(301 * MS, H2), s(302 * MS, &H2.replace("8090", "7090")), clock(30 * S)],
+    ]
+    .concat();
+    let (heard, _) = play(&soon);
+    assert_eq!([6, 7].map(|frame| heard.frame(frame).rules()), [vec!["SQP-TXN-013"], vec![]]);
     let copied = [&one(0)[..], &[s(4 * MS, H2), clock(30 * S)]].concat();
     assert_eq!(play(&copied).0.frame(5).rules(), ["SQP-TXN-013"]);
 }

@@ -6,8 +6,10 @@
 mod play;
 
 use play::{
-    Collected, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, play, report, s,
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
+    play, report, s, shot,
 };
+use qdissect::rule::hex;
 
 /// The rules broken in every frame, with foreign datagrams far before and behind.
 fn broken(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
@@ -236,4 +238,25 @@ fn another_token_than_the_one_issued_last_is_one_however_long_after_it() {
         let all = [&used[..], &[c(pause, &other(QI))]].concat();
         assert_eq!(remarks(&all).first(), Some(&(6, vec!["SQP-TXN-001"])), "{pause} ns");
     }
+}
+
+#[test]
+fn a_token_that_another_took_the_place_of_is_another_however_long_after_it() {
+    let first = [c(0, H1), s(MS, H2), c(300 * MS, H1), s(301 * MS, &other(H2))];
+    let used = [c(302 * MS, &other(QI)), s(303 * MS, &other(OK))];
+    for pause in [S, 6 * S, 60 * S] {
+        let all = [&first[..], &used, &[c(pause, QI)]].concat();
+        assert_eq!(remarks(&all).last(), Some(&(8, vec!["SQP-TXN-001"])), "{pause} ns");
+    }
+}
+
+#[test]
+fn what_was_issued_to_one_end_was_not_issued_to_the_other() {
+    let (one, other) = ((CLIENTS[0].0, PORT), END);
+    let to = |at: i64, from, to, text: &str| shot(START + at, from, to, &hex(text));
+    let issued = [to(0, one, other, H1), to(MS, other, one, H2)];
+    let turned = [to(30 * S, other, one, H1), to(30 * S + MS, one, other, &H2.replace("8090", "7090"))];
+    let all = [&[foreign(START - 10 * S)], &issued[..], &turned].concat();
+    let (heard, _) = play(&all);
+    assert!(heard.packets.iter().all(|p| p.rules().is_empty()), "{:?}", heard.packets);
 }

@@ -322,8 +322,9 @@ fn pin_meant(text: &str) -> Option<String> {
 /// An answer window in nanoseconds.
 pub fn timeout(text: &str) -> Result<i64, String> {
     let wrong = |why: &str| format!("\"{text}\" is not a duration such as 500ms or 2s: {why}.");
-    let duration: SignedDuration =
-        text.parse().map_err(|_| wrong("write a number and a unit: ns, us, ms, s, m or h"))?;
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| wrong("write a number and a unit, ns, us, ms, s, m or h, less than 292 years"))?;
     match i64::try_from(duration.as_nanos()) {
         Ok(nanos) if nanos > 0 => Ok(nanos),
         _ => Err(wrong("it must be more than nothing and less than 292 years")),

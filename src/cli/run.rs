@@ -170,9 +170,9 @@ fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Conf
     Ok(config)
 }
 
-/// Reads the configuration and fills in what the options leave open.
+/// Reads the configuration and fills in what the options leave open; no `--output` is left that means standard output.
 pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    // As in -w, and with other programs.
+    // A dash is standard output, as in -w.
     common.output.take_if(|path| save::to_stdout(path));
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.config {

@@ -132,7 +132,7 @@ impl Conversations {
         let hash = hash_of(&self.hasher, client, server, id);
         let mut new = Conversation::new(client, server, id);
         if !self.unused.is_empty()
-            && let Some(value) = self.unused.get_mut(&hash).and_then(Option::take)
+            && let Some(value) = self.unused.get_mut(&self.hash_of_ways(&new)).and_then(Option::take)
         {
             new.issue(value);
         }
@@ -183,13 +183,23 @@ impl Conversations {
     #[inline(never)]
     fn keep_unused(&mut self, at: u16) {
         let c = &self.slots[usize::from(at)];
-        let hash = hash_of(&self.hasher, c.client(), c.server(), c.id);
-        self.unused.insert(hash, c.issued().map(|issued| issued.value));
+        let (hash, issued) = (self.hash_of_ways(c), c.issued());
+        self.unused.insert(hash, issued.map(|issued| issued.value));
+    }
+
+    /// Of a conversation by who asks: the same two may ask each other.
+    fn hash_of_ways(&self, c: &Conversation) -> u64 {
+        self.hasher.hash_one((c.client(), c.server(), c.id))
     }
 
     /// Forgets what was issued in conversations that are over.
     pub fn forget_unused(&mut self) {
         self.unused = Bounded::new(MAX_UNUSED);
+    }
+
+    /// How much of that was forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.unused.forgotten()
     }
 
     /// Ends all conversations.

@@ -52,9 +52,8 @@ impl Table {
         }
         // The search goes by what was issued before.
         let found = self.candidates(slot, reply, step);
-        // A copy issues nothing anew: the value may have been used since, or another one issued. To a request that is open
-        // the server gave the same one again.
-        if found.copy.is_none() || found.open {
+        // A copy issues nothing anew: the value may have been used since, or another one issued.
+        if found.copy.is_none() {
             self.issue(slot, step, g.memo);
         }
         if let Some((seq, foreign_key)) = found.request {

@@ -43,6 +43,8 @@ pub(super) struct Search<'v> {
     open: u32,
     only_open: (u64, u32),
     copy: Option<Pairing>,
+    /// That is inside the answer window of its request.
+    fresh: bool,
     answered: Option<Answer>,
 }
 
@@ -61,6 +63,7 @@ impl<'v> Search<'v> {
             open: 0,
             only_open: (0, 0),
             copy: None,
+            fresh: false,
             answered: None,
         }
     }
@@ -109,7 +112,10 @@ impl<'v> Search<'v> {
     fn look_answered(&mut self, r: &Request) {
         if r.answer_hash == self.hash || self.step.once {
             let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
-            self.copy = self.copy.or(Some(copy));
+            if self.copy.is_none() {
+                (self.copy, self.fresh) =
+                    (Some(copy), self.now.since(r.sent).is_none_or(|t| t <= self.window));
+            }
         } else if self.keyed() && self.answered.is_none() {
             self.answered = Some(Answer { second: true, ..r.answered(self.now) });
         }
@@ -119,7 +125,9 @@ impl<'v> Search<'v> {
     pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
         let by_order = self.waiting.or(self.any).map(|(_, seq)| seq).filter(|_| !self.keyed());
-        let request = self.by_key.or(by_order);
+        // A value made anew is hardly the same twice: at first it is taken for a copy, and later for what a server gives to all.
+        let copy_first = self.copy.is_some() && self.step.issues && self.fresh;
+        let request = self.by_key.or(by_order).filter(|_| !copy_first);
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }

@@ -14,7 +14,7 @@ use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-/// Further answers to the same request that are remembered; the oldest goes first.
+/// Further answers to requests, of all of them together; the oldest goes first.
 const MAX_SECONDS: usize = 1_024;
 
 /// See the module's words. Every part is bounded, and what has to go is counted.
@@ -81,9 +81,9 @@ impl Table {
         self.evicted
     }
 
-    /// Further answers that were forgotten for want of room: copies of them count as others.
+    /// What was forgotten for want of room: further answers, of which copies count as others, and values that were not used.
     pub fn forgotten(&self) -> u64 {
-        self.seconds.forgotten()
+        self.seconds.forgotten() + self.conversations.forgotten()
     }
 
     /// The next exchange that has closed.

@@ -290,11 +290,15 @@ impl Gatherer {
 
     /// A line of a log that ends in digits.
     fn labelled(&mut self, line: &str, column: usize, mut said: Head) -> bool {
+        if !self.is(Form::Hex) {
+            return false;
+        }
+        let line = line.trim_end();
         let digits = |at: &usize| {
             let plain = plain::read(line.get(*at..)?)?;
             Some((*at, plain)).filter(|(_, plain)| plain.wrong.is_empty() && plain.bytes.len() >= FEWEST)
         };
-        let found = head::labels(line).find_map(|at| digits(&at)).filter(|_| self.is(Form::Hex));
+        let found = head::labels(line).find_map(|at| digits(&at));
         let Some((at, plain)) = found else { return false };
         said.take(head::words(line.get(..at).unwrap_or_default()));
         self.sheet.flush();

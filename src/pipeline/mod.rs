@@ -238,10 +238,17 @@ impl<R: Report> Pipeline<R> {
         self.totals.fragments = *self.deep.fragments();
         self.totals.memory_forgotten +=
             self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
-        self.totals.one_sided = self.memory.servers.one_sided().collect();
+        self.tell_one_sided()?;
         self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
         Ok((self.report, self.totals))
+    }
+
+    /// Tells which servers are there with one side only, now that nothing follows that could show the other.
+    fn tell_one_sided(&mut self) -> io::Result<()> {
+        let before = self.totals.one_sided.len();
+        self.totals.one_sided.extend(self.memory.servers.one_sided());
+        self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
     }
 
     /// Closes what is open: no further file goes on with it.

@@ -72,6 +72,7 @@ impl<R: Report> Pipeline<R> {
             self.copies.clear();
         }
         if self.options.per_file {
+            self.tell_one_sided()?;
             self.forget();
         }
         if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
@@ -83,6 +84,7 @@ impl<R: Report> Pipeline<R> {
     /// Nothing that is remembered of the files so far counts any more.
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
+        self.totals.memory_forgotten += self.table.conversations.forgotten();
         (self.memories, self.blame) = Default::default();
         self.table.conversations.forget_unused();
         self.memory.servers.begin_anew();

@@ -10,7 +10,8 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
-use crate::net::{Datagram, Tunnel, Turned};
+use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::protocols::Id;
 use std::io;
 
 /// Exchanges of packets that passed, remembered until they close: more than can be open.
@@ -174,6 +175,10 @@ impl<R: Report> Report for Filtered<R> {
 
     fn file_read(&mut self, facts: &capture::Facts) {
         self.report.file_read(facts);
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.report.one_sided(servers)
     }
 
     fn listened(&mut self, sink: &mut R::Sink) {

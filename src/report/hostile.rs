@@ -17,6 +17,13 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// The name of a file where it begins a line: one that begins with two colons, blanks aside, is a command to a GitHub
+/// runner, and gets a `./` in front.
+pub fn line_start(name: &str) -> Cow<'_, str> {
+    let name = shown(name);
+    if name.trim_start().starts_with("::") { Cow::Owned(format!("./{name}")) } else { name }
+}
+
 /// The text as it may be shown: hostile characters as `\n`, `\x1b` or `\u{202e}`, a backslash doubled.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_hostile(c) || c == '\\') {

@@ -52,7 +52,7 @@ pub use fields::{Fields, Layout, Occurrence, Style};
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
-pub use hostile::{harmless, is_hostile, quoted, shown};
+pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
 #[cfg(feature = "cli")]
 pub use layers::MAX_HEADS;
 #[cfg(feature = "cli")]
@@ -77,7 +77,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Raised};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Tunnel, Turned};
+use crate::net::{Datagram, Endpoint, Tunnel, Turned};
 use crate::protocols::{Decoded, Direction, Id, Level};
 use std::io;
 
@@ -180,6 +180,11 @@ pub trait Report {
     fn first_frame(&mut self, _time: Time) {}
     /// A file has been read, to its end or as far as it goes: what it says about itself is known now.
     fn file_read(&mut self, _facts: &capture::Facts) {}
+    /// Of these servers only answers were seen, in a file that stands for itself or in all files together. Nothing else will be
+    /// told of these files.
+    fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        Ok(())
+    }
     /// The listener, at the end of every file: nearly everything in it has been decoded.
     fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.

@@ -6,7 +6,8 @@ use super::{Files, Packet, Place, Report, Totals};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, Tunnel, Turned};
+use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
 
@@ -278,6 +279,10 @@ impl<R: Report> Report for Recorder<R> {
             kept.capture(last).facts = facts.clone();
         });
         self.report.file_read(facts);
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.tell(|report| report.one_sided(servers))
     }
 
     fn listened(&mut self, sink: &mut R::Sink) {

@@ -2,7 +2,7 @@
 
 use super::stamp::stamp;
 use super::summary::{Broken, MAX_TIMED, Server, Summary};
-use super::{Captures, Place, Totals, count, dropped_remark, duration, quoted, short, shown};
+use super::{Captures, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::protocols::Id;
@@ -89,10 +89,7 @@ pub(crate) fn head(
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
-            let name = shown(name);
-            // A line that begins with two colons is a command to a GitHub runner.
-            let dot = if name.starts_with("::") { "./" } else { "" };
-            format!("{dot}{name}: {}{packed}", facts.format)
+            format!("{}: {}{packed}", line_start(name), facts.format)
         }
         _ => format!("{} captures", captures.places.len()),
     };

@@ -122,16 +122,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// # Errors
     /// When a remark cannot be written.
     pub fn verdict(mut self, mut totals: Totals) -> io::Result<Verdict> {
-        let one_sided: HashSet<_> = totals.one_sided.iter().copied().collect();
-        if !one_sided.is_empty() {
+        if !totals.one_sided.is_empty() {
             totals.waiting_overflow += self.hasty;
-        }
-        for mut entry in std::mem::take(&mut self.doubtful) {
-            if one_sided.contains(&(entry.server, entry.protocol)) {
-                entry.finding.severity = Severity::Note;
-                entry.finding.fault = Side::Capture;
-            }
-            self.keep(entry)?;
         }
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
@@ -291,6 +283,18 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));
     }
 
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        let one_sided: HashSet<_> = servers.iter().copied().collect();
+        for mut entry in std::mem::take(&mut self.doubtful) {
+            if one_sided.contains(&(entry.server, entry.protocol)) {
+                entry.finding.severity = Severity::Note;
+                entry.finding.fault = Side::Capture;
+            }
+            self.keep(entry)?;
+        }
+        Ok(())
+    }
+
     fn listened(&mut self, sink: &mut Coverage) {
         let (marks, last) = (sink.marks.take(), self.places.len().saturating_sub(1));
         self.seen(last).marks.extend(marks);
@@ -347,6 +351,7 @@ pub(super) mod tests {
             entry.finding = Finding::of_exchange(rule);
             check.add(entry).expect("nothing is written");
         }
+        check.one_sided(&totals.one_sided).expect("nothing is written");
         check.verdict(totals).expect("nothing is written")
     }
 

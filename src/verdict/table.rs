@@ -2,7 +2,7 @@
 
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
-use crate::report::{count, dropped_remark, shown};
+use crate::report::{count, dropped_remark, line_start, shown};
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
 use hashbrown::HashMap;
@@ -200,12 +200,10 @@ fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> 
 pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<()> {
     for e in verdict.findings.iter().filter(|e| e.counts() && !quiet) {
         let f = &e.finding;
-        let file = shown(verdict.file(e));
-        // A line that begins with two colons is a command to a GitHub runner.
-        let dot = if file.starts_with("::") { "./" } else { "" };
         writeln!(
             out,
-            "{dot}{file}:{}: {} {}: {}{} [{} {}]",
+            "{}:{}: {} {}: {}{} [{} {}]",
+            line_start(verdict.file(e)),
             e.frame,
             f.severity.name(),
             f.rule.id,

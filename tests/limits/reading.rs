@@ -4,11 +4,13 @@ use super::frames::{self, Kept};
 use super::play::{CLIENTS, Collected, End, H1, H2, OK, QI, START, Shot, everything, foreign, shot};
 use super::{END, S, poll, state};
 use qdissect::capture::Source;
+use qdissect::check::Policy;
 use qdissect::decode::Notes;
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::{Report, Totals};
 use qdissect::rule::hex;
+use qdissect::verdict::{Check, Entry};
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -61,6 +63,36 @@ fn what_rules_remember_of_one_file_says_nothing_of_the_next_where_each_is_for_it
         let (heard, _) = read_as(Options { per_file, ..everything() }, &[&first, &second]);
         let found = heard.packets.iter().filter(|p| p.rules().contains(&"SQP-TXN-015")).count();
         assert_eq!(found, again, "each for itself: {per_file}");
+    }
+}
+
+#[test]
+fn of_which_servers_one_side_is_missing_is_known_of_each_file_that_is_for_itself() {
+    let whole = |time: i64| {
+        let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
+        let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
+        [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
+    };
+    let later = START + 200 * S;
+    let answers = (1..=5)
+        .map(|n| shot(later, END, ([10, 0, 0, n], 9), &hex(&OK.replace("80902348", &format!("8090234{n}")))));
+    let answers: Vec<_> = [foreign(later - 10 * S)].into_iter().chain(answers).collect();
+    let whole = [whole(START), whole(START + 400 * S)];
+    let files: [&[Shot]; 3] = [&whole[0], &answers, &whole[1]];
+    for (per_file, files, errors) in [(true, &files[..], 0), (true, &files[1..2], 0), (false, &files[..], 5)]
+    {
+        let judge = |_: &mut Entry, _: &str| Ok(());
+        let check = Check::new(Policy::default(), judge);
+        let mut pipeline = Pipeline::new(Options { per_file, ..Options::default() }, check);
+        for shots in files {
+            let mut source =
+                Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
+            pipeline.read(&mut source, "file").expect("it can be read");
+        }
+        let (check, totals) = pipeline.finish(true).expect("nothing is written");
+        let one_sided = totals.one_sided.len() as u32;
+        let verdict = check.verdict(totals).expect("nothing is written");
+        assert_eq!((verdict.counts.error, one_sided), (errors, u32::from(per_file)), "{} files", files.len());
     }
 }
 

@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 const MAX_TOKENS: usize = 8_192;
 /// Suspect queries remembered until their answers come; the oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
-/// How often all tokens are gone through for one that the client got: for so many queries with a token that nobody knows.
+/// How often all tokens are gone through for the one that a client got last.
 const MAX_SEARCHES: u32 = 16_384;
 /// From this ratio of answer to query on it is worth knowing.
 const QUERY_RATIO: usize = 10;
@@ -184,19 +184,20 @@ impl Memory {
     fn key(&self, server: Endpoint, token: u32) -> u64 {
         self.hasher.hash_one((server, token))
     }
-    /// How many tokens were forgotten for want of room.
+    /// How many tokens were forgotten for want of room, or not searched for want of time.
     pub fn forgotten(&self) -> u64 {
-        self.issued.forgotten().saturating_add(self.suspect.forgotten())
+        let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
+        self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
     }
     fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
         self.hasher.hash_one((server, client))
     }
-    /// Whether the server issued any token to a client: a conversation is forgotten sooner than that. A flood of strange
-    /// tokens must not take long, so of too many it is not asked.
+    /// The token that the server issued last to a client, as a key: a conversation is forgotten sooner than that. A flood of
+    /// strange tokens must not take long, so of too many it is not asked.
     #[cold]
-    fn issued_one(&mut self, owner: u64) -> bool {
+    fn latest(&mut self, owner: u64) -> Option<u64> {
         self.searches = self.searches.saturating_add(1);
-        self.searches <= MAX_SEARCHES && self.issued.values().any(|&other| other == owner)
+        if self.searches > MAX_SEARCHES { None } else { self.issued.latest(|&other| other == owner) }
     }
 }
 
@@ -267,14 +268,16 @@ fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut
         return;
     }
     let c = seen.conversation;
-    let client = memory.owner(c.server(), c.client());
-    let rule = match memory.issued.get(&memory.key(c.server(), token as u32)).copied() {
+    let (key, client) = (memory.key(c.server(), token as u32), memory.owner(c.server(), c.client()));
+    let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
         _ if seen.issued.is_some() => &TXN_001,
-        // A conversation is forgotten sooner than its token, but not before that was used.
-        Some(_) => return raised.add_at(&TXN_006, TOKEN_AT),
-        None if memory.issued_one(client) => &TXN_001,
-        None => &TXN_002,
+        known => match memory.latest(client) {
+            Some(latest) if latest != key => &TXN_001,
+            None if known.is_none() => &TXN_002,
+            // What was issued last is known to the next conversation of the two until it is used.
+            _ => return raised.add_at(&TXN_006, TOKEN_AT),
+        },
     };
     raised.add_at(rule, TOKEN_AT);
     if !seen.edge {
