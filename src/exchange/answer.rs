@@ -52,8 +52,9 @@ impl Table {
         }
         // The search goes by what was issued before.
         let found = self.candidates(slot, reply, step);
-        // A copy issues nothing anew: the value may have been used since, or another one issued.
-        if found.copy.is_none() {
+        // A copy issues nothing anew: the value may have been used since, or another one issued. While a request is open the
+        // server may have given the same one again: nobody is to be blamed for using it.
+        if found.copy.is_none() || found.open {
             self.issue(slot, step, g.memo);
         }
         if let Some((seq, foreign_key)) = found.request {
