@@ -82,17 +82,16 @@ impl Servers {
         if let Some(&index) = self.by_endpoint.get(&(endpoint, id)) {
             return Some(index);
         }
-        if let Some(index) = self.former.remove(&(endpoint, id)) {
-            self.by_endpoint.insert((endpoint, id), index);
-            return Some(index);
-        }
-        if self.list.len() >= MAX_SERVERS {
+        let former = self.former.remove(&(endpoint, id));
+        if former.is_none() && self.list.len() >= MAX_SERVERS {
             self.refused += 1;
             return None;
         }
-        let index = self.list.len() as u32;
+        let index = former.unwrap_or_else(|| {
+            self.list.push(Server { endpoint, id, said: vec![], asked: false, unasked: 0 });
+            self.list.len() as u32 - 1
+        });
         self.by_endpoint.insert((endpoint, id), index);
-        self.list.push(Server { endpoint, id, said: vec![], asked: false, unasked: 0 });
         Some(index)
     }
 

@@ -3,7 +3,8 @@
 use super::args::Common;
 use super::say;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::report::{Filtered, Missed, Report, Totals, count};
+use qdissect::pipeline::Options;
+use qdissect::report::{Filtered, Missed, Recorder, Report, Totals, count};
 use std::convert::Infallible;
 
 /// A display filter as given, and what was made of it.
@@ -34,6 +35,11 @@ impl Expression {
 /// The filter that the user wants, if any.
 pub fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
+}
+
+/// A report behind the filter, if there is one. One type for whatever stands before a report keeps the program small.
+pub fn before<R: Report>(common: &Common, options: &Options, report: Recorder<R>) -> Filtered<Recorder<R>> {
+    Filtered::new(wanted(common).cloned(), options.secrets, report)
 }
 
 /// What was read through a filter, which says what it asked for in vain.

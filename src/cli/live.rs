@@ -17,7 +17,7 @@ use qdissect::capture::{ErrorKind, Source};
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Details, Filtered, Layout, Lister, Output, Recorder, Records, Report, Totals, shown};
+use qdissect::report::{Details, Layout, Lister, Output, Recorder, Records, Report, Totals, shown};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
@@ -153,9 +153,10 @@ impl Capture<'_> {
 
     /// Reads the capture to its end into one report, through the display filter if there is one.
     fn run<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
-        let Some(filter) = filter::wanted(&self.args.common) else { return self.read(options, report) };
-        // What is read from files is read through the same types.
-        let filtered = Filtered::new(Some(filter.clone()), options.secrets, Recorder::idle(report));
+        if filter::wanted(&self.args.common).is_none() {
+            return self.read(options, report);
+        }
+        let filtered = filter::before(&self.args.common, &options, Recorder::idle(report));
         let (recorder, totals, code) = self.read(options, filtered).map(filter::passed)?;
         Ok((recorder.into_parts().0, totals, code))
     }

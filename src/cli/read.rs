@@ -10,7 +10,7 @@ use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::{Filtered, Recorder, Report, Totals};
+use qdissect::report::{Recorder, Report, Totals};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -72,8 +72,7 @@ pub fn open(path: &Path) -> Result<Source, capture::Error> {
     Ok(source)
 }
 
-/// Reads every input into a report that may remember it, through the display filter if there is one; `open` opens
-/// them. One type for whatever stands before a report keeps the program small.
+/// Reads every input into a report that may remember it, through the display filter if there is one; `open` opens them.
 pub fn read_with<R: Report>(
     common: &Common,
     options: Options,
@@ -81,7 +80,7 @@ pub fn read_with<R: Report>(
     report: Recorder<R>,
     open: Open<'_>,
 ) -> io::Result<(Recorder<R>, Totals, u8)> {
-    let filtered = Filtered::new(filter::wanted(common).cloned(), options.secrets, report);
+    let filtered = filter::before(common, &options, report);
     read_into(common, options, inputs, filtered, open).map(filter::passed)
 }
 

@@ -9,13 +9,11 @@ use super::value::Datum;
 use super::view::View;
 use super::{MAX_NODES, Needs};
 use crate::decode::{SECRET, Span};
+use crate::net::UDP_HEADER;
 use crate::report::quoted;
 
 /// Most columns; as many as a filter may have operands.
 pub const MAX_COLUMNS: usize = MAX_NODES;
-
-/// Bytes of a UDP header.
-const HEADER: usize = 8;
 
 /// Fields by name, in the order named.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +105,7 @@ impl Column {
             (Datum::Hidden, _) => SECRET.into(),
             (Datum::Finding(rule), _) => (*rule).into(),
             (Datum::Bytes(bytes), Source::Builtin(Builtin::UdpPayload)) => masked(bytes, secrets, 0),
-            (Datum::Bytes(bytes), Source::Builtin(Builtin::Udp)) => masked(bytes, secrets, HEADER),
+            (Datum::Bytes(bytes), Source::Builtin(Builtin::Udp)) => masked(bytes, secrets, UDP_HEADER),
             // Where the payload begins in it, or of how many it was put together, is not known here.
             (Datum::Bytes(_), Source::Builtin(Builtin::Frame)) if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),

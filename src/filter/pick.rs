@@ -4,7 +4,6 @@ use super::Filter;
 use super::names::Wanted;
 use super::value::Datum;
 use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
-use crate::protocols::Context;
 use crate::report::Packet;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -73,11 +72,8 @@ impl Pick {
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
             return;
         }
-        let Packet { message, direction, pairing, datagram, .. } = *packet;
-        let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
-        let cx = Context { message, direction, asked, missing, continues, secrets };
         // What stops decoding is a finding of the packet already; the fields before it are picked.
-        let _ = packet.id.dissect(datagram.payload, cx, self);
+        let _ = packet.id.dissect(packet.datagram.payload, packet.context(secrets), self);
         self.end();
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }

@@ -1,5 +1,6 @@
 //! What the network stage hands on: one UDP datagram with its two ends.
 
+use super::udp::HEADER;
 use crate::capture::Time;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -226,7 +227,7 @@ impl Datagram<'_> {
 
     /// The UDP header and what was captured of the payload.
     pub fn segment(&self) -> Vec<u8> {
-        let length = u16::try_from(self.wire_len().saturating_add(8)).unwrap_or(u16::MAX);
+        let length = u16::try_from(self.wire_len().saturating_add(HEADER)).unwrap_or(u16::MAX);
         let header = [self.src.port(), self.dst.port(), length, self.checksum].map(u16::to_be_bytes);
         [header.as_flattened(), self.payload].concat()
     }

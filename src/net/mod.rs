@@ -82,6 +82,7 @@ pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
 pub use quote::Quote;
 pub use shot::Shot;
 pub use turned::{Turned, TurnedCounts};
+pub(crate) use udp::HEADER as UDP_HEADER;
 
 use crate::capture::Frame;
 

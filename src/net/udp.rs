@@ -14,7 +14,7 @@ use super::{Datagram, Endpoint, Turned, link};
 use crate::capture::Frame;
 
 /// Bytes of a UDP header.
-const HEADER: usize = 8;
+pub const HEADER: usize = 8;
 
 // Ports of tunnels (IANA, "Service Name and Transport Protocol Port Number Registry").
 pub(super) const GTP: u16 = 2152;

@@ -8,7 +8,7 @@
 //! ```
 
 use super::stamps::time;
-use super::{Head, Mark};
+use super::{Head, Mark, indent};
 use crate::net::Endpoint;
 use std::net::{IpAddr, SocketAddr};
 
@@ -93,7 +93,7 @@ pub fn strip(line: &str) -> (Head, usize) {
     loop {
         let rest = line.get(at..).unwrap_or_default();
         let body = rest.trim_start();
-        let begin = at.saturating_add(rest.len().saturating_sub(body.len()));
+        let begin = at.saturating_add(indent(rest));
         let Some((said, len)) = leading(body) else {
             head.mark = line.get(..at).and_then(way).or(head.mark);
             return (head, if at == 0 { 0 } else { begin });
@@ -129,8 +129,7 @@ fn leading(text: &str) -> Option<(Head, usize)> {
     let said = words.clone().find(|(name, _)| *name == lower).map(|(_, said)| mark(*said));
     let label = colon && LABELS.contains(&lower);
     let said = said.or_else(|| label.then(Head::default))?;
-    let blank = after.len().saturating_sub(after.trim_start().len());
-    let len = if colon { word.len().saturating_add(blank).saturating_add(1) } else { word.len() };
+    let len = if colon { word.len().saturating_add(indent(after)).saturating_add(1) } else { word.len() };
     Some((said, len))
 }
 

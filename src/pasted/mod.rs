@@ -143,6 +143,11 @@ impl Wrong {
     }
 }
 
+/// Bytes of the blanks at the beginning of a text.
+fn indent(text: &str) -> usize {
+    text.len().saturating_sub(text.trim_start().len())
+}
+
 /// The value of a hex digit.
 fn nibble(c: u8) -> Option<u8> {
     char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok())

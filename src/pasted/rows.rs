@@ -14,7 +14,7 @@
 //! Characters stand two blanks or more behind the last byte. They may be hex digits themselves, so it is the gap
 //! that tells, and how long the rest is: never longer than there are bytes.
 
-use super::{Wrong, is_hex, pairs};
+use super::{Wrong, indent, is_hex, pairs};
 use crate::report::quoted;
 
 /// A row as it stands.
@@ -40,7 +40,7 @@ const DIGITS: std::ops::RangeInclusive<usize> = 4..=16;
 /// The offset at the beginning of a line, whether it is certainly one, and where it ends.
 fn offset(line: &str) -> Option<(&str, bool, usize)> {
     let body = line.trim_start();
-    let indent = line.len().saturating_sub(body.len());
+    let indent = indent(line);
     let prefix = if body.starts_with("0x") { 2 } else { 0 };
     let digits = body.get(prefix..)?;
     let len = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
@@ -129,11 +129,6 @@ fn read_bytes(row: &mut Row<'_>, line: &str, from: usize, (swap, other): (bool, 
         }
         at = word_at.saturating_add(word.len());
     }
-}
-
-/// Bytes of the blanks at the beginning of a text.
-fn indent(text: &str) -> usize {
-    text.len().saturating_sub(text.trim_start().len())
 }
 
 /// Whether a gap is the one in the middle of a row, before its ninth byte, and not the one before the characters.

@@ -5,7 +5,7 @@
 //!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`                       anything else stands for itself
 //! ```
 
-use super::{Form, MAX_COMPLAINTS, base64, nibble, plain};
+use super::{Form, MAX_COMPLAINTS, base64, indent, nibble, plain};
 
 /// A text in quotes.
 #[derive(Debug, PartialEq, Eq)]
@@ -94,8 +94,7 @@ pub fn decode(text: &str, quoted: &Quoted) -> Option<Decoded> {
 pub fn bare(line: &str) -> Option<Decoded> {
     let body = line.trim();
     let escapes = body.starts_with("\\x") || body.starts_with("\\0") || body.contains("\\x");
-    let indent = line.len().saturating_sub(line.trim_start().len());
-    (escapes && !body.contains(' ')).then(|| unescape(body, indent))
+    (escapes && !body.contains(' ')).then(|| unescape(body, indent(line)))
 }
 
 /// Takes the escapes out of a text that begins at byte `at`.

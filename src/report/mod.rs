@@ -78,7 +78,7 @@ use crate::check::{Finding, Raised};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};
-use crate::protocols::{Decoded, Direction, Id, Level};
+use crate::protocols::{Context, Decoded, Direction, Id, Level};
 use std::io;
 
 /// A datagram of one of the protocols, with everything that is known of it.
@@ -116,6 +116,13 @@ impl<S> Packet<'_, S> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().messages.get(self.message as usize).copied().unwrap_or("unknown")
+    }
+
+    /// What is known where it is decoded once more. `secrets` says whether passwords may be shown.
+    pub(crate) fn context(&self, secrets: bool) -> Context {
+        let Packet { message, direction, pairing, datagram, .. } = *self;
+        let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
+        Context { message, direction, asked, missing, continues, secrets }
     }
 }
 

@@ -12,9 +12,7 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 
 /// Passwords in a packet, by decoding it once more.
 pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
-    let Packet { message, direction, pairing, datagram, .. } = *packet;
-    let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
-    of(packet.id, datagram, Context { message, direction, asked, missing, continues, secrets: false })
+    of(packet.id, packet.datagram, packet.context(false))
 }
 
 /// Passwords in a datagram that nobody claims, by what decoders make of it as if its conversation spoke it: it may be of a protocol

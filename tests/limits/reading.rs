@@ -27,11 +27,11 @@ fn pcap(shots: &[Shot]) -> Vec<u8> {
 
 /// Reads files one after the other.
 fn read(files: &[&[Shot]]) -> (Collected<true>, Totals) {
-    read_as(everything(), files)
+    read_as(everything(), Collected::default(), files)
 }
 
-fn read_as(options: Options, files: &[&[Shot]]) -> (Collected<true>, Totals) {
-    let mut pipeline = Pipeline::new(options, Collected::default());
+fn read_as<R: Report>(options: Options, report: R, files: &[&[Shot]]) -> (R, Totals) {
+    let mut pipeline = Pipeline::new(options, report);
     for shots in files {
         let mut source = Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
         pipeline.read(&mut source, "file").expect("it can be read");
@@ -51,16 +51,19 @@ fn a_file_goes_on_with_the_one_before_if_it_reaches_back_no_further_than_a_tenth
     }
 }
 
+/// A challenge and a query with their answers.
+fn queried(time: i64) -> [Shot; 5] {
+    let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
+    let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
+    [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
+}
+
 #[test]
 fn what_rules_remember_of_one_file_says_nothing_of_the_next_where_each_is_for_itself() {
-    let one = |time: i64| {
-        let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
-        let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
-        [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
-    };
-    let (first, second) = (one(START), one(START + 20 * S));
+    let (first, second) = (queried(START), queried(START + 20 * S));
     for (per_file, again) in [(false, 1), (true, 0)] {
-        let (heard, _) = read_as(Options { per_file, ..everything() }, &[&first, &second]);
+        let options = Options { per_file, ..everything() };
+        let (heard, _) = read_as(options, Collected::<true>::default(), &[&first, &second]);
         let found = heard.packets.iter().filter(|p| p.rules().contains(&"SQP-TXN-015")).count();
         assert_eq!(found, again, "each for itself: {per_file}");
     }
@@ -68,28 +71,17 @@ fn what_rules_remember_of_one_file_says_nothing_of_the_next_where_each_is_for_it
 
 #[test]
 fn of_which_servers_one_side_is_missing_is_known_of_each_file_that_is_for_itself() {
-    let whole = |time: i64| {
-        let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
-        let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
-        [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
-    };
     let later = START + 200 * S;
     let answers = (1..=5)
         .map(|n| shot(later, END, ([10, 0, 0, n], 9), &hex(&OK.replace("80902348", &format!("8090234{n}")))));
     let answers: Vec<_> = [foreign(later - 10 * S)].into_iter().chain(answers).collect();
-    let whole = [whole(START), whole(START + 400 * S)];
+    let whole = [queried(START), queried(START + 400 * S)];
     let files: [&[Shot]; 3] = [&whole[0], &answers, &whole[1]];
     for (per_file, files, errors) in [(true, &files[..], 0), (true, &files[1..2], 0), (false, &files[..], 5)]
     {
         let judge = |_: &mut Entry, _: &str| Ok(());
         let check = Check::new(Policy::default(), judge);
-        let mut pipeline = Pipeline::new(Options { per_file, ..Options::default() }, check);
-        for shots in files {
-            let mut source =
-                Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
-            pipeline.read(&mut source, "file").expect("it can be read");
-        }
-        let (check, totals) = pipeline.finish(true).expect("nothing is written");
+        let (check, totals) = read_as(Options { per_file, ..Options::default() }, check, files);
         let one_sided = totals.one_sided.len() as u32;
         let verdict = check.verdict(totals).expect("nothing is written");
         assert_eq!((verdict.counts.error, one_sided), (errors, u32::from(per_file)), "{} files", files.len());
