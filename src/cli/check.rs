@@ -11,7 +11,7 @@ use super::say;
 use super::stop;
 use super::suppress::today;
 use qdissect::pipeline::Options;
-use qdissect::report::{harmless, shown};
+use qdissect::report::harmless;
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use std::fs::OpenOptions;
@@ -60,33 +60,21 @@ pub fn check(
         (verdict, code)
     };
     // What a filter leaves out may be found all the same.
-    let (mut code, whole) = (code, code == run::OK && args.common.display_filter.is_none());
-    let mut out = BufWriter::with_capacity(BUFFER, &mut to);
-    write_report(&mut out, args.format, &verdict, args)?;
-    out.flush()?;
-    drop(out);
-    if args.format == CheckFormat::Github
-        && let Err(e) = step_summary(&verdict)
-    {
-        say(&format_args!("qdissect: The job summary cannot be written: {}.\n", run::why(&e)));
-        code = FAILED;
-    }
-    for (format, path) in &args.report {
-        if let Err(e) = write_file(*format, path, &verdict, args) {
-            let name = shown(&path.to_string_lossy()).into_owned();
-            say(&format_args!("qdissect: The report cannot be written to \"{name}\": {}.\n", run::why(&e)));
-            code = FAILED;
+    let whole = code == run::OK && args.common.display_filter.is_none();
+    let written = write_all(&mut to, &verdict, args)?;
+    let kept = match known.finish(&verdict, whole) {
+        Ok(said) => {
+            said.iter().for_each(|what| say(&format_args!("qdissect: {what}\n")));
+            true
         }
-    }
-    match known.finish(&verdict, whole) {
-        Ok(said) => said.iter().for_each(|what| say(&format_args!("qdissect: {what}\n"))),
         Err(e) => {
             say(&format_args!("qdissect: {e}\n"));
-            code = FAILED;
+            false
         }
-    }
+    };
     let evidence = evidence(args, &verdict);
-    code = match () {
+    let code = match () {
+        () if !(written && kept) => FAILED,
         () if code == FAILED || stop::is_signal(code) => code,
         () if limit(args.fail_on).is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
         () if !evidence => NOTHING,
@@ -94,6 +82,29 @@ pub fn check(
     };
     // Only now: what else was to be written is.
     to.lost.map_or(Ok((code, verdict.totals.files)), Err)
+}
+
+/// Writes the result, GitHub's summary of the job, and the further reports. Says of which of the latter two cannot be
+/// written, and returns whether all of them are.
+fn write_all(to: &mut impl Write, verdict: &Verdict, args: &CheckArgs) -> io::Result<bool> {
+    let mut out = BufWriter::with_capacity(BUFFER, to);
+    write_report(&mut out, args.format, verdict, args)?;
+    out.flush()?;
+    let mut all = true;
+    if args.format == CheckFormat::Github
+        && let Err(e) = step_summary(verdict)
+    {
+        say(&format_args!("qdissect: The job summary cannot be written: {}.\n", run::why(&e)));
+        all = false;
+    }
+    for (format, path) in &args.report {
+        if let Err(e) = write_file(*format, path, verdict, args) {
+            let name = run::name(path);
+            say(&format_args!("qdissect: The report cannot be written to \"{name}\": {}.\n", run::why(&e)));
+            all = false;
+        }
+    }
+    Ok(all)
 }
 
 /// Whether there was as much to judge as the user demands; says what is missing.

@@ -160,15 +160,7 @@ fn read_one<R: Report>(
     let path = &input.path;
     let mut source = match opened {
         Ok(source) => source,
-        Err(_) if stop::caught().is_some() => return Ok(interrupted(path)),
-        Err(e) => {
-            let hint = if misplaced(path) {
-                "; if the subcommand is meant, it comes before the options"
-            } else {
-                ""
-            };
-            return Ok(complain(path, &format!("{e}{hint}")));
-        }
+        Err(e) => return Ok(not_opened(path, &e)),
     };
     let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
     let file = path.to_string_lossy();
@@ -207,6 +199,12 @@ fn threads(common: &Common) -> usize {
 fn is_large(path: &Path, source: &Source) -> bool {
     let large = if source.facts().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
     path.metadata().is_ok_and(|data| data.is_file() && data.len() >= large)
+}
+
+/// Says that an input cannot be opened. Who has mistaken a subcommand's place is told it.
+fn not_opened(path: &Path, e: &capture::Error) -> Result<(), End> {
+    let hint = if misplaced(path) { "; if the subcommand is meant, it comes before the options" } else { "" };
+    if stop::caught().is_some() { interrupted(path) } else { complain(path, &format!("{e}{hint}")) }
 }
 
 /// Says that a signal has ended the reading.

@@ -15,6 +15,7 @@ use super::values::no_rule;
 use super::{save, say};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
+use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::{self, Summary};
@@ -73,57 +74,74 @@ impl Reading {
     }
 }
 
+/// What a subcommand is to do, once everything that the user has given makes sense.
+struct Job {
+    config: Config,
+    /// Columns of the user's own choice, and how they are set apart.
+    chosen: Option<(Columns, Layout)>,
+    options: Options,
+    inputs: Inputs,
+}
+
 /// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
-    let config = match configure(command, given) {
-        Ok(config) => config,
-        Err(e) => {
-            say(&format_args!("qdissect: {e}\n"));
+    let mut job = match prepare(command, given) {
+        Ok(job) => job,
+        Err(why) => {
+            say(&format_args!("qdissect: {why}\n"));
             return FAILED;
         }
     };
-    if let Err(e) = stop::watch() {
-        say(&format_args!(
-            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
-        ));
-    }
     let command = &*command;
     let common = command.common();
-    let chosen = match columns::asked(command) {
-        Ok(chosen) => chosen,
-        Err(wrong) => {
-            say(&format_args!("qdissect: {wrong}\n"));
-            return FAILED;
-        }
-    };
-    let options = match options(common, command.all()) {
-        Ok(options) => options,
-        Err(unknown) => {
-            say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
-            return FAILED;
-        }
-    };
-    let mut inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(e) = clash::refusal(command, common, &inputs) {
-        say(&format_args!("qdissect: {e}\n"));
-        return FAILED;
-    }
     progress::begin(command);
     #[cfg(target_os = "linux")]
     if !matches!(command, Reading::Live(_)) {
-        super::sandbox::read_files(command, &inputs);
+        super::sandbox::read_files(command, &job.inputs);
     }
-    inputs.order(common.save.write.is_none());
+    job.inputs.order(common.save.write.is_none());
     let target =
         if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
+    let read = read(&mut target, command, job);
+    match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
+        Ok(code) => code,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
+        Err(e) => not_writable(common, &e),
+    }
+}
+
+/// Takes in the configuration and looks at everything that is given, before anything is read or written.
+///
+/// # Errors
+/// What is wrong with it, as a sentence.
+fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
+    let config = configure(command, given)?;
+    if let Err(e) = stop::watch() {
+        say(&format_args!(
+            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
+        ));
+    }
+    let common = command.common();
+    let chosen = columns::asked(command)?;
+    let options = options(common, command.all()).map_err(|unknown| no_rule(&unknown.name))?;
+    let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
+    if let Some(clash) = clash::refusal(command, common, &inputs) {
+        return Err(clash);
+    }
+    Ok(Job { config, chosen, options, inputs })
+}
+
+/// Reads the inputs and writes the result to `to`.
+fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
+    let Job { config, chosen, options, inputs } = job;
+    let common = command.common();
     let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
     let many = inputs.list.len() > 1 || common.follow;
-    let to = &mut target;
-    let read = match command {
+    match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
@@ -150,11 +168,6 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
             }
             (None, None) => report(common, options, inputs, Exchanges::new(to, flush, quiet, many)),
         },
-    };
-    match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
-        Ok(code) => code,
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
-        Err(e) => not_writable(common, &e),
     }
 }
 
