@@ -23,6 +23,15 @@ pub struct Fault {
     pub needs: u32,
 }
 
+impl Fault {
+    /// The same of a text whose length takes `prefix` bytes right before it.
+    #[cold]
+    pub fn with_length(self, prefix: u16) -> Fault {
+        let needs = if self.needs == 0 { 0 } else { self.needs.saturating_add(prefix.into()) };
+        Fault { at: self.at.with_length(prefix), needs, ..self }
+    }
+}
+
 /// The ways the end of a scope can be wrong, each a rule of its own: "the datagram is short", "the
 /// chunk is short" and "the list is short" are different faults of different fields.
 #[derive(Debug)]
@@ -182,13 +191,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.check_at(rule, self.last(), holds);
     }
 
-    /// States of the text just read that it is UTF-8 and has no control characters; one look tells both of most texts.
+    /// States of a text at `at` that it is UTF-8 and has no control characters; one look tells both of most texts.
     #[inline(always)]
-    pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
+    pub fn check_text(&mut self, at: Span, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
         let plain = S::RULES && text.is_plain();
         if S::COVERAGE || S::RULES && !plain {
-            self.check(utf8, || plain || text.is_utf8());
-            self.check(no_control, || plain || !text.has_control());
+            self.check_at(utf8, at, || plain || text.is_utf8());
+            self.check_at(no_control, at, || plain || !text.has_control());
         }
     }
 

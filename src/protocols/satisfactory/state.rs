@@ -238,9 +238,10 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     cut_before(c, &SERVER_NAME_LENGTH, 2)?;
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
     c.ends(&NAME);
-    let server_name = c.field(&SERVER_NAME, text(length as usize))?;
-    c.check(&RSP_012, || !server_name.0.is_empty());
-    c.check_text(server_name, &RSP_006, &RSP_013);
+    let server_name = c.field(&SERVER_NAME, text(length as usize)).map_err(|f| f.with_length(2))?;
+    let at = c.last().with_length(2);
+    c.check_at(&RSP_012, at, || !server_name.0.is_empty());
+    c.check_text(at, server_name, &RSP_006, &RSP_013);
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
 }

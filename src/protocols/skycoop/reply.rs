@@ -16,7 +16,7 @@ use super::samples::*;
 use super::strings::{self, STR_001, STR_009, STRING};
 use super::{REPLY, SWAPPED};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Span, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Str, Value, fields};
 use crate::rule::{Example, Step::*, rules};
 
 /// Bytes of UDP payload that pass most paths in one piece.
@@ -276,14 +276,13 @@ fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resu
 /// The version behind its length, which counts bytes, or UTF-16 units if `units` says so.
 fn version<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: bool) -> Result<Str<'a>, Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
-    let start = c.last().start;
     c.require(&STR_001, length >= 0)?;
     let length = length as usize;
     let length = if units { layout::utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
-    let version = c.field(&VERSION, text(length))?;
+    let version = c.field(&VERSION, text(length)).map_err(|f| f.with_length(strings::LENGTH))?;
     c.ends(&FIXED);
-    let at = Span { start, end: c.offset() };
+    let at = c.last().with_length(strings::LENGTH);
     c.check_at(&STR_009, at, || !units);
     c.check_at(&strings::STR_005, at, || version.is_utf8());
     c.check_at(&VAL_003, at, || is_version(version.0) || !version.is_utf8());

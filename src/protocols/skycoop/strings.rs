@@ -3,7 +3,7 @@
 use super::reply::{FIXED, RSP_004, SURPLUS};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Value, utf16 as characters};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, utf16 as characters};
 use crate::rule::{Example, Step::*, rules};
 
 rules! {
@@ -95,6 +95,9 @@ rules! {
 pub(super) static STRING: Ends =
     Ends { early: &STR_002, early_inside: &STR_002, late: &RSP_004, surplus: &SURPLUS };
 
+/// Bytes of the length before a string.
+pub(super) const LENGTH: u16 = 4;
+
 /// A string of UTF-16LE behind its length in bytes, or in units if `units` says so.
 pub(super) fn utf16<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
@@ -102,14 +105,13 @@ pub(super) fn utf16<'a, S: FieldSink>(
     units: bool,
 ) -> Result<&'a [u8], Fault> {
     let claimed = c.field(length, le_i32)?;
-    let start = c.last().start;
     c.require(&STR_001, claimed >= 0)?;
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
-    let bytes = c.field_as(text, bytes(len), Value::Utf16)?;
+    let bytes = c.field_as(text, bytes(len), Value::Utf16).map_err(|f| f.with_length(LENGTH))?;
     c.ends(&FIXED);
-    let at = Span { start, end: c.offset() };
+    let at = c.last().with_length(LENGTH);
     c.check_at(&STR_006, at, || !units);
     c.check_at(&STR_003, at, || bytes.len().is_multiple_of(2));
     let whole = bytes.as_chunks::<2>().0.as_flattened();
