@@ -67,6 +67,9 @@ impl Gatherer {
         if self.form == Some(Form::Base64) && said == Head::default() {
             from = 0; // a label could be a word of base64
         }
+        if said.time.is_some() && self.is_no_time(text, line) {
+            (said, from) = (Head::default(), 0);
+        }
         let rest = line.get(from..).unwrap_or_default();
         if rest.trim().is_empty() || is_comment(rest) {
             self.words(line);
@@ -82,6 +85,13 @@ impl Gatherer {
             self.words(line);
         }
         end
+    }
+
+    /// Whether `10:00:00` is three bytes and no time of day: where it is all there is, and where bytes are to go on.
+    fn is_no_time(&self, text: &str, line: &str) -> bool {
+        let goes_on = matches!(&self.sheet.open, Some(Open { way: Way::Lines { goes_on: true, .. }, .. }));
+        let three = || plain::read(line).is_some_and(|plain| plain.bytes.len() == 3);
+        (goes_on || text.trim() == line.trim()) && three()
     }
 
     fn is(&self, form: Form) -> bool {

@@ -12,7 +12,7 @@ pub struct Plain {
     pub bytes: Vec<u8>,
     /// What could not be read.
     pub wrong: Vec<Wrong>,
-    /// The line ends with a comma or a backslash: it goes on.
+    /// The line ends with a comma, a colon or a backslash: it goes on.
     pub goes_on: bool,
 }
 
@@ -40,7 +40,8 @@ fn digits(word: &str) -> (&str, bool) {
 
 /// Reads a line of digits; `None` if it is something else.
 pub fn read(line: &str) -> Option<Plain> {
-    let mut plain = Plain { bytes: vec![], wrong: vec![], goes_on: line.trim_end().ends_with([',', '\\']) };
+    let mut plain =
+        Plain { bytes: vec![], wrong: vec![], goes_on: line.trim_end().ends_with([',', ':', '\\']) };
     let mut any = false;
     for (at, word) in words(line) {
         // `\xd5\xf6` is one word of several bytes.
