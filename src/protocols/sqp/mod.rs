@@ -28,7 +28,7 @@ pub use tables::{Metrics, Table};
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query,
+    is_other_query, is_raknet,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -154,6 +154,9 @@ impl Protocol for Sqp {
             [0, 0, high, low, ..] => {
                 let length = u16::from_be_bytes([high, low]) as usize;
                 let fits = wire_len == length.saturating_add(11);
+                if !fits && is_raknet(p) {
+                    return None;
+                }
                 let level = if fits { Level::High } else { Level::Low };
                 Some(query(Role::Response, QUERY_RESPONSE, token, 0, level))
             }
