@@ -188,6 +188,20 @@ fn zeros_ask_where_nothing_was_asked_before() {
 }
 
 #[test]
+fn five_zeros_and_five_bytes_of_another_type_may_be_sqp() {
+    let answers = |answer: &str| {
+        let (heard, _) = play(&[c(0, H1), s(MS, answer), foreign(START + 60_000 * MS)]);
+        assert!(heard.packets.iter().all(|p| p.level == Level::Low), "{answer}");
+        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>()
+    };
+    assert_eq!(answers("02 80902348"), ["challenge_request", "unknown"]);
+    assert_eq!(answers("01 80902348"), ["challenge_request", "query_response"]);
+    for other in ["02 00000000", "02 809023", "02 80902348 00"] {
+        assert_eq!(answers(other), ["challenge_request"], "{other}");
+    }
+}
+
+#[test]
 fn in_a_conversation_everything_is_sqp() {
     let unknown = |frame| (frame, "unknown");
     let others = [
