@@ -171,16 +171,18 @@ impl Protocol for Sqp {
             // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed, and
             // what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
             let candidate = known.level == Level::Low && known.open && server;
-            let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
+            let like =
+                if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
             let answer = like && p.iter().skip(1).any(|&b| b != 0);
             let token = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t));
             return (candidate && answer).then(|| match (kind, token) {
                 (Some(0), Some(token)) => {
                     Glance { paired: Level::Low, ..challenge(Role::Response, token, Level::Low) }
                 }
-                (Some(1), Some(token)) => {
-                    Glance { paired: Level::Low, ..query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low) }
-                }
+                (Some(1), Some(token)) => Glance {
+                    paired: Level::Low,
+                    ..query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low)
+                },
                 _ => stray(Level::Low),
             });
         }
