@@ -163,6 +163,9 @@ fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
         assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")], "{question}");
     }
     // Not everything that begins like one.
+    let command =
+        [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04"), c(2 * MS, "53414d504c45 04")];
+    assert_eq!(claimed(&command)[2..], [(3, "request")]);
     let sqp = [c(0, H1), s(MS, H2), c(2 * MS, "5c 80902348 0001 01"), c(3 * MS, "fe fd 80902348")];
     assert_eq!(claimed(&sqp)[2..], [(3, "unknown"), (4, "unknown")]);
 }
