@@ -309,21 +309,23 @@ impl Memory {
         let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
+        let mut stray = None;
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, open)) = conversation(id) else { continue };
             let direction = c.direction(d.src);
             if let Some(glance) = read(id, self.known_in(d, id, direction, (c.level, open))) {
                 let (slot, server_index) = (Some(slot), c.server_index());
-                return Some(Verdict {
-                    id,
-                    glance,
-                    direction,
-                    decided: c.decided(),
-                    doubtful: c.doubtful(),
-                    slot,
-                    server_index,
-                });
+                let (decided, doubtful) = (c.decided(), c.doubtful());
+                let v = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+                if glance.role != Role::Stray {
+                    return Some(v);
+                }
+                // The same two may speak another protocol, too, and there it may be a message.
+                stray.get_or_insert(v);
             }
+        }
+        if stray.is_some() {
+            return stray;
         }
         let (id, direction, server_index) = pinned.or_else(|| {
             let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));

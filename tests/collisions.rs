@@ -21,6 +21,12 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         None,
     ),
     (
+        "RakNet unconnected ping whose time is little-endian",
+        "01 227a000000000000 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
+        "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
+        None,
+    ),
+    (
         "STUN binding",
         "0001 0000 2112a442 000102030405060708090a0b",
         "0101 000c 2112a442 000102030405060708090a0b 0020 0008 0001 a147 e112a643",
@@ -138,6 +144,38 @@ fn a_neighbour_may_speak_on_the_socket_of_a_query() {
     assert_eq!(totals.unclaimed, 3);
 }
 
+#[test]
+fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
+    const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
+    let ping = format!("01 0000000000012345 {MAGIC} 0102030405060708");
+    let pong = format!("1c 0000000000012345 0102030405060708 {MAGIC} 0003 4d4350");
+    let others = [
+        ("fefd 09 10203040", "fefd 00 10203040 ffffff01"),
+        ("5c7374617475735c", "5c67616d656e616d655c75745c66696e616c5c"),
+        ("53414d50 7f000001 611e 69", "53414d50 7f000001 611e 69 00 0100 3200"),
+        ("79000000 00", "45594531 04 6d7461"),
+        (&ping, &pong),
+    ];
+    for (question, answer) in others {
+        let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, question), s(5 * MS, answer)];
+        assert_eq!(claimed(&sqp).len(), 4, "{question}");
+        let poll = [c(0, POLL), c(MS, question), s(2 * MS, answer), s(3 * MS, STATE)];
+        assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")], "{question}");
+    }
+    // Not everything that begins like one.
+    let command =
+        [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04"), c(2 * MS, "53414d504c45 04")];
+    assert_eq!(claimed(&command)[2..], [(3, "request")]);
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, "5c 80902348 0001 01"), c(3 * MS, "fe fd 80902348")];
+    assert_eq!(claimed(&sqp)[2..], [(3, "unknown"), (4, "unknown")]);
+}
+
+#[test]
+fn of_two_conversations_the_one_that_knows_the_message_has_it() {
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, "feffffff"), s(3 * MS, "93000000 64000000 4100")];
+    assert_eq!(claimed(&shots)[2..], [(3, "status_request"), (4, "status_response")]);
+}
+
 /// Frames and messages of what is claimed.
 fn claimed(shots: &[Shot]) -> Vec<(u64, &'static str)> {
     let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
@@ -150,6 +188,20 @@ fn zeros_ask_where_nothing_was_asked_before() {
     let shots = [c(0, "01 01000000 0000 0000 aa*15"), c(MS, H1), s(2 * MS, H2), c(3 * MS, QI), s(4 * MS, OK)];
     let messages = ["challenge_request", "challenge_response", "query_request", "query_response"];
     assert_eq!(claimed(&shots)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
+}
+
+#[test]
+fn five_zeros_and_five_bytes_of_another_type_may_be_sqp() {
+    let answers = |answer: &str| {
+        let (heard, _) = play(&[c(0, H1), s(MS, answer), foreign(START + 60_000 * MS)]);
+        assert!(heard.packets.iter().all(|p| p.level == Level::Low), "{answer}");
+        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>()
+    };
+    assert_eq!(answers("02 80902348"), ["challenge_request", "unknown"]);
+    assert_eq!(answers("01 80902348"), ["challenge_request", "query_response"]);
+    for other in ["02 00000000", "02 809023", "02 80902348 00"] {
+        assert_eq!(answers(other), ["challenge_request"], "{other}");
+    }
 }
 
 #[test]

@@ -60,6 +60,25 @@ fn notes_that_fill_a_datagram_hide_no_error() {
 }
 
 #[test]
+fn versions_are_compared_of_sub_states_that_are_understood() {
+    let state = |table: &str| {
+        format!("d5f6 01 01 efcdab8967452301 01 7a960500 0000000000000000 {table} 0300 466162 01")
+    };
+    let told = |before: &str, table: &str| {
+        let again = |text: &str| text.replace("efcdab89", "02000000");
+        rules(&[POLL, &state(before), &again(POLL), &again(&state(table))])
+    };
+    // Sub states of ten bytes, as the document misprints them.
+    let wide = "04 00000000000000000100 01000000000000000200 02000000000000000300 03000000000000000900";
+    assert_eq!(told("01 000500", wide), ["SFQ-RSP-008"]);
+    assert_eq!(told(wide, wide), ["SFQ-RSP-008"]);
+    // Of two with one number the last one counts.
+    let twice = "02 000100 000500";
+    assert_eq!(told(twice, twice), ["SFQ-SUB-003"]);
+    assert_eq!(told("01 000600", twice), ["SFQ-SUB-003", "SFQ-SUB-005"]);
+}
+
+#[test]
 fn the_terminator_is_no_server_state() {
     let cut = places(&[POLL, "d5f6 01 01 efcdab8967452301 01"]);
     assert_eq!(cut, [("SFQ-RSP-001", Some("server_state".into()), 12, 13)]);

@@ -136,7 +136,7 @@ fn the_late_window_ends_the_wait() {
     assert_eq!(e.outcome, Outcome::Late);
     let (e, heard) = one(&[c(0, POLL), s(SFQ_LATE + 1, STATE)]);
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
-    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None });
+    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None, elsewhere: false });
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
 }
 
@@ -271,7 +271,10 @@ fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
     let (heard, totals) = report(everything(), Collected::<false>::default(), &shots);
     assert_eq!((totals.exchanges, totals.answered), (u64::from(all), 1));
     assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
-    assert_eq!(heard.frame(u64::from(all) + 1).pairing, Pairing::Unasked { open: false, asked: None });
+    assert_eq!(
+        heard.frame(u64::from(all) + 1).pairing,
+        Pairing::Unasked { open: false, asked: None, elsewhere: false }
+    );
     assert!(matches!(heard.frame(u64::from(all) + 2).pairing, Pairing::Answered(_)));
 }
 
@@ -390,4 +393,22 @@ fn a_remark_made_before_still_causes_a_silence() {
     let silent = heard.exchanges.iter().flat_map(|(_, findings)| findings);
     let causes: Vec<_> = silent.map(|f| f.caused_by.map(|cause| (cause.rule.id, cause.frame))).collect();
     assert_eq!(causes, [Some(("SQP-REQ-010", 3)), Some(("SQP-REQ-010", 6))]);
+}
+
+/// Order pairs nothing that comes from elsewhere, but says where the client waits.
+#[test]
+fn an_answer_from_another_port_of_the_host_is_told_as_one() {
+    const REPLY: &str =
+        "93000000 06000000 302e31312e32 01000000 0a000000 010000 00000000 02000000 02000000 000001";
+    let from = |port, time| shot(START + time, (END.0, port), CLIENTS[0], &hex(REPLY));
+    let told = |shots: &[Shot]| {
+        let (heard, _) = play(&[&[clock(-30 * S)], shots, &[clock(60 * S)]].concat());
+        let last = heard.packets.last().expect("it was claimed");
+        assert!(matches!(last.pairing, Pairing::Unasked { .. }));
+        last.rules().contains(&"GEN-006")
+    };
+    assert!(told(&[c(0, "feffffff"), from(9, MS)]));
+    assert!(!told(&[c(0, "feffffff"), from(9, 5 * S + 1)]), "the window is over");
+    assert!(!told(&[c(0, "feffffff"), s(MS, REPLY), from(9, 2 * MS)]), "nobody waits");
+    assert!(!told(&[c(0, POLL), from(9, MS)]), "for another protocol's answer");
 }

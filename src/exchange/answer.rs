@@ -74,7 +74,8 @@ impl Table {
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
         self.orphan(slot, reply);
-        Pairing::Unasked { open: found.open, asked: found.asked }
+        let elsewhere = step.key_digits == 0 && self.asked_another_port(slot, reply);
+        Pairing::Unasked { open: found.open, asked: found.asked, elsewhere }
     }
 
     #[inline(always)]
@@ -166,6 +167,22 @@ impl Table {
             let (slot, c) = self.conversations.at(r.conversation)?;
             (c.client() == d.dst).then_some((seq, slot))
         })
+    }
+
+    /// Whether the client asked nothing of the sender, but waits for the answer of another port of that host.
+    #[cold]
+    fn asked_another_port(&self, slot: Slot, &Reply { d, v, now, .. }: &Reply<'_>) -> bool {
+        if self.conversations.latest(slot) != 0 {
+            return false;
+        }
+        let (step, window) = (v.glance.step, self.windows.answer(v.id));
+        let waits = |r: &Request| {
+            let (_, c) = self.conversations.at(r.conversation)?;
+            let here = c.client() == d.dst && c.server().is_at(d.src);
+            Some(here && now.since(r.sent).is_some_and(|t| (0..=window).contains(&t)))
+        };
+        let mut latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
+        latest.any(|(_, r)| r.state == State::Open && r.step == step && waits(&r) == Some(true))
     }
 
     /// What an answer may belong to.

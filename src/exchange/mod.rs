@@ -82,6 +82,8 @@ pub enum Pairing {
         open: bool,
         /// What the only one of them asked, see [`Glance::memo`].
         asked: Option<u32>,
+        /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
+        elsewhere: bool,
     },
 }
 

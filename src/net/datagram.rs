@@ -66,6 +66,11 @@ impl Endpoint {
         plus(high, low)
     }
 
+    /// Whether the address is the same, whatever the port.
+    pub(crate) fn is_at(self, other: Endpoint) -> bool {
+        self.ip == other.ip && self.is_v4() == other.is_v4()
+    }
+
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {

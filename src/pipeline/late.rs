@@ -239,7 +239,7 @@ fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Data
     }
     // It answered, after all, and nothing was asked.
     v.glance.role = Role::Response;
-    claim.pairing = Pairing::Unasked { open: false, asked: None };
+    claim.pairing = Pairing::Unasked { open: false, asked: None, elsewhere: false };
     reconsider(memories, table.conversations.get(claim.slot), d, claim);
 }
 

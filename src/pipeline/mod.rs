@@ -391,6 +391,9 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
     let id = seen.conversation.id;
     id.observe(memories, seen, raised);
+    if let Pairing::Unasked { elsewhere: true, .. } = seen.pairing {
+        raised.add(&GEN_006);
+    }
     let Pairing::Answered(answer) = seen.pairing else { return };
     if answer.elsewhere {
         raised.add(&GEN_006);

@@ -298,9 +298,29 @@ fn tell<'a, P: Protocol, S: FieldSink>(
     }
 }
 
-/// Whether the payload begins as Source and Quake queries do: hosts offer them beside others, and a client may use one socket.
+/// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one
+/// socket.
 pub(crate) fn is_other_query(payload: &[u8]) -> bool {
-    matches!(payload, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
+    match payload {
+        // Source and Quake; GameSpy 2 and 3; SA-MP; All-Seeing Eye; Unreal 2.
+        [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
+        [b'S', b'A', b'M', b'P', _, _, _, _, _, _, b'c' | b'd' | b'i' | b'p' | b'r' | b'x', ..] => true,
+        [b'E', b'Y', b'E', b'1', _, _, ..] | [0x79, 0, 0, 0, 0..=2] => true,
+        // GameSpy 1: `\key\`, and what belongs to it.
+        [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
+        _ => is_raknet(payload),
+    }
+}
+
+/// Whether the payload is RakNet's ping or pong, which hold sixteen fixed bytes. A ping's time may look like the header of an SQP
+/// answer.
+pub(crate) fn is_raknet(payload: &[u8]) -> bool {
+    const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
+    match payload {
+        [1 | 2, ..] => payload.get(9..25) == Some(MAGIC),
+        [0x1c, ..] => payload.get(17..33) == Some(MAGIC),
+        _ => false,
+    }
 }
 
 impl Id {

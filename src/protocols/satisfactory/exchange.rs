@@ -326,13 +326,13 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     if before.net_cl != brief.net_cl {
         raised.add_at(&TXN_008, state::NET_CL_AT);
     }
-    for (at, id, version) in brief.sub_states() {
+    for (i, (at, id, version)) in brief.sub_states().enumerate() {
         let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
         *known = Some(version);
-        match before.versions.get(usize::from(id)) {
-            Some(&Some(old)) if version < old => raised.add_at(&SUB_005, at),
-            Some(&Some(old)) if version > old => raised.add_at(&SUB_006, at),
-            _ => {}
+        let Some(&Some(old)) = before.versions.get(usize::from(id)) else { continue };
+        // Of a number that stands there twice, the last one counts.
+        if version != old && !brief.sub_states().skip(i.saturating_add(1)).any(|(_, later, _)| later == id) {
+            raised.add_at(if version < old { &SUB_005 } else { &SUB_006 }, at);
         }
     }
 }

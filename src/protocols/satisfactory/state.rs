@@ -261,7 +261,11 @@ pub(super) struct Brief<'a> {
 pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
     let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
     let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
-    Some(Brief { net_cl, entries: p.get(SUB_STATES_AT..)?.get(..count.saturating_mul(ENTRY))? })
+    let rest = p.get(SUB_STATES_AT..)?;
+    let real = count.saturating_mul(ENTRY);
+    let entries = rest.get(..real)?;
+    let misread = !ends_with_name(rest, real) && follows_misprint(count, rest);
+    Some(Brief { net_cl, entries: if misread { &[] } else { entries } })
 }
 
 impl Brief<'_> {

@@ -28,7 +28,7 @@ pub use tables::{Metrics, Table};
 
 use super::{
     Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query,
+    is_other_query, is_raknet,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -154,6 +154,9 @@ impl Protocol for Sqp {
             [0, 0, high, low, ..] => {
                 let length = u16::from_be_bytes([high, low]) as usize;
                 let fits = wire_len == length.saturating_add(11);
+                if !fits && is_raknet(p) {
+                    return None;
+                }
                 let level = if fits { Level::High } else { Level::Low };
                 Some(query(Role::Response, QUERY_RESPONSE, token, 0, level))
             }
@@ -165,14 +168,22 @@ impl Protocol for Sqp {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
-            // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed.
-            // Zeros again are a keep-alive, and the wrong length proves nothing.
+            // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed, and
+            // what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
             let candidate = known.level == Level::Low && known.open && server;
-            let answer = kind == Some(0) && wire_len <= LONGEST_REQUEST && p.iter().any(|&b| b != 0);
+            let like =
+                if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
+            let answer = like && p.iter().skip(1).any(|&b| b != 0);
             let token = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t));
-            return (candidate && answer).then(|| match token {
-                Some(token) => Glance { paired: Level::Low, ..challenge(Role::Response, token, Level::Low) },
-                None => stray(Level::Low),
+            return (candidate && answer).then(|| match (kind, token) {
+                (Some(0), Some(token)) => {
+                    Glance { paired: Level::Low, ..challenge(Role::Response, token, Level::Low) }
+                }
+                (Some(1), Some(token)) => Glance {
+                    paired: Level::Low,
+                    ..query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low)
+                },
+                _ => stray(Level::Low),
             });
         }
         if !known.conversation && !damaged(p, wire_len, server) || is_other_query(p) {
