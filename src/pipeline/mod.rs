@@ -304,10 +304,8 @@ impl<R: Report> Pipeline<R> {
 
     #[inline]
     fn claimed<const CALLER: u8>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
-        if let Some(of) = self.copies.copy_of(d)
-            && let Some(slot) = v.slot
-        {
-            return self.twice(d, v, slot, of);
+        if let Some(of) = self.copies.copy_of(d) {
+            return self.twice(d, v, of);
         }
         let slot = self.table.enter(d, v);
         let first = self.first;
