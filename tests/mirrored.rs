@@ -77,6 +77,16 @@ fn chunks_of_an_answer_that_is_none_are_those_that_were_asked_in_the_copy_too() 
 }
 
 #[test]
+fn parts_of_a_message_are_parts_in_their_copies_too() {
+    let answer = s(20 * MS, "3130 6563686f 1e 11 6f6e652074776f 04");
+    let heard = hear(&[c(0, "6563686f 1e 6f6e6520"), c(10 * MS, "74776f 04"), answer]);
+    assert_eq!([2, 4].map(|frame| heard.frame(frame).message), ["fragment", "request"]);
+    let parts = ["3130 6563686f 1e 11 6f6e6520", "74776f 04"];
+    let heard = hear(&[c(0, "6563686f 1e 6f6e652074776f 04"), s(10 * MS, parts[0]), s(11 * MS, parts[1])]);
+    assert_eq!([4, 6].map(|frame| heard.frame(frame).message), ["fragment", "response"]);
+}
+
+#[test]
 fn a_conversation_may_end_between_a_datagram_and_its_copy() {
     let request = c(0, "6563686f 1e 6f6e65 04");
     let late = s(10 * S, "3130 6563686f 1e 11 6f6e65 04");
