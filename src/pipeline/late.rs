@@ -104,7 +104,7 @@ impl<R: Report> Pipeline<R> {
         // What is said of it must not depend on whether it has to wait for its turn.
         self.settle_late(d, &mut claim);
         claim.settled = true;
-        if R::ORDERED && !self.room.is_empty() {
+        if !self.room.is_empty() && waits_its_turn::<R>(&claim.verdict, &claim.raised) {
             return self.wait(d, Some(claim));
         }
         self.deliver_claim(d, &claim)
@@ -207,6 +207,13 @@ impl<R: Report> Pipeline<R> {
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
         deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
+}
+
+/// Whether a datagram stays behind those that wait, although everything is known of it: for the order, or because an
+/// answer among them may be why a request breaks a rule.
+#[inline(always)]
+pub(super) fn waits_its_turn<R: Report>(v: &Verdict, raised: &Raised) -> bool {
+    R::ORDERED || v.direction == Direction::C2s && !raised.is_empty()
 }
 
 /// What a datagram is that waited, by all that has come since.
