@@ -174,7 +174,7 @@ fn pairing(pairing: &Pairing) -> String {
         Pairing::Again { exchange, part: true } => format!(", asks on ({exchange})"),
         Pairing::Answered(a) => format!(", answers #{} ({})", a.request_frame, a.exchange),
         Pairing::Copy { exchange, of, .. } => format!(", is #{of} again ({exchange})"),
-        Pairing::Twice { of } => format!(", is the same as #{of}"),
+        Pairing::Twice { of, .. } => format!(", is the same as #{of}"),
         Pairing::Unasked { .. } => ", answers nothing".into(),
     }
 }

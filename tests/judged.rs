@@ -5,7 +5,7 @@
 mod play;
 
 use play::{Collected, H1, H2, ID, IDR, MS, POLL, S, Seen, c, foreign, play, s};
-use qdissect::rule::hex;
+use qdissect::rule::{Severity, hex};
 
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
@@ -234,5 +234,26 @@ fn what_the_capture_cut_short_is_said_to_be() {
         }
         assert!(claimed > whole / 2, "{turns:?}: {claimed}");
         assert!(!last(turns).rules().contains(&"GEN-001"));
+    }
+}
+
+#[test]
+fn what_the_capture_cut_off_is_known_by_its_length() {
+    // The name counts characters, and the whole ends where its lengths say: so far as these are there, that is known.
+    let reply = "93000000 04000000 430061006d007000 03000000 302e31 02000000 0a000000 04000000 7b007d00";
+    let (config, whole) = (hex(reply).len() - 4, hex(reply).len());
+    let errors = |seen: &Seen| -> Vec<_> {
+        let errors = seen.findings.iter().filter(|f| f.severity == Severity::Error);
+        errors.map(|f| f.rule.id).collect()
+    };
+    let all = errors(&last(&["feffffff", reply]));
+    for captured in config..whole {
+        assert_eq!(errors(&cut(&["feffffff", reply], captured)), all, "{captured}");
+    }
+    // An answer to an operator, while a query is open.
+    let told = "82000000 04000000 6f006b00";
+    for captured in 8..=hex(told).len() {
+        let seen = cut(&["feffffff", told], captured);
+        assert_eq!((seen.message, errors(&seen)), ("rcon_response", vec![]), "{captured}");
     }
 }

@@ -260,3 +260,13 @@ fn what_was_issued_to_one_end_was_not_issued_to_the_other() {
     let (heard, _) = play(&all);
     assert!(heard.packets.iter().all(|p| p.rules().is_empty()), "{:?}", heard.packets);
 }
+
+#[test]
+fn a_symptom_is_one_also_while_its_cause_waits() {
+    // The answer, which has another token and is cut, waits for a request of its own; the client's next one does not.
+    let cut = s(3 * MS, "01 11111111 0001 00 00 0012 0000000e");
+    let next = c(4 * MS, "01 22222222 0001 01");
+    let told = broken(&[c(0, H1), s(MS, H2), c(2 * MS, QI), cut, next]);
+    assert!(told[3].1.contains(&"SQP-RSP-007"), "{told:?}");
+    assert_eq!(told[4], (6, vec!["SQP-TXN-001"]), "counted alike in any order: {told:?}");
+}

@@ -1,4 +1,5 @@
-//! Datagrams from tunnels through the whole pipeline: their records, the bound of different tunnels, errors inside.
+//! Datagrams from tunnels and of fragments through the whole pipeline: their records, the bound of different tunnels,
+//! errors inside, time that jumps back.
 #![allow(clippy::panic)] // tests fail that way
 
 #[path = "house/play.rs"]
@@ -71,4 +72,33 @@ fn an_error_in_a_tunnel_refuses_the_request_in_it() {
     let exchange = records.iter().find(|r| r["type"] == "exchange").expect("there is an exchange");
     assert_eq!((&exchange["outcome"], &exchange["reason"]), (&"refused".into(), &"port unreachable".into()));
     assert_eq!(records.last().map(|r| r["not_datagrams"].to_string()), Some("{\"icmp\":1}".into()));
+}
+
+/// The frame as two fragments: the UDP header, then the rest.
+fn halves(whole: &Shot) -> [Shot; 2] {
+    const IP: usize = 14;
+    const DATA: usize = IP + 20;
+    const CUT: usize = DATA + 8;
+    let part = |flags: [u8; 2], data: &[u8]| {
+        let mut bytes = [&whole.bytes[..DATA], data].concat();
+        let length = (bytes.len() - IP) as u16;
+        bytes[IP + 2..IP + 4].copy_from_slice(&length.to_be_bytes());
+        bytes[IP + 4..IP + 8].copy_from_slice(&[0, 7, flags[0], flags[1]]);
+        Shot { wire_len: bytes.len() as u32, bytes, ..*whole }
+    };
+    [part([0x20, 0], &whole.bytes[DATA..CUT]), part([0, 1], &whole.bytes[CUT..])]
+}
+
+#[test]
+fn fragments_are_joined_also_when_the_clock_was_set_back() {
+    let server = (SERVER, 9000);
+    let ask = |time| shot(time, CLIENTS[0], server, &[1, 1, 2, 3, 4, 0, 1, 1]);
+    let [first, rest] = halves(&ask(START));
+    // The frame before is no fragment, and three seconds ahead.
+    let before = shot(START + 3_000_000_000, CLIENTS[1], server, b"nothing of ours");
+    let records = records(&[before, first, rest]);
+    let joined = records.iter().find(|r| r["protocol"] == "sqp" && r["type"] == "packet");
+    let joined = joined.expect("it is put together");
+    assert_eq!((&joined["frame"], joined["fragments"].to_string()), (&3.into(), "[2,3]".into()));
+    assert_eq!(records.last().map(|r| &r["fragments"]["incomplete"]), Some(&0.into()));
 }

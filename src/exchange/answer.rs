@@ -201,8 +201,9 @@ impl Table {
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.glance.step as usize];
         let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
-        let found = answers.then(|| self.candidates(slot, &self.reply(d, v), step));
-        found.and_then(|found| found.copy).unwrap_or(Pairing::Twice { of })
+        let found = if answers { self.candidates(slot, &self.reply(d, v), step) } else { Found::default() };
+        let asked = found.second.map(|answer| answer.asked).or(found.asked);
+        found.copy.unwrap_or(Pairing::Twice { of, asked })
     }
 
     /// An answer has been reported as one that nobody asked for.

@@ -75,6 +75,8 @@ pub enum Pairing {
     Twice {
         /// The frame that holds it first.
         of: u64,
+        /// What the request asked that it would have to answer, see [`Glance::memo`].
+        asked: Option<u32>,
     },
     /// It answers nothing that was asked.
     Unasked {
@@ -150,7 +152,7 @@ impl Pairing {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Unasked { asked, .. } => asked,
+            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
             _ => None,
         }
     }

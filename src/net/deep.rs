@@ -66,6 +66,11 @@ impl Deep {
         self.fragments.counts()
     }
 
+    /// Capture time has come that far: fragments are waited for from there, whatever their time stamps say.
+    pub fn reach(&mut self, clock: Time) {
+        self.fragments.advance(clock);
+    }
+
     /// Takes the innermost datagram out of a frame. Time and memory are bounded, whatever the frame holds.
     ///
     /// The fragment that makes a packet whole gives its datagram; what [`given_up`](Self::given_up) has to give goes

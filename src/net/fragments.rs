@@ -196,8 +196,9 @@ impl Fragments {
         (self.sets.len(), self.weight)
     }
 
-    /// Capture time never goes back. What came before the first time stamp ages from there.
-    fn advance(&mut self, time: Time) {
+    /// Capture time, which may have come further than the fragments seen, never goes back. What came before the first
+    /// time stamp ages from there.
+    pub fn advance(&mut self, time: Time) {
         if self.clock == Time::UNKNOWN && time != Time::UNKNOWN {
             self.sets.iter_mut().for_each(|set| set.since = time);
         }

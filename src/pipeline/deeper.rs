@@ -14,6 +14,7 @@ impl<R: Report> Pipeline<R> {
     pub(super) fn deeper(&mut self, frame: Frame<'_>) -> io::Result<()> {
         // What is put together lies in there while it is looked at.
         let mut deep = std::mem::take(&mut self.deep);
+        deep.reach(self.table.clock());
         let done = match deep.open(&frame) {
             Ok(opened) => self.opened(&opened),
             Err(reason) => {

@@ -50,17 +50,36 @@ impl<R: Report> Pipeline<R> {
     /// The capture holds a datagram once more: it is told as a copy, and otherwise left out.
     #[cold]
     #[inline(never)]
-    pub(super) fn twice(&mut self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> io::Result<()> {
+    pub(super) fn twice(&mut self, d: &Datagram<'_>, v: &Verdict, of: u64) -> io::Result<()> {
         self.totals.copies += 1;
-        let pairing = self.table.copied(slot, d, v, of);
+        // The conversation may have ended since the first one.
+        let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
+        let (pairing, verdict) = self.read_twice(d, v, slot, of);
         let (level, server_index) = match self.table.conversations.get(slot) {
             Some(c) => (c.level, c.server_index()),
             None => (Level::Hint, NONE),
         };
         let mut raised = Raised::default();
         raised.add(&GEN_008);
-        let verdict = Verdict { server_index, ..*v };
+        let verdict = Verdict { server_index, ..verdict };
         self.hold(d, self.claim(verdict, (slot, level), pairing, raised))
+    }
+
+    /// What such a copy is to its exchange, and what it says. The first one may have been understood only because
+    /// a request was open, which it has answered.
+    fn read_twice(&self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> (Pairing, Verdict) {
+        if v.glance.role == Role::Stray
+            && let Some(c) = self.table.conversations.get(slot)
+            && let known = self.memory.known_in(d, v.id, v.direction, (c.level, true))
+            && let Some(glance) = v.id.read(d.payload, d.wire_len(), known)
+        {
+            let read = Verdict { glance, ..*v };
+            let pairing = self.table.copied(slot, d, &read, of);
+            if matches!(pairing, Pairing::Copy { .. }) {
+                return (pairing, read);
+            }
+        }
+        (self.table.copied(slot, d, v, of), *v)
     }
 
     /// What has been found out about a datagram that comes now, in a conversation of that level.
@@ -85,7 +104,7 @@ impl<R: Report> Pipeline<R> {
         // What is said of it must not depend on whether it has to wait for its turn.
         self.settle_late(d, &mut claim);
         claim.settled = true;
-        if R::ORDERED && !self.room.is_empty() {
+        if !self.room.is_empty() && waits_its_turn::<R>(&claim.verdict, &claim.raised) {
             return self.wait(d, Some(claim));
         }
         self.deliver_claim(d, &claim)
@@ -190,6 +209,13 @@ impl<R: Report> Pipeline<R> {
     }
 }
 
+/// Whether a datagram stays behind those that wait, although everything is known of it: for the order, or because an
+/// answer among them may be why a request breaks a rule.
+#[inline(always)]
+pub(super) fn waits_its_turn<R: Report>(v: &Verdict, raised: &Raised) -> bool {
+    R::ORDERED || v.direction == Direction::C2s && !raised.is_empty()
+}
+
 /// What a datagram is that waited, by all that has come since.
 #[inline(never)]
 fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Datagram<'_>, claim: &mut Claim) {
@@ -230,12 +256,15 @@ fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Data
                 None if !same => v.glance.message = v.id.info().unknown(),
                 None => {}
             }
-            if same || claim.raised.has(&GEN_008) {
+            if same {
                 return;
             }
         }
         _ if role != Role::MaybeResponse => return,
         _ => v.direction = Direction::S2c,
+    }
+    if claim.raised.has(&GEN_008) {
+        return; // what it breaks is said of the first
     }
     // It answered, after all, and nothing was asked.
     v.glance.role = Role::Response;

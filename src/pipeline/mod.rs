@@ -28,6 +28,7 @@ use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
+use late::waits_its_turn;
 use room::{Claim, Room, is_part};
 use settle::{settle, settle_unrecognised};
 use std::io;
@@ -304,10 +305,8 @@ impl<R: Report> Pipeline<R> {
 
     #[inline]
     fn claimed<const CALLER: u8>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
-        if let Some(of) = self.copies.copy_of(d)
-            && let Some(slot) = v.slot
-        {
-            return self.twice(d, v, slot, of);
+        if let Some(of) = self.copies.copy_of(d) {
+            return self.twice(d, v, of);
         }
         let slot = self.table.enter(d, v);
         let first = self.first;
@@ -346,7 +345,7 @@ impl<R: Report> Pipeline<R> {
         let unasked = matches!(pairing, Pairing::Unasked { .. });
         let unfinished = is_part(v.glance.role);
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
-        if settled && (!R::ORDERED || self.room.is_empty()) {
+        if settled && (!waits_its_turn::<R>(v, &raised) || self.room.is_empty()) {
             let (verdict, raised) = (v, &raised);
             return self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot });
         }

@@ -114,16 +114,26 @@ impl Room {
 
     /// A message goes on: the last part that waits for that is shown as one.
     pub fn go_on(&mut self, slot: Slot, direction: Direction) {
-        let claims = self.items.iter_mut().rev().filter_map(|item| match item {
-            Item::Datagram(_, _, claim) => claim.as_mut(),
-            Item::Exchange(..) => None,
-        });
-        let part = |c: &&mut Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
-        if let Some(claim) = claims.into_iter().find(part) {
-            claim.unfinished = false;
-            let info = claim.verdict.id.info();
-            claim.verdict.glance.message = info.fragment.unwrap_or(info.unknown());
+        let part = |c: &Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
+        let Some((frame, claim)) = self.claims().rev().find(|(_, claim)| part(claim)) else { return };
+        claim.unfinished = false;
+        let info = claim.verdict.id.info();
+        let message = info.fragment.unwrap_or(info.unknown());
+        claim.verdict.glance.message = message;
+        // What the capture holds of it once more stands behind it.
+        for (_, copy) in self.claims() {
+            if matches!(copy.pairing, Pairing::Twice { of, .. } if of == frame) {
+                copy.verdict.glance.message = message;
+            }
         }
+    }
+
+    /// What is known of the datagrams that wait, with their frames.
+    fn claims(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut Claim)> {
+        self.items.iter_mut().filter_map(|item| match item {
+            Item::Datagram(d, _, claim) => Some((d.frame, claim.as_mut()?)),
+            Item::Exchange(..) => None,
+        })
     }
 
     /// The answer in a frame, if it waits for its request; its payload is copied to `payload`.

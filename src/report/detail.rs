@@ -334,7 +334,7 @@ fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
             out.push(format!("[Response in: {}]", name(*frame)));
         }
         Pairing::Again { part: false, .. } => out.push("[Retransmission]".into()),
-        Pairing::Copy { of, .. } | Pairing::Twice { of } => {
+        Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
             out.push(format!("[Duplicate of: {}]", name(*of)))
         }
         Pairing::Unasked { .. } => out.push("[Not asked for]".into()),

@@ -159,7 +159,7 @@ impl<W: Write> Records<W> {
                 push_seconds(line, answer.response_time);
             }
             Pairing::Again { part: false, .. } => line.extend_from_slice(b",\"retransmission\":true"),
-            Pairing::Copy { of, .. } | Pairing::Twice { of } => {
+            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
                 line.extend_from_slice(b",\"duplicate_of\":");
                 let first = self.files.place(*of);
                 push_u64(line, first.frame);

@@ -64,7 +64,7 @@ impl Teller {
                     name(*of)
                 ));
             }
-            Pairing::Twice { of } => {
+            Pairing::Twice { of, .. } => {
                 out.push(format!("The capture holds it twice: it is the datagram of frame {}.", name(*of)));
             }
             Pairing::Unasked { open: true, .. } => {

@@ -270,7 +270,7 @@ impl<W: Write> Lister<W> {
                 }
                 text.push(b']');
             }
-            Pairing::Copy { of, .. } | Pairing::Twice { of } => {
+            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
                 self.lines.push_other(" [copy of ", *of, here.file);
                 self.lines.text.push(b']');
             }

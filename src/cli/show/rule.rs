@@ -165,7 +165,7 @@ fn message(said: &Said) -> String {
             let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
             text.push_str(&format!(", answer to {}{time}", a.request_frame));
         }
-        Pairing::Copy { of, .. } | Pairing::Twice { of } => text.push_str(&format!(", copy of {of}")),
+        Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => text.push_str(&format!(", copy of {of}")),
         Pairing::Again { part: false, .. } => text.push_str(", retransmission"),
         Pairing::Unasked { .. } => text.push_str(", not asked for"),
         _ => {}

@@ -39,38 +39,43 @@ const OTHERS: [Units; 7] = [
     Units { name: true, version: true, config: true },
 ];
 
-/// The layout of the bytes behind the header; `whole` says that the capture has them all.
-pub(super) fn of(rest: &[u8], whole: bool) -> Layout {
-    if whole && left(rest, BYTES) == Some(0) {
+/// The layout of the bytes behind the header, of which so many at the end are missing in the capture.
+pub(super) fn of(rest: &[u8], missing: usize) -> Layout {
+    if left(rest, missing, BYTES) == Some(0) {
         return Layout::Current(BYTES);
     }
     if is_legacy(rest) {
         return Layout::Legacy;
     }
-    let fits = |units: &Units| whole && left(rest, *units) == Some(0);
+    let fits = |units: &Units| left(rest, missing, *units) == Some(0);
     Layout::Current(OTHERS.into_iter().find(fits).unwrap_or(BYTES))
 }
 
 /// Whether the bytes behind the header are a reply that ends exactly where they end.
 pub(super) fn is_exact(rest: &[u8]) -> bool {
     let legacy = || is_legacy(rest) && version(rest).is_some_and(|(_, tail)| tail.len() == LEGACY_TAIL);
-    left(rest, BYTES) == Some(0) || legacy()
+    left(rest, 0, BYTES) == Some(0) || legacy()
 }
 
 /// How many bytes are left behind the last string of a current reply; `None` where a length is negative
-/// or runs past the end.
-fn left(rest: &[u8], units: Units) -> Option<usize> {
+/// or runs past the end. Those that are missing in the capture are of that string, or behind it.
+fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
     let rest = string(rest, |n, _| n.checked_mul(if units.name { 2 } else { 1 }))?;
     let rest = string(rest, |n, text| if units.version { utf8_of_units(text, n) } else { Some(n) })?;
-    let rest = string(rest.get(8..)?, |n, _| n.checked_mul(if units.config { 2 } else { 1 }))?;
-    Some(rest.len())
+    let (length, rest) = length(rest.get(8..)?)?;
+    rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units.config { 2 } else { 1 })?)
 }
 
 /// What follows a length and its string, whose size in bytes `size` tells.
 fn string(rest: &[u8], size: impl FnOnce(usize, &[u8]) -> Option<usize>) -> Option<&[u8]> {
-    let (length, text) = rest.split_first_chunk::<4>()?;
-    let length = usize::try_from(i32::from_le_bytes(*length)).ok()?;
+    let (length, text) = length(rest)?;
     text.get(size(length, text)?..)
+}
+
+/// A length that is not negative, and what follows.
+fn length(rest: &[u8]) -> Option<(usize, &[u8])> {
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    Some((usize::try_from(i32::from_le_bytes(*length)).ok()?, rest))
 }
 
 /// How many bytes of UTF-8 make that many UTF-16 units; `None` where it is no UTF-8, or there are too few.
@@ -115,24 +120,34 @@ mod tests {
     #[test]
     fn units_are_taken_only_where_the_chain_then_ends_exactly() {
         let bytes = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
-        assert_eq!(of(&bytes, true), Layout::Current(BYTES));
+        assert_eq!(of(&bytes, 0), Layout::Current(BYTES));
         let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
-        assert_eq!(of(&name, true), Layout::Current(Units { name: true, ..BYTES }));
-        assert_eq!(of(&name, false), Layout::Current(BYTES), "a cut reply has no end to reach");
+        assert_eq!(of(&name, 0), Layout::Current(Units { name: true, ..BYTES }));
         let version = hex("02000000 4100 02000000 31c3a9 00000000 01000000 04000000 7b007d00");
-        assert_eq!(of(&version, true), Layout::Current(Units { version: true, ..BYTES }));
+        assert_eq!(of(&version, 0), Layout::Current(Units { version: true, ..BYTES }));
         let long = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d0000");
-        assert_eq!(of(&long, true), Layout::Current(BYTES));
+        assert_eq!(of(&long, 0), Layout::Current(BYTES));
         assert!(is_exact(&bytes) && !is_exact(&name) && !is_exact(&long));
+    }
+
+    #[test]
+    fn a_reply_that_the_capture_cuts_ends_where_its_lengths_say() {
+        let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
+        for missing in 0..=4 {
+            let cut = &name[..name.len() - missing];
+            assert_eq!(of(cut, missing), Layout::Current(Units { name: true, ..BYTES }), "{missing}");
+        }
+        assert_eq!(of(&name[..name.len() - 5], 5), Layout::Current(BYTES), "the last length is cut");
+        assert_eq!(of(&name, 1), Layout::Current(BYTES), "it ends elsewhere");
     }
 
     #[test]
     fn a_version_in_front_is_the_legacy_layout() {
         let legacy =
             hex("06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
-        assert_eq!(of(&legacy, true), Layout::Legacy);
+        assert_eq!(of(&legacy, 0), Layout::Legacy);
         assert!(is_exact(&legacy) && !is_exact(&legacy[..30]));
-        assert_eq!(of(&legacy[..30], true), Layout::Legacy, "also when it is cut");
+        assert_eq!(of(&legacy[..30], 0), Layout::Legacy, "also when it is cut");
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl Protocol for Skycoop {
             [0xfe, 0xff, 0xff] if wire_len == 3 => Some(stray(DAMAGED, Level::Low)),
             [0xff, 0xff, 0xff, 0xfe] if wire_len == 4 => Some(stray(DAMAGED, Level::Low)),
             [0xff, 0xff, 0xff, 0xff, _, 0, 0, 0, ..] if wire_len == p.len() => {
-                rcon::is_request(p).then(|| stray(RCON_REQUEST, Level::Medium))
+                rcon::is_request(p, wire_len).then(|| stray(RCON_REQUEST, Level::Medium))
             }
             [147, 0, 0, 0, ref rest @ ..] => {
                 let whole = wire_len == p.len();
@@ -271,7 +271,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
     if cut || p == QUERY_SWAPPED && wire_len == 4 {
         return Some(stray(DAMAGED, level));
     }
-    if rcon::is_request(p) && wire_len == p.len() {
+    if rcon::is_request(p, wire_len) {
         return Some(stray(RCON_REQUEST, level));
     }
     (rcon::begins_request(p) || joins_game(p)).then(|| stray(GAME, level))
@@ -287,7 +287,7 @@ fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Gl
         Some(REPLY) if open || !game => Some(response(level)),
         Some(SWAPPED) if open => Some(response(level)),
         Some(_) if open && reply::has_prefix(p, wire_len) => Some(response(level)),
-        Some(_) if rcon::is_response(p) && wire_len == p.len() => Some(stray(RCON_RESPONSE, level)),
+        Some(_) if rcon::is_response(p, wire_len) => Some(stray(RCON_RESPONSE, level)),
         _ if open => Some(stray(DAMAGED, level)),
         _ => game.then(|| stray(GAME, level)),
     }

@@ -50,11 +50,11 @@ rules! {
     }
 }
 
-/// Whether the whole payload is a request.
-pub(super) fn is_request(p: &[u8]) -> bool {
+/// Whether the whole payload is a request, as far as the capture has it.
+pub(super) fn is_request(p: &[u8], wire_len: usize) -> bool {
     let password = int(p, 4).filter(|n| (1..=LONGEST_PASSWORD).contains(n)).unwrap_or(-1);
     let Ok(password) = usize::try_from(password) else { return false };
-    p.starts_with(&[0xff; 4]) && ends_with_text(p, password.saturating_add(8))
+    p.starts_with(&[0xff; 4]) && ends_with_text(p, wire_len, password.saturating_add(8))
 }
 
 /// Whether the payload begins as a request does, whole or not.
@@ -62,15 +62,15 @@ pub(super) fn begins_request(p: &[u8]) -> bool {
     p.starts_with(&[0xff; 4]) && int(p, 4).is_some_and(|n| (1..=LONGEST_PASSWORD).contains(&n))
 }
 
-/// Whether the whole payload is an answer.
-pub(super) fn is_response(p: &[u8]) -> bool {
-    int(p, 0) == Some(CALLBACK) && ends_with_text(p, 4)
+/// Whether the whole payload is an answer, as far as the capture has it.
+pub(super) fn is_response(p: &[u8], wire_len: usize) -> bool {
+    int(p, 0) == Some(CALLBACK) && ends_with_text(p, wire_len, 4)
 }
 
 /// Whether a length at `at` and its text of UTF-16 are the end of the payload.
-fn ends_with_text(p: &[u8], at: usize) -> bool {
+fn ends_with_text(p: &[u8], wire_len: usize, at: usize) -> bool {
     let length = int(p, at).and_then(|n| usize::try_from(n).ok()).filter(|n| n.is_multiple_of(2));
-    length.is_some_and(|n| at.saturating_add(4).saturating_add(n) == p.len())
+    length.is_some_and(|n| at.saturating_add(4).saturating_add(n) == wire_len)
 }
 
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {

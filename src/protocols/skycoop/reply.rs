@@ -229,7 +229,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Stat
     // Is only the header big-endian, or everything?
     c.require(&RSP_003, header == REPLY || layout::is_exact(c.rest()))?;
     c.check(&RSP_003, || header == REPLY);
-    let layout = layout::of(c.rest(), !c.is_cut());
+    let layout = layout::of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
     match layout {
