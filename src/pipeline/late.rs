@@ -104,10 +104,16 @@ impl<R: Report> Pipeline<R> {
         // What is said of it must not depend on whether it has to wait for its turn.
         self.settle_late(d, &mut claim);
         claim.settled = true;
-        if !self.room.is_empty() && waits_its_turn::<R>(&claim.verdict, &claim.raised) {
+        if self.waits_its_turn(&claim.verdict, &claim.raised) {
             return self.wait(d, Some(claim));
         }
         self.deliver_claim(d, &claim)
+    }
+
+    /// Whether a datagram must not overtake those that wait.
+    #[inline(always)]
+    pub(super) fn waits_its_turn(&self, v: &Verdict, raised: &Raised) -> bool {
+        !self.room.is_empty() && (R::ORDERED || self.room.is_ahead(v, raised))
     }
 
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
@@ -207,13 +213,6 @@ impl<R: Report> Pipeline<R> {
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
         deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
     }
-}
-
-/// Whether a datagram stays behind those that wait, although everything is known of it: for the order, or because an
-/// answer among them may be why a request breaks a rule.
-#[inline(always)]
-pub(super) fn waits_its_turn<R: Report>(v: &Verdict, raised: &Raised) -> bool {
-    R::ORDERED || v.direction == Direction::C2s && !raised.is_empty()
 }
 
 /// What a datagram is that waited, by all that has come since.

@@ -28,7 +28,6 @@ use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
-use late::waits_its_turn;
 use room::{Claim, Room, is_part};
 use settle::{settle, settle_unrecognised};
 use std::io;
@@ -345,7 +344,7 @@ impl<R: Report> Pipeline<R> {
         let unasked = matches!(pairing, Pairing::Unasked { .. });
         let unfinished = is_part(v.glance.role);
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
-        if settled && (!waits_its_turn::<R>(v, &raised) || self.room.is_empty()) {
+        if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);
             return self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot });
         }

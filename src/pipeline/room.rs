@@ -61,6 +61,8 @@ pub enum Item {
 pub struct Room {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
+    /// Datagrams of which nothing more is to be found out.
+    settled: usize,
     early: u64,
 }
 
@@ -69,6 +71,12 @@ impl Room {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Whether a datagram stays behind those that wait, although nothing more is to be found out about it: where an
+    /// answer among them may be why a request breaks a rule, that waits, and what follows it.
+    pub fn is_ahead(&self, v: &Verdict, raised: &Raised) -> bool {
+        self.settled > 0 || v.direction == Direction::C2s && !raised.is_empty()
     }
 
     /// Whether somebody must leave before the next may come in.
@@ -88,6 +96,7 @@ impl Room {
 
     /// Lets a datagram in.
     pub fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
+        self.settled += usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
         self.bytes.extend(d.payload);
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
@@ -106,8 +115,9 @@ impl Room {
     pub fn pop(&mut self, payload: &mut Vec<u8>) -> Option<Item> {
         let item = self.items.pop_front()?;
         payload.clear();
-        if let Item::Datagram(_, len, _) = item {
-            payload.extend(self.bytes.drain(..len));
+        if let Item::Datagram(_, len, claim) = &item {
+            payload.extend(self.bytes.drain(..*len));
+            self.settled -= usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
         }
         Some(item)
     }
