@@ -203,8 +203,11 @@ fn is_large(path: &Path, source: &Source) -> bool {
 
 /// Says that an input cannot be opened. Who has mistaken a subcommand's place is told it.
 fn not_opened(path: &Path, e: &capture::Error) -> Result<(), End> {
+    if stop::caught().is_some() {
+        return interrupted(path);
+    }
     let hint = if misplaced(path) { "; if the subcommand is meant, it comes before the options" } else { "" };
-    if stop::caught().is_some() { interrupted(path) } else { complain(path, &format!("{e}{hint}")) }
+    complain(path, &format!("{e}{hint}"))
 }
 
 /// Says that a signal has ended the reading.

@@ -23,15 +23,6 @@ pub struct Fault {
     pub needs: u32,
 }
 
-impl Fault {
-    /// The same of a text whose length takes `prefix` bytes right before it.
-    #[cold]
-    pub fn with_length(self, prefix: u16) -> Fault {
-        let needs = if self.needs == 0 { 0 } else { self.needs.saturating_add(prefix.into()) };
-        Fault { at: self.at.with_length(prefix), needs, ..self }
-    }
-}
-
 /// The ways the end of a scope can be wrong, each a rule of its own: "the datagram is short", "the
 /// chunk is short" and "the list is short" are different faults of different fields.
 #[derive(Debug)]
@@ -185,19 +176,40 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
+    /// Reads a text whose length was read right before it, in `prefix` bytes, and says how its value is shown. What is said
+    /// of such a text, also where it cannot be read, is said of both.
+    #[inline(always)]
+    pub fn text_behind_length<O, P>(
+        &mut self,
+        prefix: u16,
+        field: &'static Field,
+        parser: P,
+        show: impl FnOnce(O) -> Value<'a>,
+    ) -> Result<O, Fault>
+    where
+        O: Copy,
+        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    {
+        let text = self.field_as(field, parser, show).map_err(|fault| with_length(fault, prefix))?;
+        let (address, len) = self.last;
+        let prefix = usize::from(prefix);
+        self.last = (address.wrapping_sub(prefix), len.wrapping_add(prefix));
+        Ok(text)
+    }
+
     /// States what must hold of the field just read; if it does not, `rule` is reported there.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         self.check_at(rule, self.last(), holds);
     }
 
-    /// States of a text at `at` that it is UTF-8 and has no control characters; one look tells both of most texts.
+    /// States of the text just read that it is UTF-8 and has no control characters; one look tells both of most texts.
     #[inline(always)]
-    pub fn check_text(&mut self, at: Span, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
+    pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
         let plain = S::RULES && text.is_plain();
         if S::COVERAGE || S::RULES && !plain {
-            self.check_at(utf8, at, || plain || text.is_utf8());
-            self.check_at(no_control, at, || plain || !text.has_control());
+            self.check(utf8, || plain || text.is_utf8());
+            self.check(no_control, || plain || !text.has_control());
         }
     }
 
@@ -317,6 +329,15 @@ fn hear<S: FieldSink>(sink: &mut S, violation: Violation) {
 #[inline(never)]
 fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault {
     Fault { rule, at, field, needs: 0 }
+}
+
+/// The same fault of a text and of the `prefix` bytes before it, which hold its length.
+#[cold]
+#[inline(never)]
+fn with_length(fault: Fault, prefix: u16) -> Fault {
+    let start = fault.at.start.saturating_sub(prefix);
+    let needs = if fault.needs == 0 { 0 } else { fault.needs.saturating_add(prefix.into()) };
+    Fault { at: Span { start, ..fault.at }, needs, ..fault }
 }
 
 #[cold]

@@ -19,12 +19,6 @@ impl Span {
     pub fn of(self, payload: &[u8]) -> &[u8] {
         payload.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
-
-    /// The span of a text together with its length, which takes `prefix` bytes right before it: what is said of such a
-    /// text is said of both.
-    pub fn with_length(self, prefix: u16) -> Span {
-        Span { start: self.start.saturating_sub(prefix), ..self }
-    }
 }
 
 /// A declared field: what help, documentation, filters and records know about it.

@@ -160,12 +160,22 @@ impl Table {
     #[cold]
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.glance.key.filter(|_| step.key_digits > 0)?;
+        self.latest_open(d, v, |r| r.key == key).next().map(|(seq, slot, _)| (seq, slot))
+    }
+
+    /// The latest such requests of an answer's step that its receiver has open, wherever they went.
+    fn latest_open(
+        &self,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        is: impl Fn(&Request) -> bool,
+    ) -> impl Iterator<Item = (u64, Slot, &Conversation)> {
+        let (client, step) = (d.dst, v.glance.step);
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
-        let mut same =
-            latest.filter(|(_, r)| r.state == State::Open && r.key == key && r.step == v.glance.step);
-        same.find_map(|(seq, r)| {
+        let open = latest.filter(move |(_, r)| r.state == State::Open && r.step == step && is(r));
+        open.filter_map(move |(seq, r)| {
             let (slot, c) = self.conversations.at(r.conversation)?;
-            (c.client() == d.dst).then_some((seq, slot))
+            (c.client() == client).then_some((seq, slot, c))
         })
     }
 
@@ -175,14 +185,9 @@ impl Table {
         if self.conversations.latest(slot) != 0 {
             return false;
         }
-        let (step, window) = (v.glance.step, self.windows.answer(v.id));
-        let waits = |r: &Request| {
-            let (_, c) = self.conversations.at(r.conversation)?;
-            let here = c.client() == d.dst && c.server().is_at(d.src);
-            Some(here && now.since(r.sent).is_some_and(|t| (0..=window).contains(&t)))
-        };
-        let mut latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
-        latest.any(|(_, r)| r.state == State::Open && r.step == step && waits(&r) == Some(true))
+        let window = self.windows.answer(v.id);
+        let waits = |r: &Request| now.since(r.sent).is_some_and(|t| (0..=window).contains(&t));
+        self.latest_open(d, v, waits).any(|(_, _, c)| c.server().is_at(d.src))
     }
 
     /// What an answer may belong to.

@@ -228,8 +228,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
     cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
-    let real = (count as usize).saturating_mul(ENTRY);
-    if !c.is_cut() && !ends_with_name(c.rest(), real) && follows_misprint(count as usize, c.rest()) {
+    if !c.is_cut() && is_misprinted(count.into(), c.rest()) {
         return Err(c.stop_here(&RSP_008));
     }
     c.check(&RSP_008, || true);
@@ -238,10 +237,9 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     cut_before(c, &SERVER_NAME_LENGTH, 2)?;
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
     c.ends(&NAME);
-    let server_name = c.field(&SERVER_NAME, text(length as usize)).map_err(|f| f.with_length(2))?;
-    let at = c.last().with_length(2);
-    c.check_at(&RSP_012, at, || !server_name.0.is_empty());
-    c.check_text(at, server_name, &RSP_006, &RSP_013);
+    let server_name = c.text_behind_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
+    c.check(&RSP_012, || !server_name.0.is_empty());
+    c.check_text(server_name, &RSP_006, &RSP_013);
     terminator(c, &ENV_005, &ENV_006)?;
     Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
 }
@@ -262,10 +260,8 @@ pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
     let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
     let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
     let rest = p.get(SUB_STATES_AT..)?;
-    let real = count.saturating_mul(ENTRY);
-    let entries = rest.get(..real)?;
-    let misread = !ends_with_name(rest, real) && follows_misprint(count, rest);
-    Some(Brief { net_cl, entries: if misread { &[] } else { entries } })
+    let entries = rest.get(..count.saturating_mul(ENTRY))?;
+    Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
 }
 
 impl Brief<'_> {
@@ -338,6 +334,12 @@ fn ends_with_name(rest: &[u8], at: usize) -> bool {
     let Some(&[low, high]) = rest.get(at..).and_then(|r| r.first_chunk::<2>()) else { return false };
     let name = u16::from_le_bytes([low, high]) as usize;
     rest.len() == at.saturating_add(name).saturating_add(3)
+}
+
+/// Whether so many sub states are laid out as the document misprints them, and not as they are.
+#[inline(always)]
+fn is_misprinted(count: usize, rest: &[u8]) -> bool {
+    !ends_with_name(rest, count.saturating_mul(ENTRY)) && follows_misprint(count, rest)
 }
 
 /// Whether what follows the number of sub states fits one of the document's misprints exactly: a name

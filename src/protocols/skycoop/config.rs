@@ -8,7 +8,6 @@
 //! double quotes is read as JSON, but its escapes are shown as they are sent: values are borrowed.
 
 use super::samples::*;
-use super::strings::LENGTH;
 use crate::decode::{Cursor, FieldSink, Shape, Span, Value as Shown, fields};
 use crate::rule::{Example, Step::*, rules};
 
@@ -357,30 +356,28 @@ pub(super) fn decode<'a, S: FieldSink>(
     text: &'a [u8],
     players: i32,
 ) -> Option<Config<'a>> {
-    let at = c.last().with_length(LENGTH);
     let config = Config::read(text);
-    c.check_at(&JSN_002, at, || config.is_some());
+    c.check(&JSN_002, || config.is_some());
     let config = config?;
-    c.check_at(&JSN_001, at, || config.strict);
-    c.check_at(&JSN_006, at, || !config.strict);
-    c.check_at(&JSN_003, at, || {
-        config.players.is_some() && config.experience.is_some() && config.pvp.is_some()
-    });
+    c.check(&JSN_001, || config.strict);
+    c.check(&JSN_006, || !config.strict);
+    c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
-    c.check_at(&JSN_004, at, || listed().is_none_or(|n| i32::try_from(n) == Ok(players)));
-    c.check_at(&SEC_003, at, || listed().unwrap_or_default() == 0);
+    c.check(&JSN_004, || listed().is_none_or(|n| i32::try_from(n) == Ok(players)));
+    c.check(&SEC_003, || listed().unwrap_or_default() == 0);
     let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
-    c.check_at(&JSN_005, at, || config.experience.is_none_or(known));
+    c.check(&JSN_005, || config.experience.is_none_or(known));
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
-    c.check_at(&JSN_007, at, || config.pvp.is_none_or(by_dotnet));
+    c.check(&JSN_007, || config.pvp.is_none_or(by_dotnet));
     show(c, &config);
     Some(config)
 }
 
 fn show<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {
-    let all = c.last();
+    let end = c.last().end;
+    let all = Span { start: end.saturating_sub(config.length), end };
     let place = |slice: &Slice<'_>| {
-        let start = all.end.saturating_sub(config.length).saturating_add(slice.at as u16);
+        let start = all.start.saturating_add(slice.at as u16);
         Span { start, end: start.saturating_add(slice.text.len() as u16) }
     };
     c.derived_in(&CONFIG_PARSED, Shape::Group, all, |c| {

@@ -90,7 +90,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
     c.check_at(&SEC_002, all, || false);
     let length = length(c, &PASSWORD_LENGTH)?;
     let shown = |text: Str<'a>| if cx.secrets { Value::Text(text.0) } else { Value::Secret(FieldKind::Text) };
-    let password = c.field_as(&PASSWORD, text(length), shown).map_err(|f| f.with_length(LENGTH))?;
+    let password = c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;
     let command = utf16(c, &COMMAND_LENGTH, &COMMAND)?;
     Ok(Message::RconRequest { password, command })
 }
@@ -107,7 +107,7 @@ fn utf16<'a, S: FieldSink>(
     text: &'static Field,
 ) -> Result<&'a [u8], Fault> {
     let length = length(c, field)?;
-    c.field_as(text, bytes(length), Value::Utf16).map_err(|f| f.with_length(LENGTH))
+    c.text_behind_length(LENGTH, text, bytes(length), Value::Utf16)
 }
 
 pub(super) fn encode_request(password: Str<'_>, command: &[u8], out: &mut Vec<u8>) {

@@ -280,12 +280,11 @@ fn version<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: bool) -> Result<S
     let length = length as usize;
     let length = if units { layout::utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
-    let version = c.field(&VERSION, text(length)).map_err(|f| f.with_length(strings::LENGTH))?;
+    let version = c.text_behind_length(strings::LENGTH, &VERSION, text(length), Value::from)?;
     c.ends(&FIXED);
-    let at = c.last().with_length(strings::LENGTH);
-    c.check_at(&STR_009, at, || !units);
-    c.check_at(&strings::STR_005, at, || version.is_utf8());
-    c.check_at(&VAL_003, at, || is_version(version.0) || !version.is_utf8());
+    c.check(&STR_009, || !units);
+    c.check(&strings::STR_005, || version.is_utf8());
+    c.check(&VAL_003, || is_version(version.0) || !version.is_utf8());
     Ok(version)
 }
 

@@ -109,14 +109,13 @@ pub(super) fn utf16<'a, S: FieldSink>(
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
-    let bytes = c.field_as(text, bytes(len), Value::Utf16).map_err(|f| f.with_length(LENGTH))?;
+    let bytes = c.text_behind_length(LENGTH, text, bytes(len), Value::Utf16)?;
     c.ends(&FIXED);
-    let at = c.last().with_length(LENGTH);
-    c.check_at(&STR_006, at, || !units);
-    c.check_at(&STR_003, at, || bytes.len().is_multiple_of(2));
+    c.check(&STR_006, || !units);
+    c.check(&STR_003, || bytes.len().is_multiple_of(2));
     let whole = bytes.as_chunks::<2>().0.as_flattened();
-    c.check_at(&STR_004, at, || characters(whole).all(|unit| unit.is_ok()));
-    c.check_at(&STR_007, at, || !bytes.starts_with(&[0xff, 0xfe]));
-    c.check_at(&STR_008, at, || !characters(whole).flatten().any(char::is_control));
+    c.check(&STR_004, || characters(whole).all(|unit| unit.is_ok()));
+    c.check(&STR_007, || !bytes.starts_with(&[0xff, 0xfe]));
+    c.check(&STR_008, || !characters(whole).flatten().any(char::is_control));
     Ok(bytes)
 }

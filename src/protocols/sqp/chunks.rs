@@ -319,7 +319,7 @@ pub(super) fn text<'a, S: FieldSink>(
 #[inline(always)]
 pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
     c.check(&STR_003, || text.0.len() < 255);
-    c.check_text(c.last(), text, &STR_002, &STR_004);
+    c.check_text(text, &STR_002, &STR_004);
 }
 
 impl Body<'_> {
