@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub fn rules_md() -> String {
     let mut out = String::from(
         "# Rules\n\n\
-         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test house` writes it anew.\n\n\
+         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test it house::` writes it anew.\n\n\
          A rule is an **error** where a peer rejects or misreads the message, a **warning** where it breaks the\n\
          text or works only with some peers, a **note** where it is legal or harmless but worth knowing. The\n\
          examples are payloads in hex, where `78*3` stands for `78 78 78`; each reports its rule.\n",
@@ -81,7 +81,7 @@ fn source(cite: &Cite) -> String {
 pub fn fields_md() -> String {
     let mut out = String::from(
         "# Fields\n\n\
-         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test house` writes it anew.\n\n\
+         Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test it house::` writes it anew.\n\n\
          The names are the keys of `fields` in records; `[]` stands for the index in a list. In a filter the\n\
          name of the protocol stands before them.\n\n\
          | type | in JSON |\n|---|---|\n",

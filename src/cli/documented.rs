@@ -1,8 +1,8 @@
 //! The command lines that the pages show: all are read as on the command line, also those that no test runs.
 
-#[path = "../../tests/documents/pages.rs"]
+#[path = "../../tests/it/documents/pages.rs"]
 mod pages;
-#[path = "../../tests/documents/shell.rs"]
+#[path = "../../tests/it/documents/shell.rs"]
 mod shell;
 
 use super::{parse, with_subcommand};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Keeps of the grown corpora what tests/robust.rs replays: of the fewest inputs up to 1 KiB that reach what all of them
+# Keeps of the grown corpora what tests/it/robust.rs replays: of the fewest inputs up to 1 KiB that reach what all of them
 # reach as many as 100 files and 18 KiB a target allow, of every size. To be run after tests/fuzz/run.sh.
 set -eu
 cd "$(dirname "$0")"

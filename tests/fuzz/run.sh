@@ -17,7 +17,7 @@ targets=${*:-$first $others}
 mkdir -p "$work/logs"
 # No sanitizer: there is no unsafe code of ours for one to watch, and inputs come faster.
 cargo +nightly fuzz build --fuzz-dir tests/fuzz --target-dir "$target" --sanitizer none --debug-assertions
-UPDATE_DOCS=1 FUZZ_SEEDS=$work/seeds CARGO_TARGET_DIR=$target cargo test --quiet --test robust -- seeds dictionary
+UPDATE_DOCS=1 FUZZ_SEEDS=$work/seeds CARGO_TARGET_DIR=$target cargo test --quiet --test it -- seeds dictionary
 
 # One target for so many seconds.
 cat >"$work/one.sh" <<'ONE'

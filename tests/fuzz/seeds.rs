@@ -4,8 +4,8 @@
 //! form that the target reads. The dictionary holds what the registry knows by name, and the marks of file formats.
 
 use crate::bodies::{capture::MAGICS, decoder, talk, walk, writers};
-use crate::format::FORMATTERS;
-use crate::play::{frame, shots};
+use crate::kit::format::FORMATTERS;
+use crate::kit::play::{frame, shots};
 use qdissect::capture::Source;
 use qdissect::filter;
 use qdissect::net::peel;

@@ -8,7 +8,7 @@ use qdissect::report::summary::Summary;
 use qdissect::report::{Form, Output, is_hostile, summary};
 use std::io::{self, Read};
 
-use crate::play::everything;
+use crate::kit::play::everything;
 
 /// Capture bytes looked at: a few kilobytes can be compressed gigabytes.
 const MOST_BYTES: u64 = 4 << 20;

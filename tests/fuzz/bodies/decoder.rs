@@ -6,7 +6,7 @@
 //! ```
 
 use super::input::Input;
-use crate::hold::{DIRECTIONS, hold};
+use crate::kit::hold::{DIRECTIONS, hold};
 use qdissect::protocols::{Context, Id};
 
 const ASKED: u8 = 2;

@@ -1,6 +1,6 @@
 //! Display filters and columns: expressions as anybody may type them.
 
-use crate::play::{everything, report, shots};
+use crate::kit::play::{everything, report, shots};
 use qdissect::check::Finding;
 use qdissect::decode::Notes;
 use qdissect::exchange::Exchange;
@@ -11,7 +11,7 @@ use std::io;
 use std::sync::LazyLock;
 
 /// A conversation of every protocol.
-static SHOTS: LazyLock<Vec<crate::play::Shot>> =
+static SHOTS: LazyLock<Vec<crate::kit::play::Shot>> =
     LazyLock::new(|| Id::ALL.iter().filter_map(|id| id.info().samples.first()).flat_map(shots).collect());
 
 /// Asks filters about every packet and exchange.

@@ -9,7 +9,7 @@
 //! those that the documentation states.
 
 use super::input::Input;
-use crate::play::{CLIENTS, Collected, End, START, Seen, Shot, foreign, play, shot};
+use crate::kit::play::{CLIENTS, Collected, End, START, Seen, Shot, foreign, play, shot};
 use qdissect::exchange::{Answer, Exchange, Outcome, Pairing};
 use qdissect::report::Totals;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Bytes as people paste them. The first byte says how: 0 as it is, 1 to 5 in a given form, from 6 on the bytes behind it
 //! written as a tool would.
 
-use crate::play::{Shot, everything};
-use crate::{format::FORMATTERS, records};
+use crate::kit::play::{Shot, everything};
+use crate::kit::{format::FORMATTERS, records};
 use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, read, shots};
 use qdissect::report::is_hostile;
 

@@ -4,7 +4,7 @@
 //! the configuration │ a zero byte │ a baseline, if there is one; it is to be updated if it begins with a blank
 //! ```
 
-use crate::play::{START, frame, shots};
+use crate::kit::play::{START, frame, shots};
 use qdissect::capture::{Facts, Writer};
 use qdissect::rule;
 use std::ffi::OsString;

@@ -8,8 +8,8 @@
 //! ```
 
 use super::input::Input;
-use crate::play::{End, START, Shot, everything, lines, shot};
-use crate::records::hold;
+use crate::kit::play::{End, START, Shot, everything, lines, shot};
+use crate::kit::records::hold;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Id, Level};
 

@@ -5,8 +5,8 @@
 //! ```
 
 use super::input::Input;
-use crate::play::{START, Shot, everything, frame};
-use crate::records::hold;
+use crate::kit::play::{START, Shot, everything, frame};
+use crate::kit::records::hold;
 use qdissect::capture::{Frame, Time};
 use qdissect::net::{Datagram, Deep, Inside, MAX_DEPTH, MAX_FRAMES, Opened, Turned, peel};
 

@@ -6,8 +6,8 @@
 
 use super::input::Input;
 use super::talk;
-use crate::ci::{hold_github, hold_junit, hold_markdown, written, xml};
-use crate::play::{Shot, frame};
+use crate::kit::ci::{hold_github, hold_junit, hold_markdown, written, xml};
+use crate::kit::play::{Shot, frame};
 use qdissect::capture::{Facts, Source};
 use qdissect::check::Policy;
 use qdissect::exchange::Windows;

@@ -1,0 +1,323 @@
+//! The reports for CI systems, read back as their readers do: JUnit XML, workflow commands, Markdown.
+
+mod given;
+
+use crate::kit::ci::{
+    at_or_above, attribute, elements, hold_github, hold_junit, hold_markdown, unshown, written, xml,
+};
+use given::{bytes, called, forty, hostile_names, judge};
+use qdissect::rule::Severity;
+use qdissect::verdict::{Entry, Excuse, JunitStyle, Outcome, github, markdown, step_summary};
+use roxmltree::Document;
+use std::collections::{HashMap, HashSet};
+
+const DEMO: &str = "captures/demo.pcapng";
+const CLEAN: &str = "captures/sqp/real_cli_sample.pcapng";
+const NAMES: [&str; 4] = [
+    "captures/hostile/sqp_names.pcap",
+    "captures/hostile/sat_names.pcap",
+    "captures/hostile/sky_names.pcap",
+    "captures/hostile/gqp_names.pcap",
+];
+/// What makes a check fail, from the strictest on.
+const LIMITS: [Option<Severity>; 4] =
+    [Some(Severity::Note), Some(Severity::Warning), Some(Severity::Error), None];
+
+#[test]
+fn junit_failures_agree_with_the_counts_at_every_limit() {
+    let forty = forty();
+    let files: Vec<Vec<u8>> = [DEMO, CLEAN].iter().chain(&NAMES).map(|path| bytes(path)).collect();
+    let mut cases: Vec<Vec<(&[u8], &str)>> = files.iter().map(|b| vec![(&b[..], "a.pcap")]).collect();
+    cases.push(vec![(&forty, "forty.pcap")]);
+    cases.push(files.iter().map(|b| (&b[..], "same.pcap")).collect());
+    for captures in cases {
+        let verdict = judge(&captures, true, |_| None);
+        for limit in LIMITS {
+            let failing = hold_junit(&xml(&verdict, JunitStyle::Common, limit));
+            assert_eq!(failing, at_or_above(verdict.counts, limit), "{limit:?}");
+        }
+    }
+}
+
+#[test]
+fn junit_lists_twenty_of_forty_findings_in_one_test() {
+    let verdict = judge(&[(&forty(), "forty.pcap")], true, |_| None);
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Error));
+    let document = Document::parse(&text).expect("XML");
+    let failures = elements(document.root_element(), "failure");
+    assert_eq!(failures.len(), 1, "{text}");
+    assert_eq!(attribute(&failures[0], "message"), "40 findings: string is not valid UTF-8");
+    assert_eq!(attribute(&failures[0], "type"), "error");
+    let body = failures[0].text().expect("a body");
+    assert_eq!(body.lines().filter(|l| l.starts_with("error frame ")).count(), 20);
+    assert!(body.contains("at fault: server; sqp server 192.0.2.10:27100"), "{body}");
+    assert!(body.contains("\nand 20 more\nsource: "), "{body}");
+}
+
+#[test]
+fn junit_lists_twenty_reasons_and_says_that_there_are_others() {
+    for reasons in [20, 21] {
+        let excuse: fn(&Entry) -> Option<Excuse> = match reasons {
+            20 => |e| Some(Excuse::Suppressed(format!("reason {}", e.exchange.unwrap_or(0) / 2 % 20))),
+            _ => |e| Some(Excuse::Suppressed(format!("reason {}", e.exchange.unwrap_or(0) / 2 % 21))),
+        };
+        let text = xml(&judge(&[(&forty(), "forty.pcap")], true, excuse), JunitStyle::Common, None);
+        let document = Document::parse(&text).expect("XML");
+        let skipped = elements(document.root_element(), "skipped");
+        let whys: Vec<_> =
+            skipped.iter().map(|s| attribute(s, "message")).filter(|s| s.contains("reason")).collect();
+        let why = whys.iter().find(|why| why.contains("reason 19")).expect("a rule was broken forty times");
+        assert_eq!(why.matches("suppressed: reason ").count(), 20, "{why}");
+        assert_eq!(why.ends_with("; and others"), reasons > 20, "{why}");
+    }
+}
+
+#[test]
+fn junit_numbers_captures_of_the_same_name_and_keeps_their_findings_apart() {
+    let (demo, clean) = (bytes(DEMO), bytes(CLEAN));
+    let captures = [(&clean[..], "x"), (&demo[..], "x"), (&clean[..], "x (2)"), (&clean[..], "x")];
+    let text = xml(&judge(&captures, true, |_| None), JunitStyle::Common, Some(Severity::Error));
+    hold_junit(&text);
+    let document = Document::parse(&text).expect("XML");
+    let mut failures: HashMap<&str, usize> = HashMap::new();
+    for suite in elements(document.root_element(), "testsuite") {
+        let name = attribute(&suite, "name").strip_suffix(".sqp");
+        if let Some(name) = name {
+            assert_eq!(failures.insert(name, elements(suite, "failure").len()), None, "{name} twice");
+        }
+    }
+    let others = ["qdissect.x", "qdissect.x (2) (2)", "qdissect.x (3)"];
+    assert!(others.iter().all(|name| failures.remove(name) == Some(0)), "{failures:?}");
+    assert!(failures.len() == 1 && failures["qdissect.x (2)"] > 0, "{failures:?}");
+}
+
+#[test]
+fn junit_passes_nothing_that_another_capture_alone_has_shown() {
+    let (names, other) = (bytes(NAMES[0]), bytes("captures/satisfactory/idle.pcap"));
+    // The same tokens again: said once for the server, with the second capture, and true of the third.
+    let captures = [(&names[..], "a"), (&names[..], "b"), (&names[..], "c"), (&other[..], "other")];
+    let verdict = judge(&captures, true, |_| None);
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Warning));
+    hold_junit(&text);
+    let document = Document::parse(&text).expect("XML");
+    let end = |class: &str, rule: &str| {
+        let cases = elements(document.root_element(), "testcase").into_iter();
+        let mut of = cases.filter(|c| attribute(c, "classname") == class);
+        let case = of.find(|c| attribute(c, "name").starts_with(rule))?;
+        Some(case.first_element_child().map_or("passed", |result| result.tag_name().name()).to_owned())
+    };
+    assert_eq!(end("qdissect.b.sqp", "SQP-TXN-015").as_deref(), Some("failure"));
+    assert_eq!(end("qdissect.c.sqp", "SQP-TXN-015").as_deref(), Some("skipped"));
+    for r in &verdict.rules {
+        assert_ne!(end("qdissect.other.sqp", r.rule.id).as_deref(), Some("passed"), "{}", r.rule.id);
+    }
+}
+
+#[test]
+fn junit_tests_of_one_capture_end_as_its_rules_do() {
+    let verdict = called(DEMO, "demo");
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
+    let document = Document::parse(&text).expect("XML");
+    let mut seen = HashSet::new();
+    for case in elements(document.root_element(), "testcase") {
+        let id = attribute(&case, "name").split(' ').next().expect("a name");
+        let Some(result) = verdict.rules.iter().find(|r| r.rule.id == id) else { continue };
+        assert_eq!(attribute(&case, "name"), format!("{id} {}", result.rule.slug()));
+        let has = |name| !elements(case, name).is_empty();
+        match result.outcome {
+            Outcome::Pass => assert!(!has("failure") && !has("skipped"), "{id}"),
+            Outcome::Fail if id.starts_with("GEN-") => assert!(!has("skipped"), "{id}"),
+            Outcome::Fail => assert!(has("failure"), "{id}"),
+            Outcome::NotExercised | Outcome::NotApplicable => assert!(has("skipped"), "{id}"),
+        }
+        seen.insert(id);
+    }
+    assert_eq!(seen.len(), verdict.rules.len(), "all four protocols are in the demonstration");
+}
+
+#[test]
+fn junit_skips_what_is_excused_and_passes_what_is_below_the_limit() {
+    let excuse = |e: &Entry| match e.finding.severity {
+        Severity::Error => Some(Excuse::Suppressed("known ]]> \x1b[[ATTACHMENT|x]]".to_owned())),
+        _ => None,
+    };
+    let verdict = judge(&[(&bytes(DEMO), "demo")], true, excuse);
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Error));
+    assert_eq!(hold_junit(&text), 0);
+    let document = Document::parse(&text).expect("XML");
+    let skipped = elements(document.root_element(), "skipped");
+    let why = "suppressed: known ]]> \\x1b[\\x5bATTACHMENT|x]]";
+    assert_eq!(skipped.iter().filter(|s| attribute(s, "message") == why).count(), 3, "{text}");
+    let notes = elements(document.root_element(), "system-out");
+    let notes = notes.iter().filter_map(|n| n.text()).flat_map(str::lines).filter(|l| l.starts_with("note "));
+    assert_eq!(notes.count() as u64, verdict.counts.note);
+}
+
+#[test]
+fn symptoms_do_not_fail_but_are_said() {
+    let mut verdict = called(CLEAN, "clean");
+    let mut cause = called("captures/sqp/fake_badutf8.pcap", "x").findings.remove(0);
+    cause.finding.caused_by = Some(qdissect::check::Cause { rule: cause.finding.rule, frame: 77 });
+    verdict.findings.push(cause);
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
+    assert_eq!(hold_junit(&text), 0);
+    for text in [text, written(|out| github(out, &verdict))] {
+        assert!(text.contains("caused by SQP-STR-002 in frame 77, and not counted"), "{text}");
+    }
+    let page = written(|out| markdown(out, &verdict));
+    assert!(page.contains("Caused by") && page.contains("in frame 77 |"), "{page}");
+}
+
+#[test]
+fn a_capture_that_is_cut_short_is_said_everywhere() {
+    for complete in [true, false] {
+        let verdict = judge(&[(&bytes(CLEAN), "clean")], complete, |_| None);
+        let text = xml(&verdict, JunitStyle::Common, None);
+        hold_junit(&text);
+        let document = Document::parse(&text).expect("XML");
+        let errors = elements(document.root_element(), "error");
+        let names: Vec<_> = errors.iter().filter_map(|e| e.parent()?.attribute("name")).collect();
+        assert_eq!(names, if complete { vec![] } else { vec!["capture"] });
+        let said = [written(|out| github(out, &verdict)), written(|out| markdown(out, &verdict))];
+        assert_eq!(said.map(|text| text.contains("Incomplete")), [!complete; 2]);
+    }
+}
+
+#[test]
+fn findings_that_are_not_listed_fail_too() {
+    let mut verdict = called(DEMO, "demo");
+    let all = verdict.findings.len() as u64;
+    verdict.findings.truncate(1);
+    verdict.more = all - 1;
+    for limit in LIMITS {
+        let failing = hold_junit(&xml(&verdict, JunitStyle::Common, limit));
+        assert_eq!(failing, at_or_above(verdict.counts, limit), "{limit:?}");
+    }
+}
+
+#[test]
+fn junit_for_jenkins_has_nothing_that_its_schema_forbids() {
+    let verdict = called(DEMO, DEMO);
+    let common = xml(&verdict, JunitStyle::Common, None);
+    let text = xml(&verdict, JunitStyle::Jenkins, None);
+    assert!(common.contains(&format!("file=\"{DEMO}\"")) && !text.contains(" file=\""));
+    let document = Document::parse(&text).expect("XML");
+    let root: Vec<_> = document.root_element().attributes().map(|a| a.name()).collect();
+    assert_eq!(root, ["name", "tests", "failures", "errors", "time"]);
+}
+
+#[test]
+fn annotations_keep_to_ten_of_a_kind_and_the_list_is_whole() {
+    let forty = forty();
+    let many: Vec<Vec<u8>> = NAMES.iter().map(|path| bytes(path)).collect();
+    let captures: Vec<(&[u8], &str)> =
+        many.iter().map(|b| (&b[..], "x")).chain([(&forty[..], "forty")]).collect();
+    for complete in [true, false] {
+        let verdict = judge(&captures, complete, |_| None);
+        assert!(verdict.counts.error > 40 && verdict.counts.warning > 10 && verdict.counts.note > 10);
+        hold_github(&verdict);
+        let text = written(|out| github(out, &verdict));
+        let inside = text.lines().skip_while(|l| !l.starts_with("::group::"));
+        let inside = inside.skip(1).take_while(|l| *l != "::endgroup::");
+        assert_eq!(inside.count(), verdict.findings.len());
+        let rules: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("::error file=")).collect();
+        assert!(
+            rules.iter().any(|l| l.contains("title=SQP-STR-002"))
+                && rules.iter().any(|l| l.contains("title=SKY-"))
+        );
+    }
+}
+
+#[test]
+fn markdown_tables_hold_together_and_say_everything_that_counts() {
+    for path in [DEMO, CLEAN].iter().chain(&NAMES) {
+        let verdict = called(path, path);
+        let text = written(|out| markdown(out, &verdict));
+        let codes = hold_markdown(&text);
+        assert_eq!(text.contains("## Findings"), verdict.counts.total() > 0, "{text}");
+        let mut expected = verdict.findings.iter().map(|e| e.server.to_string());
+        assert!(expected.all(|server| codes.contains(&server)), "{text}");
+        let rows =
+            text.lines().filter(|l| ["| error", "| warning", "| note"].iter().any(|s| l.starts_with(s)));
+        assert_eq!(rows.count(), verdict.findings.len(), "{text}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_step_is_cut_at_its_limit() {
+    let mut verdict = called(DEMO, &"`".repeat(255));
+    assert!(!step_summary(&verdict).contains("cut here"));
+    let again = verdict.findings.clone();
+    while verdict.findings.len() < 5000 {
+        verdict.findings.extend(again.iter().cloned());
+    }
+    let text = step_summary(&verdict);
+    assert!(text.len() <= 1024 * 1024 && text.len() > 1024 * 1000, "{}", text.len());
+    assert!(text.trim_end().ends_with("1 MiB of it.**"));
+    hold_markdown(&text);
+}
+
+#[test]
+fn hostile_names_are_harmless_and_whole_in_every_sink() {
+    let excuse =
+        |e: &Entry| (e.frame > 5).then(|| Excuse::Suppressed("::error::\n|`<b>@all]]>##[x]".to_owned()));
+    let captures = [bytes(CLEAN), bytes(NAMES[0])];
+    for name in hostile_names() {
+        let verdict = judge(&captures.each_ref().map(|b| (&b[..], &*name)), true, excuse);
+
+        let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
+        hold_junit(&text);
+        let document = Document::parse(&text).expect("XML");
+        let mut classes =
+            elements(document.root_element(), "testcase").into_iter().map(|c| attribute(&c, "classname"));
+        let is_name = |class: &str| {
+            class
+                .strip_prefix("qdissect.")
+                .and_then(|c| c.strip_suffix(".sqp"))
+                .is_some_and(|c| unshown(c) == name)
+        };
+        assert!(classes.any(is_name), "{name:?} is lost in {text}");
+        let texts = document.descendants().filter_map(|n| n.text());
+        assert!(!texts.collect::<String>().contains("[[ATTACHMENT|"), "{text}");
+
+        let files = hold_github(&verdict);
+        let mut listed = files.iter().filter(|f| !f.starts_with("file="));
+        assert!(listed.all(|f| unshown(f) == name), "{name:?} is lost in {files:?}");
+        let annotated =
+            files.iter().any(|f| f.strip_prefix("file=").is_some_and(|f| f == name || unshown(f) == name));
+        assert_eq!(annotated, !["", "-"].contains(&&*name), "{name:?} is lost in {files:?}");
+
+        let page = written(|out| markdown(out, &verdict));
+        let codes = hold_markdown(&page);
+        let found = codes.iter().any(|code| unshown(code) == name);
+        assert!(found || name.is_empty(), "{name:?} is lost in {page}");
+        assert_eq!(step_summary(&verdict), page);
+    }
+}
+
+#[test]
+fn a_capture_has_tests_of_what_it_holds_and_passes_what_it_keeps() {
+    let (broken, clean) = (bytes("captures/sqp/fake_badutf8.pcap"), bytes(CLEAN));
+    let other = bytes("captures/satisfactory/idle.pcap");
+    let captures = [(&broken[..], "broken"), (&clean[..], "clean"), (&other[..], "other")];
+    let text = xml(&judge(&captures, true, |_| None), JunitStyle::Common, Some(Severity::Error));
+    hold_junit(&text);
+    let document = Document::parse(&text).expect("XML");
+    let suites = elements(document.root_element(), "testsuite");
+    let names: Vec<_> = suites.iter().map(|s| attribute(s, "name")).collect();
+    assert_eq!(
+        names,
+        ["broken.sqp", "clean.sqp", "other.satisfactory", "run"].map(|n| format!("qdissect.{n}"))
+    );
+    let ends = suites.iter().filter_map(|suite| {
+        let cases = elements(*suite, "testcase");
+        let case = cases.into_iter().find(|c| attribute(c, "name").starts_with("SQP-STR-002 "))?;
+        Some(case.first_element_child().map(|result| result.tag_name().name()))
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [Some("failure"), None]);
+    let alone = called(CLEAN, "clean");
+    let count = |text: &str| text.matches("<skipped").count();
+    let alone = count(&xml(&alone, JunitStyle::Common, None));
+    let beside = suites.iter().find(|s| attribute(s, "name").contains("clean")).expect("it is there");
+    assert_eq!(attribute(beside, "skipped"), alone.to_string(), "what another capture exercised counts here");
+}

@@ -1,0 +1,257 @@
+//! Same first bytes, different protocols: what looks like one of ours and is not.
+
+use crate::kit::play::{
+    CLIENTS, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, foreign, play, s, shot,
+};
+use qdissect::protocols::{Direction, Level};
+use qdissect::rule::hex;
+
+/// Conversations of neighbours on the wire: what the client sends, and what the server answers. Most
+/// must not be claimed at all; the last column says which may be, with low confidence, for alone they
+/// have one of our shapes.
+const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
+    ("RakNet connected ping", "00 0000000000012345", "03 0000000000012345 0000000000054321", None),
+    ("RakNet connected ping at time 0", "00 0000000000000000", "03 0000000000000000 0000000000000001", None),
+    (
+        "RakNet unconnected ping",
+        "01 0000000000012345 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
+        "1c 0000000000012345 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
+        None,
+    ),
+    (
+        "RakNet unconnected ping whose time is little-endian",
+        "01 227a000000000000 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
+        "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
+        None,
+    ),
+    (
+        "STUN binding",
+        "0001 0000 2112a442 000102030405060708090a0b",
+        "0101 000c 2112a442 000102030405060708090a0b 0020 0008 0001 a147 e112a643",
+        None,
+    ),
+    ("WireGuard handshake", "01000000 11223344 aa*140", "02000000 55667788 11223344 bb*80", None),
+    ("Source INFO", "ffffffff 54 536f7572636520456e67696e6520517565727900", "ffffffff 41 0a0b0c0d", None),
+    ("Source split answer", "ffffffff 56 0a0b0c0d", "feffffff 01000000 02 00 e004 ffffffff45", None),
+    ("GameSpy 3 handshake", "fefd 09 10203040", "09 10203040 3900", None),
+    ("GameSpy 2 query", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00", None),
+    ("GameSpy 2 answer without text", "fefd 00 10203040 ffffff", "00 10203040", Some(Level::Low)),
+    ("Unreal 2 query", "79000000 00", "80000000 00 01 41 00", None),
+    ("Titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30", None),
+    ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
+    (
+        "Mumble ping",
+        "00000000 0102030405060708",
+        "00010203 0102030405060708 00000001 00000064 00011170",
+        None,
+    ),
+    ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
+    ("All-Seeing Eye", "73", "45594531 02 61", None),
+    ("SA-MP", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200", None),
+    ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
+    ("TFTP acknowledgement", "0004 0001", "0003 0002 aa*64", None),
+    (
+        "DNS with number 0",
+        "0000 0100 0001 0000 0000 0000 00 0001 0001",
+        "0000 8180 0001 0000 0000 0000 00 0001 0001",
+        None,
+    ),
+    ("keep-alives of four zeros", "00000000", "00000000", None),
+    ("keep-alives of five zeros", "00*5", "00*5", Some(Level::Low)),
+    ("keep-alives of eight zeros", "00*8", "00*8", None),
+    (
+        "ten bytes like a poll of version 0",
+        "0000 0102030405060708",
+        "0100 ff02030405060708 03 7f3b0300 983a",
+        None,
+    ),
+    ("eight bytes of type 1 with another version", "01 11223344 0400 01", "01 11223344", None),
+    ("−2 with 64 bits", "feffffffffffffff", "feffffffffffffff", None),
+    ("DDNet", "ffffffff 67696533 00", "ffffffff 696e6633 41 00", None),
+    ("a game packet of 151 bytes", "02 00*30", "93000000 05000000 aa*143", None),
+    (
+        "LiteNetLib connection request",
+        "05 0d000000 00000000 8877665544332211 10 aa*16",
+        "06 8877665544332211 00 00",
+        None,
+    ),
+    ("syslog", "3c33343e4f637420313120", "3c33343e4f637420313120", None),
+    ("SIP", "4f5054494f4e53207369703a612040 0d0a 0d0a", "5349502f322e3020323030204f4b 0d0a 0d0a", None),
+    ("a meter's frame from SOH to ETX", "01 5031 02 28303029 03 61", "06", None),
+    ("a line that ends with Ctrl-D", "6c73202d6c 04", "66696c65 0a 04", None),
+    ("numbers with a record separator", "3132616263 1e 7a 04", "3132616263 1e 7a 04", None),
+    ("framed bytes both ways", "01 4142 06 99 04", "01 4344 06 98 04", Some(Level::Low)),
+    ("the word echo", "6563686f", "6563686f", Some(Level::Low)),
+    ("the line identify", "6964656e746966790a", "323030206f6b0d0a", Some(Level::Low)),
+    ("a word, then bytes from SOH", "6368616c6c656e676500", "010203", Some(Level::Low)),
+    ("a cookie between SOH and EOT", "01 c4c20641 c1 04", "01 c4c20641 f76150f3", None),
+    ("five bytes that come back", "00 5dd97a60", "00 5dd97a60", Some(Level::Low)),
+];
+
+fn conversation(question: &str, answer: &str) -> Vec<Shot> {
+    vec![
+        shot(START, CLIENTS[0], END, &hex(question)),
+        shot(START + 10 * MS, END, CLIENTS[0], &hex(answer)),
+        shot(START + 20 * MS, CLIENTS[0], END, &hex(question)),
+        foreign(START + 60_000 * MS),
+    ]
+}
+
+#[test]
+fn neighbours_on_the_wire_are_not_claimed() {
+    for &(name, question, answer, most) in NEIGHBOURS {
+        let (heard, totals) = play(&conversation(question, answer));
+        let surest = heard.packets.iter().map(|p| p.level).max();
+        assert!(surest <= most, "{name} is claimed: {:#?}", heard.packets);
+        assert_eq!(totals.recognised + totals.unclaimed, totals.udp, "{name}");
+    }
+}
+
+#[test]
+fn a_query_and_split_answers_share_four_bytes() {
+    // Sky Co-op's query, then a Source server that answers in parts: from the server, and longer.
+    let shots = [
+        shot(START, CLIENTS[0], END, &hex("feffffff")),
+        shot(START + MS, END, CLIENTS[0], &hex("feffffff 01000000 02 00 e004 ffffffff45 aa*40")),
+        shot(START + 2 * MS, END, CLIENTS[0], &hex("feffffff")),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, totals) = play(&shots);
+    assert_eq!(
+        heard.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
+        [(1, "status_request")]
+    );
+    assert_eq!((totals.unclaimed, totals.exchanges), (3, 1));
+}
+
+#[test]
+fn a_neighbour_may_speak_on_the_socket_of_a_query() {
+    // Hosts offer Source queries beside SQP, and a client may use one socket for both.
+    let shots = [
+        shot(START, CLIENTS[0], END, &hex("00 00000000")),
+        shot(START + MS, END, CLIENTS[0], &hex("00 80902348")),
+        shot(START + 2 * MS, CLIENTS[0], END, &hex("ffffffff 54 536f7572636520456e67696e6520517565727900")),
+        shot(START + 3 * MS, END, CLIENTS[0], &hex("ffffffff 41 0a0b0c0d")),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, totals) = play(&shots);
+    assert_eq!(
+        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>(),
+        ["challenge_request", "challenge_response"]
+    );
+    assert_eq!(totals.unclaimed, 3);
+}
+
+#[test]
+fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
+    const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
+    let ping = format!("01 0000000000012345 {MAGIC} 0102030405060708");
+    let pong = format!("1c 0000000000012345 0102030405060708 {MAGIC} 0003 4d4350");
+    let others = [
+        ("fefd 09 10203040", "fefd 00 10203040 ffffff01"),
+        ("5c7374617475735c", "5c67616d656e616d655c75745c66696e616c5c"),
+        ("53414d50 7f000001 611e 69", "53414d50 7f000001 611e 69 00 0100 3200"),
+        ("79000000 00", "45594531 04 6d7461"),
+        (&ping, &pong),
+    ];
+    for (question, answer) in others {
+        let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, question), s(5 * MS, answer)];
+        assert_eq!(claimed(&sqp).len(), 4, "{question}");
+        let poll = [c(0, POLL), c(MS, question), s(2 * MS, answer), s(3 * MS, STATE)];
+        assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")], "{question}");
+    }
+    // Not everything that begins like one.
+    let command =
+        [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04"), c(2 * MS, "53414d504c45 04")];
+    assert_eq!(claimed(&command)[2..], [(3, "request")]);
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, "5c 80902348 0001 01"), c(3 * MS, "fe fd 80902348")];
+    assert_eq!(claimed(&sqp)[2..], [(3, "unknown"), (4, "unknown")]);
+}
+
+#[test]
+fn of_two_conversations_the_one_that_knows_the_message_has_it() {
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, "feffffff"), s(3 * MS, "93000000 64000000 4100")];
+    assert_eq!(claimed(&shots)[2..], [(3, "status_request"), (4, "status_response")]);
+}
+
+/// Frames and messages of what is claimed.
+fn claimed(shots: &[Shot]) -> Vec<(u64, &'static str)> {
+    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
+    heard.packets.iter().map(|p| (p.frame, p.message)).collect()
+}
+
+#[test]
+fn zeros_ask_where_nothing_was_asked_before() {
+    // What comes first begins like an answer, but its length is wrong.
+    let shots = [c(0, "01 01000000 0000 0000 aa*15"), c(MS, H1), s(2 * MS, H2), c(3 * MS, QI), s(4 * MS, OK)];
+    let messages = ["challenge_request", "challenge_response", "query_request", "query_response"];
+    assert_eq!(claimed(&shots)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
+}
+
+#[test]
+fn five_zeros_and_five_bytes_of_another_type_may_be_sqp() {
+    let answers = |answer: &str| {
+        let (heard, _) = play(&[c(0, H1), s(MS, answer), foreign(START + 60_000 * MS)]);
+        assert!(heard.packets.iter().all(|p| p.level == Level::Low), "{answer}");
+        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>()
+    };
+    assert_eq!(answers("02 80902348"), ["challenge_request", "unknown"]);
+    assert_eq!(answers("01 80902348"), ["challenge_request", "query_response"]);
+    for other in ["02 00000000", "02 809023", "02 80902348 00"] {
+        assert_eq!(answers(other), ["challenge_request"], "{other}");
+    }
+}
+
+#[test]
+fn in_a_conversation_everything_is_sqp() {
+    let unknown = |frame| (frame, "unknown");
+    let others = [
+        c(4 * MS, "02 00000000"),
+        c(5 * MS, "03 80902348 0001 01"),
+        s(6 * MS, &OK.replacen("01", "05", 1)),
+        c(7 * MS, "84 000000 6000 48 00 aa*20"),
+    ];
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    assert_eq!(claimed(&[&sqp[..], &others].concat())[4..], [5, 6, 7, 8].map(unknown));
+    // In place of an answer, too.
+    let instead = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, "7b226f6b223a747275657d aa*40")];
+    assert_eq!(claimed(&instead)[3..], [unknown(4)]);
+}
+
+#[test]
+fn a_source_query_is_not_answered_to_a_poll() {
+    let poll = [
+        c(0, POLL),
+        s(MS, "ffffffff 41 0a0b0c0d"),
+        s(2 * MS, "feffffff 01000000 02 00 e004 aa*40"),
+        s(3 * MS, STATE),
+    ];
+    assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")]);
+}
+
+#[test]
+fn bytes_that_end_like_text_are_no_text() {
+    let asked = [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04")];
+    let other = |time, payload| shot(START + time, CLIENTS[1], END, &hex(payload));
+    let foreign = [
+        other(S, "0002000800000004"),
+        other(S + MS, "01 00000000 0000 0b 6d"),
+        c(S + 2 * MS, "01000000 5100 8000 aa*20"),
+    ];
+    assert_eq!(claimed(&[&asked[..], &foreign].concat()), [(1, "request"), (2, "response")]);
+}
+
+#[test]
+fn a_server_may_ask_another_one() {
+    const OTHER: ([u8; 4], u16) = ([192, 0, 2, 77], 27_100);
+    let asks = |time, payload| shot(START + S + time, END, OTHER, &hex(payload));
+    let answers = |time, payload| shot(START + S + time, OTHER, END, &hex(payload));
+    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, POLL), s(5 * MS, STATE)];
+    let sqp = [asks(0, H1), answers(MS, H2), asks(2 * MS, QI), answers(3 * MS, OK)];
+    let satisfactory = [asks(4 * MS, POLL), answers(5 * MS, STATE)];
+    let shots = [&asked[..], &sqp, &satisfactory, &[foreign(START + 60 * S)]].concat();
+    let (heard, totals) = play(&shots);
+    let asking: Vec<_> = heard.packets.iter().map(|p| p.direction == Direction::C2s).collect();
+    assert_eq!(asking, [true, false].repeat(6));
+    assert_eq!((totals.answered, totals.findings.error), (6, 0), "{:#?}", heard.packets);
+}

@@ -1,0 +1,138 @@
+//! Configuration, suppressions and baseline from the outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::{TempDir, tempdir};
+
+const DEMO: &str = "captures/demo.pcapng";
+
+fn qdissect() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_qdissect"));
+    command.env("COLUMNS", "100").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+fn out(output: &Output) -> &str {
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn err(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+fn in_folder(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// The records of a run that must have ended with `code`.
+#[track_caller]
+fn records(output: &Output, code: i32) -> Vec<serde_json::Value> {
+    assert_eq!(output.status.code(), Some(code), "{}", err(output));
+    out(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Runs `check` in a folder on the demonstration.
+fn check_in(folder: &Path, args: &[&str]) -> Output {
+    let demo = fs::canonicalize(DEMO).unwrap();
+    qdissect().current_dir(folder).arg("check").args(args).arg(demo).output().unwrap()
+}
+
+#[test]
+fn the_nearest_configuration_counts_and_is_named() {
+    let folder = tempdir().unwrap();
+    let below = folder.path().join("a");
+    fs::create_dir(&below).unwrap();
+    fs::write(folder.path().join("qdissect.toml"), "fail-on = \"never\"\ntimeout = \"9s\"\n").unwrap();
+    let found = check_in(&below, &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", err(&found));
+    assert!(
+        err(&found).contains("qdissect: The configuration is ") && err(&found).contains("qdissect.toml.\n")
+    );
+    assert!(!err(&check_in(&below, &["-q"])).contains("configuration"));
+    assert_eq!(check_in(&below, &["--no-config"]).status.code(), Some(1));
+    assert_eq!(check_in(&below, &["--fail-on=error"]).status.code(), Some(1), "the command line wins");
+    let other = in_folder(&folder, "other.toml");
+    fs::write(&other, "select = [\n  \"SKY\",\n  \"SQP-TNX\",\n]\n").unwrap();
+    let wrong = check_in(&below, &["--config", &other]);
+    assert_eq!((wrong.status.code(), out(&wrong)), (Some(2), ""));
+    assert!(err(&wrong).ends_with("other.toml:3:3: There is no rule \"SQP-TNX\"; did you mean SQP-TXN?\n"));
+    let missing = check_in(&below, &["--config", "missing.toml"]);
+    assert_eq!((missing.status.code(), out(&missing)), (Some(2), ""));
+    assert_eq!(check_in(&below, &["--config", &other, "--no-config"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_command_obeys_the_configuration() {
+    let folder = tempdir().unwrap();
+    let config = in_folder(&folder, "own.toml");
+    fs::write(&config, "select = [\"SKY\"]\n").unwrap();
+    for command in ["summary", "dump"] {
+        let output = qdissect().args([command, "--config", &config, DEMO]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(out(&output).contains("SKY-JSN-001") && !out(&output).contains("SQP-STR-002"), "{command}");
+    }
+}
+
+#[test]
+fn a_suppression_has_a_reason_and_is_missed_when_nothing_needs_it() {
+    let folder = tempdir().unwrap();
+    let config = "[[suppress]]\nrule = \"SQP-STR\"\nreason = \"old host\"\nfile = \"demo.*\"\n\
+                  [[suppress]]\nrule = \"SFQ\"\nreason = \"gone\"\nuntil = \"2020-01-01\"\n\
+                  [[suppress]]\nrule = \"GQP-TXN\"\nreason = \"none\"\nserver = \"192.0.2.1:1\"\n";
+    fs::write(folder.path().join("qdissect.toml"), config).unwrap();
+    let output = check_in(folder.path(), &["-T", "ndjson"]);
+    let records = records(&output, 1);
+    let of = |rule: &str| records.iter().find(|r| r["type"] == "finding" && r["rule"] == rule).unwrap();
+    assert_eq!(of("SQP-STR-002")["suppressed"], "old host");
+    assert!(of("SFQ-ENV-005")["suppressed"].is_null());
+    let said: Vec<_> = err(&output).lines().skip(1).map(|line| line.rsplit('/').next().unwrap()).collect();
+    assert_eq!(
+        said,
+        [
+            "qdissect.toml:5: The suppression of SFQ was for the time until 2020-01-01, and no longer applies.",
+            "qdissect.toml:9: The suppression of GQP-TXN matches no finding.",
+        ]
+    );
+}
+
+#[test]
+fn what_stands_in_the_baseline_does_not_fail() {
+    let folder = tempdir().unwrap();
+    let here = folder.path();
+    let missing = check_in(here, &["--baseline", "base.json"]);
+    assert_eq!((missing.status.code(), out(&missing)), (Some(2), ""));
+    assert_eq!(check_in(here, &["--update-baseline"]).status.code(), Some(2));
+    let written = check_in(here, &["--baseline", "base.json", "--update-baseline"]);
+    assert_eq!(written.status.code(), Some(0), "{}", err(&written));
+    assert_eq!(fs::read_dir(here).unwrap().count(), 1, "nothing is left beside the baseline");
+    let text = fs::read_to_string(here.join("base.json")).unwrap();
+    let again = check_in(here, &["--baseline", "base.json", "--fail-on=note", "-T", "ndjson"]);
+    let summary = records(&again, 0).pop().unwrap();
+    assert_eq!((&summary["finding_counts"]["error"], err(&again)), (&0.into(), ""));
+    let fewer = check_in(here, &["--baseline", "base.json", "--select=SKY"]);
+    assert!(err(&fewer).contains("base.json: Known findings that were not found: "), "{}", err(&fewer));
+    let twice = check_in(here, &["--baseline", "base.json", "--update-baseline"]);
+    assert!(err(&twice).contains("new findings: 0, dropped: 0."), "{}", err(&twice));
+    assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text);
+    fs::write(here.join("cut.pcapng"), &fs::read(DEMO).unwrap()[..3_000]).unwrap();
+    let cut = check_in(here, &["--baseline", "base.json", "--update-baseline", "cut.pcapng"]);
+    assert_eq!(cut.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text, "half a capture is no baseline");
+}
+
+#[test]
+fn the_documentation_shows_what_is_understood() {
+    let page = fs::read_to_string("docs/configuration.md").unwrap();
+    let block = |kind: &'static str| page.split(kind).skip(1).map(|text| text.split("```").next().unwrap());
+    let folder = tempdir().unwrap();
+    for (i, config) in block("```toml\n").enumerate() {
+        fs::write(folder.path().join("qdissect.toml"), config).unwrap();
+        let output = check_in(folder.path(), &["--fail-on=never"]);
+        assert_eq!(output.status.code(), Some(0), "block {i}: {}", err(&output));
+    }
+    assert_eq!(block("```toml\n").count(), 2);
+    fs::write(folder.path().join("base.json"), block("```json\n").next().unwrap()).unwrap();
+    let output = check_in(folder.path(), &["--no-config", "--baseline", "base.json", "--fail-on=never"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+}

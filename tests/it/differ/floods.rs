@@ -1,0 +1,198 @@
+//! What the program makes of floods: it says the same in two subcommands, and its memory does not grow.
+
+use super::cases::number;
+use super::flood::{FILE_HEAD, Flood, Line};
+use crate::bench::measure::peak;
+use crate::kit::captures::own;
+use qdissect::capture::Source;
+use qdissect::decode::Notes;
+use qdissect::net::Endpoint;
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::protocols::{Direction, Id};
+use qdissect::report::{Packet, Report};
+use qdissect::rule::{Act, Example, hex};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::env;
+use std::io::{self, Read, Write};
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// What the peak memory of a whole run may be above that of its first half and of its first tenth, in KiB. Some tables
+/// fill slowly: remarks, and texts and response times of each server. A byte kept of each datagram is more.
+const GROWTH: [u64; 2] = [1024, 16 * 1024];
+/// Shortest run of which the first half fills every table.
+const LONG: u64 = 10_000_000;
+/// Datagrams written at a time.
+const BLOCK: u64 = 1000;
+/// Each with what keeps its output short.
+const COMMANDS: [&[&str]; 2] = [&["summary", "-T", "ndjson"], &["check", "-T", "ndjson", "-q"]];
+/// What may differ between the two: remarks count otherwise.
+const APART: [&str; 3] = ["finding_counts", "more_findings", OVERFLOW];
+/// Datagrams that had to leave before it was known what they are, for want of room: more of them in the one that keeps
+/// the order, and they may be taken for something else there.
+const OVERFLOW: &str = "waiting_overflow";
+
+/// Payloads of one protocol by conversation.
+struct Heard {
+    id: Id,
+    talks: BTreeMap<[Endpoint; 2], Vec<Line>>,
+}
+
+impl Report for Heard {
+    type Sink = Notes;
+    const ORDERED: bool = true;
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        if p.id == self.id {
+            let ends = p.direction.order([p.datagram.src, p.datagram.dst]);
+            let line = (p.direction == Direction::S2c, p.datagram.payload.to_vec());
+            self.talks.entry(ends).or_default().push(line);
+        }
+        Ok(())
+    }
+}
+
+/// What is said in an example, by client and server alike.
+fn lines(example: &Example) -> Vec<Line> {
+    let said = example.steps.iter().filter_map(|step| match step.act() {
+        Act::Send { direction, payload, .. } => Some((direction == Direction::S2c, hex(payload))),
+        _ => None,
+    });
+    said.collect()
+}
+
+/// Every conversation in a protocol that there is: samples, examples of rules, captures.
+fn scripts(id: Id) -> Vec<Vec<Line>> {
+    let examples = id.info().samples.iter().chain(id.rules().flat_map(|rule| rule.examples));
+    let mut all: Vec<_> = examples.map(lines).collect();
+    for path in own() {
+        let Ok(mut source) = Source::open(&path) else { continue };
+        let mut pipeline = Pipeline::new(Options::default(), Heard { id, talks: BTreeMap::new() });
+        let _ = pipeline.read(&mut source, "capture"); // damaged ones are read as far as they go
+        let (heard, _) = pipeline.finish(true).expect("nothing is written");
+        all.extend(heard.talks.into_values());
+    }
+    all.retain(|script| !script.is_empty());
+    all
+}
+
+/// What came of a flood.
+struct Drained {
+    summary: Value,
+    /// Peak memory in KiB after each tenth.
+    peaks: Vec<u64>,
+    seconds: f64,
+}
+
+/// Reads a pipe to its end, on a thread.
+fn gathered(mut pipe: impl Read + Send + 'static) -> JoinHandle<io::Result<String>> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).map(|_| text)
+    })
+}
+
+/// Lets a flood run into a subcommand.
+fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
+    let begun = Instant::now();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_qdissect"));
+    program.args(command).args(["--no-config", "-"]);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("the program runs");
+    let process = child.id().to_string();
+    let (mut to, out, err) = (
+        child.stdin.take().expect("piped"),
+        child.stdout.take().expect("piped"),
+        child.stderr.take().expect("piped"),
+    );
+    let (out, err) = (gathered(out), gathered(err));
+    let (mut flood, mut bytes, mut peaks) = (Flood::new(scripts(id), seed), FILE_HEAD.to_vec(), vec![]);
+    for sent in 1..=datagrams {
+        flood.next(&mut bytes);
+        if sent % BLOCK == 0 || sent == datagrams {
+            to.write_all(&bytes).expect("it reads to the end");
+            bytes.clear();
+        }
+        if sent * 10 % datagrams < 10 && sent * 10 / datagrams > peaks.len() as u64 {
+            peaks.push(peak(&process));
+        }
+    }
+    drop(to);
+    let status = child.wait().expect("it ends");
+    let [out, err] = [out, err].map(|text| text.join().expect("it ends").expect("it is UTF-8"));
+    let ended = status.code().is_some_and(|code| code <= 1);
+    assert!(ended && err.is_empty(), "{} {command:?}, seed {seed}: {status}: {err}", id.info().name);
+    let summary = out.lines().last().expect("a summary comes last").parse().expect("records are JSON");
+    Drained { summary, peaks, seconds: begun.elapsed().as_secs_f64() }
+}
+
+/// Both subcommands read the same flood to its end, and count the same.
+fn hold(id: Id, datagrams: u64) {
+    let (name, seed) = (id.info().name, number("QDISSECT_SEED").unwrap_or(1));
+    let [summary, check] = COMMANDS.map(|command| {
+        let drained = drain(id, command, seed, datagrams);
+        let Drained { summary, peaks, seconds } = &drained;
+        let found: u64 =
+            summary["finding_counts"].as_object().into_iter().flatten().filter_map(|(_, n)| n.as_u64()).sum();
+        let mib = |kib: Option<&u64>| *kib.unwrap_or(&0) as f64 / 1024.0;
+        println!(
+            "| `{name}` | `{}` | {datagrams} | {} | {} | {found} | {} | {:.1} | {:.1} | {seconds:.0} |",
+            command[0],
+            summary["recognised"],
+            summary["exchanges"],
+            summary["evicted"],
+            mib(peaks.first()),
+            mib(peaks.last()),
+        );
+        // Some go to the port of a tunnel and look like one.
+        let lost = datagrams - summary["udp"].as_u64().unwrap_or(0);
+        assert!(
+            summary["packets"] == datagrams && lost * 10_000 <= datagrams,
+            "{name}, seed {seed}: {summary}"
+        );
+        assert!(
+            found > 0 && summary["recognised"].as_u64() > Some(datagrams / 4),
+            "too little is claimed: {summary}"
+        );
+        let [tenth, half, whole] = [0, 4, 9].map(|at| peaks.get(at).copied().unwrap_or(0));
+        let flat = whole <= half + GROWTH[0] && whole <= tenth + GROWTH[1];
+        assert!(datagrams < LONG || flat, "memory grows: {peaks:?} KiB after each tenth");
+        drained
+    });
+    let early =
+        [&summary, &check].iter().filter_map(|drained| drained.summary[OVERFLOW].as_u64()).max().unwrap_or(0);
+    for (key, one) in summary.summary.as_object().expect("records are objects") {
+        let (other, context) =
+            (&check.summary[key], format!("{name}, seed {seed}: {key} of summary and check"));
+        match (one.as_u64(), other.as_u64()) {
+            _ if APART.contains(&&**key) => {}
+            (Some(one), Some(other)) => {
+                assert!(one.abs_diff(other) <= early, "{context}: {one}, {other}, {early} early")
+            }
+            _ => assert_eq!(one, other, "{context}"),
+        }
+    }
+}
+
+/// The protocols that the environment names: all of them unless it names one.
+fn protocols() -> impl Iterator<Item = Id> {
+    let chosen = env::var("QDISSECT_PROTOCOL").ok();
+    Id::ALL.iter().copied().filter(move |id| chosen.as_ref().is_none_or(|name| name == id.info().name))
+}
+
+#[test]
+fn a_short_flood_of_every_protocol_is_counted_alike() {
+    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(4000)));
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release --test it -- --ignored ten_million --nocapture"]
+fn ten_million_mutated_datagrams() {
+    println!(
+        "| protocol | command | datagrams | claimed | exchanges | findings | evicted | MiB after a tenth | MiB | seconds |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(LONG)));
+}

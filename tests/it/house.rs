@@ -1,0 +1,325 @@
+//! The promises of the house, each held for every protocol and every rule without naming any.
+
+mod declared;
+
+use crate::kit::feed;
+use crate::kit::feed::{
+    MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
+    samples, wild,
+};
+use crate::kit::hold::{DIRECTIONS, hold_as_anything};
+use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
+use crate::kit::records;
+use proptest::prelude::*;
+use qdissect::capture::Source;
+use qdissect::check::Finding;
+use qdissect::decode::{Field, FieldKind, Tree};
+use qdissect::docs::{fields_md, rules_md};
+use qdissect::exchange::Outcome;
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::protocols::{Context, Id, Level};
+use qdissect::report::{Packet, Report, Totals};
+use qdissect::rule::{self, Severity, Step, hex};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_example_reports_its_rule_and_a_reviewed_set_of_others() {
+    let (mut lines, mut silent) = (vec![], vec![]);
+    for (rule, number, example) in examples() {
+        let (heard, _) = play(&shots(example));
+        let mut set: Vec<String> = vec![];
+        for Finding { rule, severity, .. } in heard.findings() {
+            let text = format!("{} {}", rule.id, severity.name());
+            if !set.contains(&text) {
+                set.push(text);
+            }
+        }
+        if !set.contains(&format!("{} {}", rule.id, rule.severity.name())) {
+            silent.push(format!("{} {number}: {set:?}", rule.id));
+        }
+        let name = if rule.examples.len() == 1 { rule.id.into() } else { format!("{} ({number})", rule.id) };
+        lines.push(format!("{name}: {}", set.join(", ")));
+    }
+    assert!(silent.is_empty(), "not reported by their own examples: {silent:#?}");
+    insta::assert_snapshot!("examples", lines.join("\n"));
+}
+
+#[test]
+fn no_sample_breaks_a_rule_but_remarks_about_security() {
+    for (id, sample) in samples() {
+        let (heard, _) = play(&shots(sample));
+        let loud = |f: &&Finding| f.severity > Severity::Note && !f.rule.id.contains("-SEC-");
+        let loud: Vec<&str> = heard.findings().filter(loud).map(|f| f.rule.id).collect();
+        assert!(loud.is_empty(), "{}: {loud:?} in {sample:?}", id.info().name);
+    }
+}
+
+#[test]
+fn every_datagram_of_a_sample_is_claimed_and_every_request_answered() {
+    for (id, sample) in samples() {
+        let (heard, totals) = play(&shots(sample));
+        let sent = sample.steps.iter().filter(|s| !matches!(s, Step::Wait(_))).count();
+        assert_eq!(heard.packets.len(), sent, "{sample:?}: {heard:#?}");
+        for packet in &heard.packets {
+            assert_eq!(packet.id, id, "{sample:?}");
+            assert!(packet.level >= Level::Medium, "{sample:?}: {packet:?}");
+            assert!(packet.sound, "{sample:?}: {packet:?}");
+        }
+        assert!(totals.exchanges > 0, "{sample:?} asks nothing");
+        assert_eq!(totals.answered, totals.exchanges, "{sample:?}: {:#?}", heard.exchanges);
+        assert!(
+            heard.exchanges.iter().all(|(e, _)| e.outcome == Outcome::Answered && e.level >= Level::Medium)
+        );
+    }
+}
+
+#[test]
+fn rule_ids_are_unique_well_formed_and_every_rule_is_documented() {
+    let (mut seen, mut short) = (HashSet::new(), vec![]);
+    for r in rule::all() {
+        let id = r.id;
+        assert!(seen.insert(id), "{id} is declared twice");
+        let parts: Vec<&str> = id.split('-').collect();
+        let (number, names) = parts.split_last().expect("split gives one part at least");
+        assert!(number.len() == 3 && number.bytes().all(|b| b.is_ascii_digit()), "{id}");
+        assert!((1..=2).contains(&names.len()), "{id}");
+        assert!(names.iter().all(|n| n.len() == 3 && n.bytes().all(|b| b.is_ascii_uppercase())), "{id}");
+        short.extend((r.why.trim().len() <= 40).then_some(id));
+        assert!(!r.why.contains('<') && !r.why.contains('|'), "{id}: markup that is none in {:?}", r.why);
+        assert!(!r.title.is_empty() && !r.title.ends_with('.'), "{id}: {:?}", r.title);
+        assert!(!r.cite.section.is_empty(), "{id} cites no section");
+        assert!(!r.cite.doc.is_empty() || r.severity < Severity::Error, "{id} cites nothing");
+        assert!(r.cite.url.is_empty() || r.cite.url.starts_with("https://"), "{id}: {}", r.cite.url);
+        assert!(!r.examples.is_empty(), "{id} has no example");
+    }
+    assert!(short.is_empty(), "not explained: {short:?}");
+}
+
+#[test]
+fn every_hex_parses() {
+    for example in conversations() {
+        for step in example.steps {
+            if let Step::C(text) | Step::S(text) | Step::C2(text) | Step::S2(text) | Step::Frame(_, _, text) =
+                step
+            {
+                hex(text); // panics where it does not
+            }
+        }
+        assert!(!example.steps.is_empty());
+    }
+}
+
+/// Path of the object a field stands in.
+fn parent(field: &Field) -> &str {
+    field.name.strip_suffix(field.key).unwrap_or(field.name)
+}
+
+#[test]
+fn field_names_are_unique_and_so_are_the_keys_of_an_object() {
+    for id in Id::ALL {
+        let fields = || id.info().fields.iter().copied().flatten();
+        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
+        for field in fields() {
+            assert!(names.insert(field.name), "{:?} is declared twice", field.name);
+            assert!(field.about.trim().len() > 3, "{:?} is not explained", field.name);
+            let snake = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(field.key.chars().all(snake), "{:?}", field.name);
+            if !field.name.ends_with("[]") {
+                assert!(keys.insert((parent(field), field.key.to_owned())), "{:?}: key twice", field.name);
+            }
+        }
+        let may_be_damaged =
+            |f: &&&Field| matches!(f.kind, FieldKind::Text | FieldKind::Dynamic | FieldKind::List);
+        for field in fields().filter(may_be_damaged) {
+            let twin = (parent(field), format!("{}_hex", field.key));
+            assert!(!keys.contains(&twin), "the hex of {:?} has the key of another field", field.name);
+        }
+    }
+}
+
+#[test]
+fn every_field_is_one_of_a_message_and_every_message_says_which_it_has() {
+    for id in Id::ALL {
+        let info = id.info();
+        assert_eq!(info.message_fields.len(), info.messages.len(), "{}", info.name);
+        let of_messages = || info.message_fields.iter().copied().flatten().copied().flatten();
+        for field in info.fields.iter().copied().flatten() {
+            assert!(of_messages().any(|f| f == field), "{}: {:?} is in no message", info.name, field.name);
+        }
+        for field in of_messages() {
+            let mut declared = info.fields.iter().copied().flatten();
+            assert!(declared.any(|f| f == field), "{}: {:?} is not declared", info.name, field.name);
+        }
+    }
+}
+
+/// Checks every tree against the declarations.
+struct Declared;
+
+impl Report for Declared {
+    type Sink = Heard;
+    const ORDERED: bool = false;
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
+        declared::check(p.id, p.message, p.datagram.payload, &p.sink.tree);
+        Ok(())
+    }
+}
+
+#[test]
+fn every_field_is_declared_with_its_type_where_it_stands() {
+    for example in conversations() {
+        report(everything(), Declared, &shots(example));
+    }
+    for path in captures(Path::new(env!("CARGO_MANIFEST_DIR")).join("captures")) {
+        let Ok(mut source) = Source::open(&path) else { continue };
+        let mut pipeline = Pipeline::new(everything(), Declared);
+        let _ = pipeline.read(&mut source, "capture"); // what was read before an error counts
+        let _ = pipeline.finish(true);
+    }
+}
+
+/// The files in a folder and the folders in it.
+fn captures(folder: PathBuf) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
+    let paths = entries.filter_map(Result::ok).map(|e| e.path());
+    paths.flat_map(|p| if p.is_dir() { captures(p) } else { vec![p] }).collect()
+}
+
+#[test]
+fn docs_are_up_to_date() {
+    for (name, text) in [("rules.md", rules_md()), ("fields.md", fields_md())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &text).expect("docs/ can be written");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == text, "docs/{name} is out of date: run UPDATE_DOCS=1 cargo test --test it house::");
+    }
+}
+
+#[test]
+fn the_promise_holds_for_samples_and_examples_as_any_message() {
+    for (_, bytes) in PAYLOADS.iter() {
+        for direction in DIRECTIONS {
+            for missing in [0, 1, 1000] {
+                hold_as_anything(bytes, direction, None, missing);
+                for &memo in MEMOS.iter() {
+                    hold_as_anything(bytes, direction, Some(memo), missing);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
+
+    #[test]
+    fn the_promise_holds_for_any_bytes(
+        bytes in any_bytes(), direction in direction(), asked in asked(), missing in missing(),
+    ) {
+        hold_as_anything(&bytes, direction, asked, missing);
+    }
+
+    #[test]
+    fn the_promise_holds_for_damaged_messages(
+        bytes in damaged(), direction in direction(), asked in asked(), missing in missing(),
+    ) {
+        hold_as_anything(&bytes, direction, asked, missing);
+    }
+
+    #[test]
+    fn what_a_glance_recognises_has_a_message_and_a_step(bytes in prop_oneof![any_bytes(), damaged()], ports: [u16; 2]) {
+        for id in Id::ALL {
+            if let Some(g) = id.glance(&bytes, bytes.len(), ports) {
+                let info = id.info();
+                prop_assert!(bytes.first().is_some_and(|b| info.first.contains(b)), "not in Info::first");
+                prop_assert!((g.message as usize) < info.messages.len());
+                prop_assert!((g.step as usize) < info.steps.len());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn records_of_any_capture_are_sound_and_add_up(moves in wild()) {
+        let frames = feed::shots(&moves);
+        records::hold(everything(), &frames, false);
+        let picky = |min_confidence| Options { min_confidence, ..Options::default() };
+        records::hold(picky(Level::Medium), &frames, false);
+        records::hold(picky(Level::High), &frames, false);
+        report(everything(), Declared, &frames);
+    }
+
+    #[test]
+    fn records_name_frames_and_exchanges_that_are_there(moves in orderly()) {
+        records::hold(everything(), &feed::shots(&moves), true);
+    }
+
+    #[test]
+    fn two_runs_do_not_differ(moves in wild()) {
+        let frames = feed::shots(&moves);
+        let first = lines(everything(), &frames);
+        for _ in 0..2 {
+            prop_assert_eq!(&lines(everything(), &frames), &first);
+        }
+    }
+
+    #[test]
+    fn waiting_for_the_order_changes_no_count(moves in orderly()) {
+        let frames = feed::shots(&moves);
+        let said = |heard: &[&Finding]| {
+            // A remark made once for each server may come before the server is known; and which of two
+            // earlier findings is the cause may depend on which of them was judged by then.
+            let mut rules: Vec<_> = heard
+                .iter()
+                .filter(|f| !f.rule.per_server)
+                .map(|f| (f.rule.id, f.severity))
+                .collect();
+            rules.sort();
+            rules
+        };
+        let counts = |totals: Totals| {
+            let mut record = totals.record();
+            record["finding_counts"] = 0.into();
+            record
+        };
+        let (ordered, totals) = report(Options::default(), Collected::<true>::default(), &frames);
+        let (at_once, other) = report(Options::default(), Collected::<false>::default(), &frames);
+        prop_assert_eq!(counts(totals), counts(other));
+        let both = [ordered.findings().collect::<Vec<_>>(), at_once.findings().collect()];
+        prop_assert_eq!(said(&both[0]), said(&both[1]));
+    }
+}
+
+#[test]
+fn a_violation_names_a_declared_field() {
+    for (_, bytes) in PAYLOADS.iter() {
+        for &id in Id::ALL {
+            for message in 0..id.info().messages.len() as u8 {
+                for direction in DIRECTIONS {
+                    let mut tree = Tree::default();
+                    let cx = Context {
+                        message,
+                        direction,
+                        asked: None,
+                        missing: 0,
+                        continues: false,
+                        secrets: true,
+                    };
+                    let _ = id.dissect(bytes, cx, &mut tree);
+                    let named = tree.violations().iter().filter_map(|v| v.field);
+                    for field in named {
+                        let mut declared = id.info().fields.iter().copied().flatten();
+                        assert!(declared.any(|f| *f == field), "{:?}", field.name);
+                    }
+                }
+            }
+        }
+    }
+}

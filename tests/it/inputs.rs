@@ -1,0 +1,239 @@
+//! The same frames give the same records, whatever they come in.
+
+mod tunnels;
+
+use crate::kit::frames::{Kept, pcap, read};
+use crate::kit::packed;
+use crate::kit::run::{parsed, qdissect};
+use crate::kit::written::{Ends, bare, dump};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::tempdir;
+
+const DEMO: &str = "captures/demo.pcapng";
+/// A record's frame numbers are those of the run when all frames stand in one file.
+const ONE: Ends = Ends(&[]);
+
+/// The records of the demonstration, and its frames.
+fn demo() -> (Vec<serde_json::Value>, Vec<Kept>) {
+    let frames = read(Path::new(DEMO));
+    let records = bare(&dump(&[DEMO], 0), &ONE);
+    assert!(records.len() > 100 && frames.len() > 100, "the demonstration has more to show");
+    (records, frames)
+}
+
+#[test]
+fn pcap_is_as_good_as_pcapng() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    fs::write(&path, pcap(&frames)).unwrap();
+    assert_eq!(bare(&dump(&[path.to_str().unwrap()], 0), &ONE), want);
+}
+
+#[test]
+fn a_pipe_is_as_good_as_a_file() {
+    let (want, _) = demo();
+    let file = Stdio::from(fs::File::open(DEMO).unwrap());
+    let output = qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(file).output().unwrap();
+    assert_eq!(bare(&parsed(&output, 0), &ONE), want);
+}
+
+#[test]
+fn compressed_captures_are_as_good_as_plain_ones() {
+    let (want, _) = demo();
+    let folder = tempdir().unwrap();
+    for (ending, bytes) in packed::all(&fs::read(DEMO).unwrap()) {
+        let path = folder.path().join(format!("a.pcapng.{ending}"));
+        fs::write(&path, bytes).unwrap();
+        let got = dump(&[path.to_str().unwrap()], 0);
+        assert!(got[0]["compression"].is_string(), "{}", got[0]);
+        assert_eq!(bare(&got, &ONE), want, "{ending}");
+        let piped = Stdio::from(fs::File::open(&path).unwrap());
+        let output =
+            qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(piped).output().unwrap();
+        assert_eq!(bare(&parsed(&output, 0), &ONE), want, "{ending} through a pipe");
+    }
+}
+
+#[test]
+fn packets_in_a_tunnel_are_as_good_as_others() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    for (name, wrap) in tunnels::ALL {
+        fs::write(&path, pcap(&tunnels::wrapped(&frames, wrap))).unwrap();
+        let mut got = bare(&dump(&[path.to_str().unwrap()], 0), &ONE);
+        let mut inside = 0;
+        for record in got.iter_mut().filter(|r| r["type"] == "packet") {
+            if let Some(way) = record.as_object_mut().unwrap().remove("encapsulation") {
+                let known = if name == "ip" { vec!["ipip", "6in4"] } else { vec![name] };
+                assert!(
+                    known.contains(&way[0].as_str().unwrap()) && way.as_array().unwrap().len() == 1,
+                    "{way}"
+                );
+                inside += 1;
+            }
+        }
+        assert!(inside > 10, "{inside} datagrams came through {name}");
+        assert_eq!(got, want, "{name}");
+    }
+}
+
+/// Writes the frames to ten files as a ring buffer would, and returns the number of the last frame in each.
+fn rotated(folder: &Path, frames: &[Kept]) -> Vec<u64> {
+    let (mut ends, size) = (vec![], frames.len().div_ceil(10));
+    for (i, part) in frames.chunks(size).enumerate() {
+        // Names in another order than the times.
+        let name = format!("ring_{}.pcap", (i * 7) % 10);
+        fs::write(folder.join(name), pcap(part)).unwrap();
+        ends.push(ends.last().unwrap_or(&0) + part.len() as u64);
+    }
+    ends
+}
+
+#[test]
+fn ten_rotated_files_are_as_good_as_one() {
+    let (want, frames) = demo();
+    let folder = tempdir().unwrap();
+    let ends = rotated(folder.path(), &frames);
+    let name = folder.path().to_str().unwrap();
+    let got = dump(&[name], 0);
+    let files: Vec<_> = got.iter().filter(|r| r["type"] == "capture").map(|r| &r["file"]).collect();
+    assert_eq!(files.len(), 10);
+    let across = got.iter().filter(|r| !r["request_file"].is_null()).count();
+    assert!(across > 0, "no exchange spans two files");
+    // The files are numbered by where their records stand.
+    assert_eq!(bare(&got, &Ends(&ends)), want);
+
+    // Named one by one, in any order, one of them twice.
+    let mut named: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    named.push(named[3].clone());
+    let named: Vec<_> = named.iter().map(|p| p.to_str().unwrap()).collect();
+    assert_eq!(bare(&dump(&named, 0), &Ends(&ends)), want);
+
+    // Each for itself, what was asked in the one before stays unanswered.
+    let apart = dump(&["--per-file", name], 0);
+    assert!(apart.iter().all(|r| r["request_file"].is_null()));
+    let open = |records: &[serde_json::Value]| records.iter().filter(|r| r["outcome"] == "undecided").count();
+    assert!(open(&apart) > open(&got), "{} and {}", open(&apart), open(&got));
+}
+
+/// What is found in captures, without what numbers it: rows in the order of their text.
+fn found(captures: &[&str]) -> Vec<String> {
+    let columns = "frame.number frame.time_epoch ip.src udp.srcport protocol message direction confidence rule severity response_time";
+    let mut command = qdissect();
+    command.args(["dump", "--no-config", "--all", "--per-file", "-T", "fields"]);
+    for column in columns.split(' ') {
+        command.args(["-e", column]);
+    }
+    let output = command.args(captures).output().unwrap();
+    let mut rows: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+/// Errors that check counts in captures, each for itself.
+fn errors(captures: &[&str]) -> u64 {
+    let args = ["check", "--no-config", "--per-file", "--fail-on", "never", "--allow-empty", "-T", "ndjson"];
+    let output = qdissect().args(args).args(captures).output().unwrap();
+    let last = String::from_utf8(output.stdout).unwrap().lines().last().map(str::to_owned);
+    let summary: serde_json::Value = serde_json::from_str(&last.unwrap()).unwrap();
+    summary["finding_counts"]["error"].as_u64().unwrap()
+}
+
+#[test]
+fn what_is_found_in_a_file_for_itself_is_what_is_found_in_it_alone() {
+    // The same servers, known in one and only seen in part in another.
+    let folders =
+        ["captures/sqp", "captures/satisfactory", "captures/skycoop", "captures/gqp", "captures/hostile"];
+    let all: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "pcap" || e == "pcapng"))
+        .collect();
+    let all: Vec<_> = all.iter().map(|path| path.to_str().unwrap()).collect();
+    let mut alone: Vec<_> = all.iter().flat_map(|path| found(&[path])).collect();
+    alone.sort();
+    let together = found(&all);
+    let first = together.iter().zip(&alone).find(|(a, b)| a != b);
+    assert!(alone.len() > 1_000 && together == alone, "{} rows, {}: {first:?}", together.len(), alone.len());
+    let each: u64 = all.iter().map(|path| errors(&[path])).sum();
+    assert!(each > 100 && errors(&all) == each, "{} errors, {each} alone", errors(&all));
+}
+
+#[test]
+fn a_capture_that_begins_before_the_end_of_another_has_conversations_of_its_own() {
+    let frames = read(Path::new(DEMO));
+    let folder = tempdir().unwrap();
+    let (a, b) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
+    let later =
+        |by: i64| frames.iter().map(move |f| Kept { time: f.time + by, ..f.clone() }).collect::<Vec<_>>();
+    fs::write(&a, pcap(&frames)).unwrap();
+    fs::write(&b, pcap(&later(5_000_000_000))).unwrap();
+    let got = dump(&[a.to_str().unwrap(), b.to_str().unwrap()], 0);
+    let of = |file: &Path| {
+        got.iter().filter(|r| r["type"] == "exchange" && r["file"] == file.to_str().unwrap()).count()
+    };
+    assert_eq!(of(&a), of(&b));
+    assert!(of(&a) > 30 && got.iter().all(|r| r["request_file"].is_null()));
+}
+
+#[test]
+fn directories_are_searched_and_empty_ones_are_an_error() {
+    let folder = tempdir().unwrap();
+    let below = folder.path().join("x/y");
+    fs::create_dir_all(&below).unwrap();
+    fs::copy(DEMO, below.join("a.pcapng")).unwrap();
+    fs::write(folder.path().join("notes.txt"), "no capture").unwrap();
+    let name = folder.path().to_str().unwrap();
+    let (want, _) = demo();
+    assert_eq!(bare(&dump(&[name], 0), &ONE), want);
+    assert_eq!(bare(&dump(&[name, below.to_str().unwrap()], 0), &ONE), want, "each file counts once");
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let empty = folder.path().join("empty");
+    let output = qdissect().args(["dump", "--no-config"]).arg(&empty).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(said.contains("empty: there is no capture in the directory: "), "{said}");
+    // The others are read all the same.
+    let got = dump(&[empty.to_str().unwrap(), DEMO], 2);
+    assert_eq!(
+        got.iter().filter(|r| r["type"] == "packet").count(),
+        want.iter().filter(|r| r["type"] == "packet").count()
+    );
+}
+
+#[test]
+fn a_capture_of_answers_alone_blames_nobody() {
+    let folder = tempdir().unwrap();
+    let frames = read(Path::new("captures/sqp/real_cli_sample.pcapng"));
+    let server = frames.iter().find(|f| f.bytes.len() > 42).map(|f| f.bytes[36..38].to_vec()).unwrap();
+    let check = |name: &str, frames: &[Kept], code: i32| {
+        let path = folder.path().join(name);
+        fs::write(&path, pcap(frames)).unwrap();
+        let output = qdissect().args(["check", "--no-config", "-T", "ndjson"]).arg(path).output().unwrap();
+        parsed(&output, code)
+    };
+    // Long before them there is something else, so that they do not stand at the start of the capture.
+    let before = Kept { time: frames[0].time - 60_000_000_000, bytes: vec![0; 60], ..frames[0].clone() };
+    let both: Vec<_> = [before.clone()].into_iter().chain(frames.iter().cloned()).collect();
+    assert!(check("both.pcap", &both, 0).iter().all(|r| r["rule"] != "GEN-005"));
+    let answers = frames.iter().filter(|f| f.bytes[34..36] == server).cloned();
+    let answers: Vec<_> = [before].into_iter().chain(answers).collect();
+    assert!(answers.len() > 3 && answers.len() < both.len());
+    let got = check("answers.pcap", &answers, 0);
+    let errors: Vec<_> =
+        got.iter().filter(|r| r["severity"] == "error" || r["severity"] == "warning").collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let summary = got.last().unwrap();
+    assert_eq!(summary["one_sided_servers"], 1);
+    assert!(got.iter().any(|r| r["fault"] == "capture" && r["rule"] == "SQP-TXN-003"), "{got:#?}");
+    // Who is asked afterwards is there with both sides: nobody asked for those answers.
+    let later = frames.iter().map(|f| Kept { time: f.time + 120_000_000_000, ..f.clone() });
+    let forged: Vec<_> = answers.iter().cloned().chain(later).collect();
+    let got = check("forged.pcap", &forged, 1);
+    let found: Vec<_> = got.iter().filter(|r| r["rule"] == "SQP-TXN-003").collect();
+    assert!(found.len() >= 3 && found.iter().all(|r| r["severity"] == "error"), "{found:#?}");
+}

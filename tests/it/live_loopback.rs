@@ -1,0 +1,113 @@
+//! `qdissect live` on the loopback, with the capture programs that are installed: everything that was
+//! sent is saved or reported as dropped, and is shown as `dump` shows the saved file.
+#![cfg(target_os = "linux")]
+
+use crate::kit::live::{Fake, Running, qdissect};
+use std::net::UdpSocket;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const EXCHANGES: u64 = 20_000;
+/// Answer to the poll in [`poll`], behind its cookie.
+const STATE: [u8; 31] =
+    *b"\x03\x7a\x96\x05\0\0\0\0\0\0\0\0\0\x04\0\x11\0\x01\x01\0\x03\x05\0\x02\x01\0\x03\0Fab";
+
+fn poll(cookie: u64) -> Vec<u8> {
+    [&b"\xd5\xf6\0\x01"[..], &cookie.to_le_bytes(), b"\x01"].concat()
+}
+
+/// A server that answers until an empty datagram comes.
+fn serve(socket: &UdpSocket) {
+    let mut space = [0; 64];
+    while let Ok((len, from)) = socket.recv_from(&mut space) {
+        if len == 0 {
+            return;
+        }
+        let answer = [&b"\xd5\xf6\x01\x01"[..], &space[4..12], &STATE, b"\x01"].concat();
+        socket.send_to(&answer, from).unwrap();
+    }
+}
+
+/// Datagrams that were sent, by both sides.
+fn exchange(socket: &UdpSocket, server: u16) -> u64 {
+    socket.connect(("127.0.0.1", server)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let (mut sent, mut space) = (0, [0; 64]);
+    for cookie in 1..=EXCHANGES {
+        socket.send(&poll(cookie)).unwrap();
+        sent += 1 + u64::from(socket.recv(&mut space).is_ok());
+    }
+    sent
+}
+
+/// Where a program is, if it is installed.
+fn installed(name: &str) -> Option<std::path::PathBuf> {
+    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    folders.map(|folder| Path::new(folder).join(name)).into_iter().find(|path| path.is_file())
+}
+
+/// Whether the capture has begun; not where that is not permitted.
+fn has_begun(live: &Running) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(30) {
+        if live.said().contains("Capturing on") {
+            return true;
+        }
+        if live.said().contains("permission") {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the capture does not begin: {}", live.said());
+}
+
+fn nothing_is_lost(name: &str) {
+    let Some(program) = installed(name) else {
+        eprintln!("Skipped: {name} is not installed.");
+        return;
+    };
+    let fake = Fake::new("unused", "");
+    symlink(program, fake.path("bin").join(name)).unwrap();
+    let (server, client) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let port = server.local_addr().unwrap().port();
+    let mut command = qdissect();
+    command.args(["live", "-i", "lo", "-T", "ndjson", "-f", &format!("udp port {port}"), "-w"]);
+    command.arg(fake.path("saved")).env("PATH", fake.path("bin"));
+    let live = Running::new(command);
+    if !has_begun(&live) {
+        eprintln!("Skipped: {name} is not permitted to capture here.");
+        return;
+    }
+    let serving = thread::spawn(move || serve(&server));
+    let sent = exchange(&client, port);
+    live.signal("INT");
+    let ended = live.end();
+    client.send(&[]).unwrap();
+    serving.join().unwrap();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let dropped = ended.err.rsplit_once("dropped ").expect("drops are told").1.trim_end_matches(".\n");
+    let dropped: u64 = dropped.parse().unwrap();
+    let dump = Fake::dump(&fake.path("saved"));
+    let saved = dump.summary()["packets"].as_u64().unwrap();
+    assert_eq!(saved, ended.summary()["packets"].as_u64().unwrap());
+    // The kernel counts both passages of a packet over the loopback, and the program shows one.
+    let missing = sent.checked_sub(saved).expect("no more is saved than was sent");
+    assert!(missing <= dropped, "{missing} are missing: {}", ended.err);
+    if missing == 0 {
+        let name = format!("\"file\":\"{}\"", fake.shown("saved"));
+        let dumped = dump.out.lines().skip(1).map(|line| line.replace(&name, "\"file\":\"lo\""));
+        assert!(dumped.eq(ended.out.lines().skip(1)), "the records differ");
+    }
+}
+
+#[test]
+fn dumpcap_and_qdissect_lose_nothing() {
+    nothing_is_lost("dumpcap");
+}
+
+#[test]
+fn tcpdump_and_qdissect_lose_nothing() {
+    nothing_is_lost("tcpdump");
+}

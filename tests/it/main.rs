@@ -1,0 +1,58 @@
+//! The promises of the library and of the program, tried from outside. One file for each group of promises; what several of
+//! them need is in `kit`.
+#![allow(clippy::panic)] // tests fail that way
+
+#[allow(dead_code)] // what only the benchmark needs
+#[path = "../bench"]
+mod bench {
+    pub mod frames;
+    pub mod judge;
+    pub mod measure;
+    pub mod random;
+}
+#[allow(dead_code)] // what only the fuzz targets need
+#[path = "../fuzz/bodies/mod.rs"]
+mod bodies;
+mod kit;
+#[path = "../fuzz/seeds.rs"]
+mod seeds;
+
+mod ahead;
+mod captures;
+mod ci_formats;
+mod cli;
+mod collisions;
+mod comforts;
+mod config;
+mod confined;
+mod cookies;
+mod dependencies;
+mod detail;
+mod differ;
+mod documents;
+mod dropped;
+mod faults;
+mod filter;
+mod follow;
+mod gate;
+mod house;
+mod inputs;
+mod judged;
+mod limits;
+mod live;
+mod live_loopback;
+mod mirrored;
+mod no_alloc;
+mod pairing;
+mod parts;
+mod passing;
+mod pasted;
+mod robust;
+mod sarif;
+mod save;
+mod schema;
+mod stats;
+mod swapped;
+mod terminal;
+mod tshark;
+mod tunnels;

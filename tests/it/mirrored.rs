@@ -1,0 +1,91 @@
+//! Datagrams that the capture holds twice, as mirrored ports show them: a copy says what the first one says, and breaks
+//! nothing by itself.
+
+use crate::kit::play::{Collected, H1, H2, MS, S, START, Shot, c, everything, foreign, lines, play, s};
+use qdissect::check::GEN_008;
+use qdissect::exchange::Pairing;
+use serde_json::Value;
+
+/// Each datagram twice, a tenth of a millisecond apart, with an IP identification of its own; foreign ones far before
+/// and behind.
+fn mirrored(shots: &[Shot]) -> Vec<Shot> {
+    const IP_ID: std::ops::Range<usize> = 18..20;
+    let mut all = vec![foreign(START - 60 * S)];
+    for (id, shot) in (7_u16..).zip(shots) {
+        let mut shot = shot.clone();
+        shot.bytes[IP_ID].copy_from_slice(&id.to_be_bytes());
+        let copy = Shot { time: shot.time + MS / 10, ..shot.clone() };
+        all.extend([shot, copy]);
+    }
+    all.push(foreign(START + 60 * S));
+    all
+}
+
+/// Plays them so. Of every pair the first frame is even, and its copy is held to be no more than that.
+fn hear(shots: &[Shot]) -> Collected<true> {
+    let all = mirrored(shots);
+    let (heard, _) = play(&all);
+    for copy in heard.packets.iter().filter(|p| p.frame % 2 == 1) {
+        let first = heard.frame(copy.frame - 1);
+        assert_eq!(copy.rules(), [GEN_008.id], "{copy:?}");
+        assert_eq!((copy.message, copy.direction), (first.message, first.direction));
+        let (Pairing::Copy { of, .. } | Pairing::Twice { of, .. }) = copy.pairing else {
+            panic!("{copy:?} is no copy");
+        };
+        assert_eq!(of, first.frame);
+    }
+    let records: Vec<Value> =
+        lines(everything(), &all).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let packets: Vec<_> =
+        records.iter().filter(|r| r["type"] == "packet" && !r["protocol"].is_null()).collect();
+    assert_eq!(packets.len(), 2 * shots.len());
+    for pair in packets.chunks(2) {
+        assert_eq!(pair[0]["fields"], pair[1]["fields"]);
+    }
+    heard
+}
+
+#[test]
+fn of_an_answer_that_nobody_asked_for_once_is_enough() {
+    let heard = hear(&[s(0, H2)]);
+    assert_eq!(heard.frame(2).rules(), ["SQP-TXN-005"]);
+}
+
+#[test]
+fn what_an_open_request_explains_is_read_so_in_the_copy_too() {
+    let reply = "21000000 93000000 02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00";
+    let heard = hear(&[c(0, "feffffff"), s(10 * MS, reply)]);
+    assert_eq!((heard.frame(4).message, heard.frame(5).message), ("status_response", "status_response"));
+}
+
+#[test]
+fn chunks_of_an_answer_that_is_none_are_those_that_were_asked_in_the_copy_too() {
+    // The token is another one than the query's, and the issued one.
+    let metrics = "01 11111111 0001 00 00 0009 00000005 01 3f800000";
+    let heard = hear(&[c(0, H1), s(10 * MS, H2), c(20 * MS, "01 80902348 0002 10"), s(30 * MS, metrics)]);
+    assert!(heard.frame(8).rules().contains(&"SQP-TXN-004"), "{:?}", heard.frame(8).rules());
+    // A second answer names no chunks either.
+    let other = metrics.replace("11111111", "80902348");
+    let second = other.replace("3f80", "4080");
+    let query = "01 80902348 0002 10";
+    let heard = hear(&[c(0, H1), s(10 * MS, H2), c(20 * MS, query), s(30 * MS, &other), s(40 * MS, &second)]);
+    assert_eq!(heard.frame(10).rules(), ["SQP-TXN-014"]);
+}
+
+#[test]
+fn parts_of_a_message_are_parts_in_their_copies_too() {
+    let answer = s(20 * MS, "3130 6563686f 1e 11 6f6e652074776f 04");
+    let heard = hear(&[c(0, "6563686f 1e 6f6e6520"), c(10 * MS, "74776f 04"), answer]);
+    assert_eq!([2, 4].map(|frame| heard.frame(frame).message), ["fragment", "request"]);
+    let parts = ["3130 6563686f 1e 11 6f6e6520", "74776f 04"];
+    let heard = hear(&[c(0, "6563686f 1e 6f6e652074776f 04"), s(10 * MS, parts[0]), s(11 * MS, parts[1])]);
+    assert_eq!([4, 6].map(|frame| heard.frame(frame).message), ["fragment", "response"]);
+}
+
+#[test]
+fn a_conversation_may_end_between_a_datagram_and_its_copy() {
+    let request = c(0, "6563686f 1e 6f6e65 04");
+    let late = s(10 * S, "3130 6563686f 1e 11 6f6e65 04");
+    let heard = hear(&[request, late]);
+    assert_eq!(heard.exchanges.len(), 1);
+}

@@ -1,0 +1,410 @@
+//! Which answer belongs to which request, told in datagrams.
+
+use crate::kit::play::{
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Seen, Shot, c, everything,
+    foreign, lines, play, report, s, shot, shots,
+};
+use qdissect::classify::Choice;
+use qdissect::exchange::{Exchange, Outcome, Pairing};
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Direction, Id, Level};
+use qdissect::report::Totals;
+use qdissect::rule::hex;
+
+/// The answer to another poll of Satisfactory.
+const OTHER: &str =
+    "d5f6 01 01 0200000000000000 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
+
+/// Windows: SQP waits 1 s for an answer, Satisfactory 2 s; the late windows are 5 s and 10 s.
+const SQP_WINDOW: i64 = S;
+const SFQ_WINDOW: i64 = 2 * S;
+const SFQ_LATE: i64 = 10 * S;
+
+/// Moves capture time.
+fn clock(time: i64) -> Shot {
+    foreign(START + time)
+}
+
+/// Plays and gives the only exchange.
+fn one(shots: &[Shot]) -> (Exchange, Collected<true>) {
+    let (heard, totals) = play(shots);
+    assert_eq!(totals.exchanges, 1, "{heard:#?}");
+    (heard.exchanges[0].0.clone(), heard)
+}
+
+/// Request, answer and outcome of each exchange, in order of the requests.
+fn outcomes(shots: &[Shot]) -> Vec<(u64, Option<u64>, Outcome)> {
+    let (heard, _) = play(shots);
+    let mut all: Vec<_> =
+        heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame, e.outcome)).collect();
+    all.sort_by_key(|(frame, ..)| *frame);
+    all
+}
+
+/// The packet and exchange records.
+fn records(options: Options, shots: &[Shot]) -> Vec<serde_json::Value> {
+    lines(options, shots).lines().map(|l| l.parse().expect("a record is JSON")).collect()
+}
+
+#[test]
+fn a_retransmission_stays_one_exchange() {
+    let (e, heard) = one(&[c(0, POLL), c(300 * MS, POLL), s(320 * MS, STATE), clock(60 * S)]);
+    assert_eq!((e.request_frame, e.response_frame, e.retransmissions), (1, Some(3), 1));
+    assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(320 * MS)));
+    assert_eq!(heard.frame(2).pairing, Pairing::Again { exchange: e.id, part: false });
+    assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-004"]);
+}
+
+#[test]
+fn the_window_runs_from_the_last_retransmission() {
+    let again = 1500 * MS;
+    let (e, _) = one(&[c(0, POLL), c(again, POLL), s(again + SFQ_WINDOW, STATE)]);
+    assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(again + SFQ_WINDOW)));
+    let (e, _) = one(&[c(0, POLL), c(again, POLL), s(again + SFQ_WINDOW + 1, STATE)]);
+    assert_eq!(e.outcome, Outcome::Late);
+}
+
+#[test]
+fn a_copy_of_an_answer_names_it_and_answers_nothing() {
+    let shots = [c(0, POLL), s(MS, STATE), s(2 * MS, STATE), clock(60 * S)];
+    let (e, heard) = one(&shots);
+    assert_eq!(e.response_frame, Some(2));
+    assert_eq!(heard.frame(3).rules(), ["SFQ-TXN-005"]);
+    let copy = &records(everything(), &shots)[3];
+    assert_eq!((&copy["frame"], &copy["exchange"], &copy["duplicate_of"]), (&3.into(), &1.into(), &2.into()));
+    assert!(copy.get("request_frame").is_none() && copy.get("response_time").is_none(), "{copy}");
+}
+
+#[test]
+fn a_server_that_issues_the_same_token_again_answers_with_it() {
+    let one = |at: i64| [c(at, H1), s(at + MS, H2), c(at + 2 * MS, QI), s(at + 3 * MS, OK)];
+    let shots = [&one(0)[..], &one(2 * S), &[clock(30 * S)]].concat();
+    let answered =
+        [(1, 2), (3, 4), (5, 6), (7, 8)].map(|(asked, told)| (asked, Some(told), Outcome::Answered));
+    assert_eq!(outcomes(&shots), answered);
+    let (heard, _) = play(&shots);
+    let broken: Vec<_> =
+        heard.packets.iter().map(|p| (p.frame, p.rules())).filter(|(_, r)| !r.is_empty()).collect();
+    // The same query with the same answer comes twice, too.
+    assert_eq!(broken, [(6, vec!["SQP-TXN-015"])]);
+    // Soon after the first, or with nothing open, it is a copy.
+    let soon = [
+        &one(0)[..],
+        &[c(300 * MS, H1), s(301 * MS, H2), s(302 * MS, &H2.replace("8090", "7090")), clock(30 * S)],
+    ]
+    .concat();
+    let (heard, _) = play(&soon);
+    assert_eq!([6, 7].map(|frame| heard.frame(frame).rules()), [vec!["SQP-TXN-013"], vec![]]);
+    let copied = [&one(0)[..], &[s(4 * MS, H2), clock(30 * S)]].concat();
+    assert_eq!(play(&copied).0.frame(5).rules(), ["SQP-TXN-013"]);
+}
+
+#[test]
+fn a_copy_is_read_with_the_chunks_that_were_asked() {
+    let metrics = "01 80902348 0001 00 00 0009 00000005 01 3f800000";
+    let shots =
+        [c(0, H1), s(MS, H2), c(2 * MS, "01 80902348 0002 10"), s(3 * MS, metrics), s(4 * MS, metrics)];
+    let found = records(everything(), &shots);
+    let packet = |frame: u64| found.iter().find(|r| r["frame"] == frame).expect("every frame is claimed");
+    assert_eq!(packet(5)["duplicate_of"], 4);
+    assert_eq!(packet(5)["fields"], packet(4)["fields"]);
+    let rules = packet(5)["findings"].to_string();
+    assert!(!rules.contains("SQP-CHK-006"), "the request is in the capture: {rules}");
+}
+
+#[test]
+fn an_answer_is_late_when_more_than_the_window_has_passed() {
+    for (time, outcome) in [(SFQ_WINDOW, Outcome::Answered), (SFQ_WINDOW + 1, Outcome::Late)] {
+        let (e, heard) = one(&[c(0, POLL), s(time, STATE), clock(60 * S)]);
+        assert_eq!((e.outcome, e.response_time), (outcome, Some(time)));
+        assert!(heard.exchanges[0].1.is_empty(), "late is no time-out");
+        let late = heard.frame(2).rules().contains(&"SFQ-TXN-010");
+        assert_eq!(late, outcome == Outcome::Late);
+    }
+    let query = |time| [c(0, H1), s(0, H2), c(0, QI), s(time, OK), clock(60 * S)];
+    assert_eq!(outcomes(&query(SQP_WINDOW))[1].2, Outcome::Answered);
+    assert_eq!(outcomes(&query(SQP_WINDOW + 1))[1].2, Outcome::Late);
+}
+
+#[test]
+fn the_late_window_ends_the_wait() {
+    let (e, _) = one(&[c(0, POLL), s(SFQ_LATE, STATE)]);
+    assert_eq!(e.outcome, Outcome::Late);
+    let (e, heard) = one(&[c(0, POLL), s(SFQ_LATE + 1, STATE)]);
+    assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
+    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None, elsewhere: false });
+    assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
+}
+
+#[test]
+fn what_the_end_of_the_capture_leaves_open_is_undecided() {
+    let (e, heard) = one(&[c(0, POLL), clock(SFQ_WINDOW)]);
+    assert_eq!(e.outcome, Outcome::Undecided);
+    assert!(heard.exchanges[0].1.is_empty());
+    let (e, heard) = one(&[c(0, POLL), clock(SFQ_WINDOW + 1)]);
+    assert_eq!(e.outcome, Outcome::Unanswered);
+    assert_eq!(heard.exchanges[0].1[0].rule.id, "SFQ-TXN-003");
+}
+
+/// An answer, so many foreign frames, and its request.
+fn early(between: usize, time: i64) -> Vec<Shot> {
+    let mut shots = vec![clock(-60 * S), s(0, STATE)];
+    shots.extend((0..between).map(|_| clock(0)));
+    shots.extend([c(time, POLL), clock(60 * S)]);
+    shots
+}
+
+#[test]
+fn an_answer_that_stands_before_its_request_is_paired() {
+    for (between, time) in [(0, 0), (63, 0), (0, 10 * MS), (0, -10 * MS)] {
+        let (e, heard) = one(&early(between, time));
+        assert_eq!(
+            (e.response_frame, e.response_time),
+            (Some(2), Some(-time)),
+            "{between} frames, {time} ns"
+        );
+        assert_eq!(heard.frame(2).rules(), ["SFQ-SEC-001", "GEN-007"], "what is said of any answer");
+        assert!(matches!(heard.frame(2).pairing, Pairing::Answered(a) if a.exchange == e.id));
+        let frames: Vec<u64> = heard.packets.iter().map(|p| p.frame).collect();
+        assert_eq!(frames, [2, 3 + between as u64]);
+    }
+    for (between, time) in [(64, 0), (0, 10 * MS + 1)] {
+        let (e, heard) = one(&early(between, time));
+        assert_eq!((e.response_frame, e.outcome), (None, Outcome::Unanswered), "{between} frames, {time} ns");
+        assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
+    }
+}
+
+#[test]
+fn a_challenge_answer_that_stands_before_its_request_is_paired() {
+    let shots = [clock(-60 * S), s(0, H2), c(0, H1), c(MS, QI), s(2 * MS, OK), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(3, Some(2), Outcome::Answered), (4, Some(5), Outcome::Answered)]);
+}
+
+#[test]
+fn time_stamps_out_of_order_do_not_disturb_a_pair() {
+    let (e, _) = one(&[c(5 * MS, POLL), s(0, STATE)]);
+    assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(-5 * MS)));
+    let shots = [c(5 * MS, H1), s(0, H2), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(1, Some(2), Outcome::Answered)]);
+}
+
+#[test]
+fn a_file_whose_time_jumps_back_is_paired_all_the_same() {
+    let hour = 3600 * S;
+    let shots = [clock(hour), c(0, H1), s(MS, H2), c(20 * MS, QI), s(20 * MS + 3 * S, OK), clock(hour)];
+    let (heard, _) = play(&shots);
+    let found: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.outcome, e.response_time)).collect();
+    assert_eq!(found, [(Outcome::Answered, Some(MS)), (Outcome::Late, Some(3 * S))]);
+    let by_default: Totals = report(Options::default(), Collected::<true>::default(), &shots).1;
+    assert_eq!(by_default.recognised, 4, "the first challenge is confirmed by what follows");
+}
+
+#[test]
+fn a_request_without_a_key_is_given_up_when_its_sender_asks_again() {
+    let asked_again = |ms: i64| [c(0, H1), c(ms * MS, H1), s((ms + 10) * MS, H2), clock(60 * S)];
+    let (first, second) = ((1, None, Outcome::Unanswered), (2, None, Outcome::Unanswered));
+    assert_eq!(outcomes(&asked_again(250)), [first, (2, Some(3), Outcome::Answered)]);
+    assert_eq!(outcomes(&asked_again(249)), [(1, Some(3), Outcome::Answered), second]);
+}
+
+#[test]
+fn a_request_given_up_is_answered_when_no_other_is_left() {
+    let shots = [c(0, H1), c(300 * MS, H1), s(310 * MS, H2), s(320 * MS, "00 11111111"), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(1, Some(4), Outcome::Answered), (2, Some(3), Outcome::Answered)]);
+}
+
+#[test]
+fn a_request_past_its_window_is_answered_when_no_other_is_left() {
+    let shots = [c(0, H1), s(3 * S, H2), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(1, Some(2), Outcome::Late)]);
+}
+
+#[test]
+fn an_answer_with_a_key_nobody_asked_leaves_the_exchange_open() {
+    let (e, heard) = one(&[c(0, POLL), s(MS, OTHER), s(2 * MS, STATE), clock(60 * S)]);
+    assert_eq!((e.response_frame, e.outcome), (Some(3), Outcome::Answered));
+    assert!(matches!(heard.frame(2).pairing, Pairing::Unasked { open: true, .. }));
+    assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-002"]);
+}
+
+#[test]
+fn an_answer_with_the_token_issued_last_answers_a_query_with_another() {
+    let wrong = "01 11111111 0001 01";
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, wrong), s(3 * MS, OK), clock(60 * S)];
+    let (heard, _) = play(&shots);
+    assert_eq!(outcomes(&shots)[1], (3, Some(4), Outcome::Answered));
+    assert_eq!(heard.frame(3).rules(), ["SQP-TXN-001"]);
+    assert_eq!(heard.frame(4).rules(), ["SQP-TXN-004", "SQP-SEC-001"]);
+}
+
+#[test]
+fn clients_with_the_same_cookie_are_kept_apart() {
+    let from_second = shot(START + MS, CLIENTS[1], END, &hex(POLL));
+    let to_second = shot(START + 2 * MS, END, CLIENTS[1], &hex(STATE));
+    let shots = [c(0, POLL), from_second, to_second, s(3 * MS, STATE), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(1, Some(4), Outcome::Answered), (2, Some(3), Outcome::Answered)]);
+}
+
+#[test]
+fn a_capture_that_begins_with_the_answer_to_a_challenge_has_no_false_request() {
+    let shots = [s(0, H2), c(10 * MS, QI), s(20 * MS, OK), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(2, Some(3), Outcome::Answered)]);
+    let (heard, _) = play(&shots);
+    assert_eq!((heard.frame(1).message, heard.frame(1).direction), ("challenge_response", Direction::S2c));
+}
+
+/// Conversations that are remembered at most.
+const MOST: u64 = 65_536;
+
+#[test]
+fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
+    let all = 100_000u32;
+    let client = |n: u32| ([10, (n >> 16) as u8, (n >> 8) as u8, n as u8], 40_000);
+    let mut shots: Vec<Shot> = (0..all).map(|n| shot(START, client(n), END, &hex(POLL))).collect();
+    shots.push(shot(START, END, client(0), &hex(STATE)));
+    shots.push(shot(START, END, client(all - 1), &hex(STATE)));
+    let (heard, totals) = report(everything(), Collected::<false>::default(), &shots);
+    assert_eq!((totals.exchanges, totals.answered), (u64::from(all), 1));
+    assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
+    assert_eq!(
+        heard.frame(u64::from(all) + 1).pairing,
+        Pairing::Unasked { open: false, asked: None, elsewhere: false }
+    );
+    assert!(matches!(heard.frame(u64::from(all) + 2).pairing, Pairing::Answered(_)));
+}
+
+#[test]
+fn five_zero_bytes_alone_are_of_low_confidence_and_not_shown_by_default() {
+    let shots = [c(0, H1), clock(60 * S)];
+    let (heard, _) = play(&shots);
+    assert_eq!((heard.frame(1).level, heard.frame(1).message), (Level::Low, "challenge_request"));
+    let (heard, totals) = report(Options::default(), Collected::<true>::default(), &shots);
+    assert!(heard.packets.is_empty() && heard.exchanges.is_empty());
+    assert_eq!((totals.recognised, totals.unclaimed), (0, 2));
+}
+
+#[test]
+fn five_zero_bytes_answered_by_five_zero_bytes_stay_low() {
+    let (heard, _) = play(&[c(0, H1), s(10 * MS, H1), clock(60 * S)]);
+    let levels: Vec<_> = heard.packets.iter().map(|p| (p.message, p.level)).collect();
+    assert_eq!(levels, [("challenge_request", Level::Low), ("challenge_response", Level::Low)]);
+    let (e, _) = &heard.exchanges[0];
+    assert_eq!((e.level, e.outcome), (Level::Low, Outcome::Answered));
+}
+
+#[test]
+fn candidates_are_promoted_and_keep_the_order_of_frames() {
+    let other = |time, text| shot(START + time, CLIENTS[1], END, &hex(text));
+    let shots = [c(0, H1), other(MS, POLL), c(2 * MS, H1), s(700 * MS, H2), c(710 * MS, QI), clock(60 * S)];
+    let found = records(Options::default(), &shots);
+    let packets: Vec<_> = found.iter().filter(|r| r["type"] == "packet").collect();
+    let frames: Vec<_> = packets.iter().map(|p| p["frame"].as_u64()).collect();
+    assert_eq!(frames, [Some(1), Some(2), Some(3), Some(4), Some(5)]);
+    assert!(packets.iter().all(|p| p["confidence"] != "low"), "{packets:#?}");
+    let challenge = found.iter().find(|r| r["type"] == "exchange" && r["request_frame"] == 1);
+    assert_eq!(challenge.map(|e| &e["outcome"]), Some(&"answered".into()), "{found:#?}");
+}
+
+#[test]
+fn a_candidate_waits_one_second_and_no_longer() {
+    for (time, shown) in [(S, true), (S + 1, false)] {
+        let shots = [c(0, H1), c(time, QI), s(time + MS, OK), clock(60 * S)];
+        let (heard, _) = report(Options::default(), Collected::<true>::default(), &shots);
+        assert_eq!(heard.packets.iter().any(|p| p.frame == 1), shown, "{time} ns");
+    }
+}
+
+#[test]
+fn a_pinned_port_says_what_is_spoken_there() {
+    let cut = "01 80902348 0001";
+    let shots = [c(0, cut), clock(60 * S)];
+    let (heard, _) = play(&shots);
+    assert!(heard.packets.is_empty(), "seven bytes alone are nobody's: {heard:#?}");
+    let pinned = Choice { pins: vec![(PORT, Id::Sqp)], ..Choice::default() };
+    let (heard, _) = report(Options { choice: pinned, ..everything() }, Collected::<true>::default(), &shots);
+    let packet = heard.frame(1);
+    assert_eq!((packet.id, packet.message, packet.direction), (Id::Sqp, "query_request", Direction::C2s));
+    assert_eq!(
+        (packet.level, packet.rules()),
+        (Level::Medium, vec!["SQP-REQ-003", "SQP-TXN-002", "GEN-005"])
+    );
+}
+
+#[test]
+fn an_answered_request_stays_one_when_its_conversation_turns() {
+    // The first byte seems to ask for a challenge and is answered; then who answered asks.
+    let shots = [s(0, "00"), c(0, H1), s(0, H2), c(0, "01 80902348"), s(0, OK)];
+    let told = records(everything(), &shots);
+    let exchange = told.iter().find(|r| r["type"] == "exchange").unwrap();
+    for frame in [&exchange["request_frame"], &exchange["response_frames"][0]] {
+        let packet = told.iter().find(|r| r["type"] == "packet" && &r["frame"] == frame).unwrap();
+        assert_eq!(packet["exchange"], exchange["id"], "{packet}");
+    }
+}
+
+/// GQP: what a request breaks makes its answer break the same, but not one that stands before it.
+#[test]
+fn who_stands_in_front_is_no_symptom_of_what_follows_in_order_or_not() {
+    let (request, answer) = ("6563686f 1e 636166e9 04", "3130 6563686f 1e 11 636166e9 04");
+    let pair = |time| [c(time, request), s(time + MS, answer)];
+    let turned = |time| [s(time + MS, answer), c(time, request)];
+    for (behind, symptoms) in [(pair(40 * S), &[2, 5][..]), (turned(40 * S), &[2])] {
+        let shots = [&pair(0)[..], &[clock(30 * S)], &behind, &[clock(90 * S)]].concat();
+        let (heard, totals) = play(&shots);
+        let elsewhere =
+            |p: &&Seen| p.findings.iter().filter_map(|f| f.caused_by).any(|cause| cause.frame != p.frame);
+        let frames: Vec<u64> = heard.packets.iter().filter(elsewhere).map(|p| p.frame).collect();
+        assert_eq!(frames, symptoms, "{heard:#?}");
+        let (_, unordered) = report(everything(), Collected::<false>::default(), &shots);
+        assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
+    }
+}
+
+/// Whoever waits in front of others that have nothing to do with it makes them no surer.
+#[test]
+fn a_datagram_that_waits_for_its_turn_is_as_sure_as_without_that() {
+    let mut shots = shots(&Id::Skycoop.info().samples[0]);
+    let levels = |shots: &[Shot]| {
+        let heard = play(shots).0.packets;
+        [2, 3].map(|frame| heard.iter().find(|p| p.frame == frame).map(|p| p.level))
+    };
+    let alone = levels(&shots);
+    assert_eq!(alone, [Some(Level::Medium), Some(Level::High)]);
+    shots[0] = shot(shots[1].time - MS, CLIENTS[1], ([192, 0, 2, 77], 9000), &hex(H1));
+    assert_eq!(levels(&shots), alone);
+}
+
+/// SQP: a remark that is made once a server still explains the silence of later times, for whoever tells of it.
+#[test]
+fn a_remark_made_before_still_causes_a_silence() {
+    let all = "01 80902348 0001 1f";
+    let asked = |time| [c(time, H1), s(time + MS, H2), c(time + 2 * MS, all)];
+    let shots = [&asked(0)[..], &asked(20 * S), &[clock(90 * S)]].concat();
+    let (heard, _) = play(&shots);
+    let of = |id: &str| {
+        heard.packets.iter().filter(|p| p.rules().contains(&id)).map(|p| p.frame).collect::<Vec<_>>()
+    };
+    assert_eq!(of("SQP-REQ-010"), [3]);
+    let silent = heard.exchanges.iter().flat_map(|(_, findings)| findings);
+    let causes: Vec<_> = silent.map(|f| f.caused_by.map(|cause| (cause.rule.id, cause.frame))).collect();
+    assert_eq!(causes, [Some(("SQP-REQ-010", 3)), Some(("SQP-REQ-010", 6))]);
+}
+
+/// Order pairs nothing that comes from elsewhere, but says where the client waits.
+#[test]
+fn an_answer_from_another_port_of_the_host_is_told_as_one() {
+    const REPLY: &str =
+        "93000000 06000000 302e31312e32 01000000 0a000000 010000 00000000 02000000 02000000 000001";
+    let from = |port, time| shot(START + time, (END.0, port), CLIENTS[0], &hex(REPLY));
+    let told = |shots: &[Shot]| {
+        let (heard, _) = play(&[&[clock(-30 * S)], shots, &[clock(60 * S)]].concat());
+        let last = heard.packets.last().expect("it was claimed");
+        assert!(matches!(last.pairing, Pairing::Unasked { .. }));
+        last.rules().contains(&"GEN-006")
+    };
+    assert!(told(&[c(0, "feffffff"), from(9, MS)]));
+    assert!(!told(&[c(0, "feffffff"), from(9, 5 * S + 1)]), "the window is over");
+    assert!(!told(&[c(0, "feffffff"), s(MS, REPLY), from(9, 2 * MS)]), "nobody waits");
+    assert!(!told(&[c(0, POLL), from(9, MS)]), "for another protocol's answer");
+}

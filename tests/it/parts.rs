@@ -1,0 +1,112 @@
+//! Messages that span datagrams, told in datagrams: which parts belong together, and what is said of them.
+
+use crate::kit::play;
+use crate::kit::play::{Collected, ID, IDR, MS, START, Shot, foreign, play, shot};
+use qdissect::exchange::{Exchange, Outcome};
+use qdissect::rule::hex;
+
+/// That answer in parts.
+const HEAD: &str = "3130 6964656e74696679 1e 12 67616d656e";
+const MIDDLE: &str = "616d65 1f 7574 1e 12 67616d65766572";
+const TAIL: &str = "1f 343332 1e 12 6e6574766572 1f 343332 04";
+
+fn c(ms: i64, text: &str) -> Shot {
+    play::c(ms * MS, text)
+}
+
+fn s(ms: i64, text: &str) -> Shot {
+    play::s(ms * MS, text)
+}
+
+/// Plays them, with a minute of silence behind.
+fn hear(shots: &[Shot]) -> Collected<true> {
+    let mut all = shots.to_vec();
+    all.push(foreign(START + 60_000 * MS));
+    play(&all).0
+}
+
+fn messages(heard: &Collected<true>) -> Vec<(u64, &'static str)> {
+    heard.packets.iter().map(|p| (p.frame, p.message)).collect()
+}
+
+fn exchanges(heard: &Collected<true>) -> Vec<(u64, Vec<u64>, Outcome)> {
+    let one = |(e, _): &(Exchange, _)| (e.request_frame, e.response_frames().to_vec(), e.outcome);
+    heard.exchanges.iter().map(one).collect()
+}
+
+#[test]
+fn the_parts_of_an_answer_are_one_exchange() {
+    let heard = hear(&[c(0, ID), s(5, HEAD), s(6, MIDDLE), s(7, TAIL)]);
+    assert_eq!(messages(&heard), [(1, "request"), (2, "fragment"), (3, "fragment"), (4, "response")]);
+    assert_eq!(exchanges(&heard), [(1, vec![2, 3, 4], Outcome::Answered)]);
+    let parts = hex(HEAD).len() + hex(MIDDLE).len() + hex(TAIL).len();
+    assert_eq!(heard.exchanges[0].0.response_bytes, parts as u64);
+    assert_eq!(heard.frame(2).rules(), ["GQP-FRM-003", "GEN-007"]);
+    // 49 bytes for 9, as in one datagram.
+    assert_eq!(heard.frame(4).rules(), ["GQP-SEC-002"]);
+    assert_eq!(heard.frame(4).findings[0].sizes, Some([9, parts as u32]));
+}
+
+#[test]
+fn the_parts_of_a_request_are_one_exchange() {
+    let heard = hear(&[
+        c(0, "6563686f 1e 6f6e6520"),
+        c(1, "74776f 04"),
+        s(5, "3130 6563686f 1e 11 6f6e652074776f 04"),
+    ]);
+    assert_eq!(messages(&heard), [(1, "fragment"), (2, "request"), (3, "response")]);
+    assert_eq!(exchanges(&heard), [(1, vec![3], Outcome::Answered)]);
+    // What was cut is not compared: the echo is right.
+    let all: Vec<_> = heard.findings().map(|f| f.rule.id).filter(|id| id.starts_with("GQP-TXN")).collect();
+    assert!(all.is_empty(), "{all:?}");
+}
+
+#[test]
+fn a_part_that_nobody_goes_on_with_is_a_message_without_its_end() {
+    let heard = hear(&[c(0, ID), s(5, HEAD)]);
+    assert_eq!(messages(&heard), [(1, "request"), (2, "response")]);
+    assert!(heard.frame(2).rules().contains(&"GQP-FRM-001"));
+    assert_eq!(exchanges(&heard), [(1, vec![2], Outcome::Answered)]);
+}
+
+#[test]
+fn two_seconds_are_the_limit_of_a_part() {
+    let heard = hear(&[c(0, ID), s(5, HEAD), s(2005, MIDDLE), s(2006, TAIL)]);
+    assert_eq!(messages(&heard)[1], (2, "fragment"), "exactly two seconds are not too long");
+    let heard = hear(&[c(0, ID), s(5, HEAD), s(2006, TAIL)]);
+    assert_eq!(messages(&heard)[1], (2, "response"));
+    assert!(heard.frame(2).rules().contains(&"GQP-FRM-001"));
+    assert_eq!(exchanges(&heard)[0], (1, vec![2], Outcome::Answered));
+}
+
+#[test]
+fn a_message_that_begins_does_not_go_on_with_another() {
+    let heard = hear(&[c(0, "6964656e74696679"), c(300, ID), s(305, IDR)]);
+    assert_eq!(messages(&heard), [(1, "request"), (2, "request"), (3, "response")]);
+    assert!(heard.frame(1).rules().contains(&"GQP-FRM-001"));
+    let mut ends = exchanges(&heard);
+    ends.sort_by_key(|e| e.0);
+    assert_eq!(ends, [(1, vec![], Outcome::Unanswered), (2, vec![3], Outcome::Answered)]);
+}
+
+#[test]
+fn an_answer_whose_conversation_is_gone_is_told_all_the_same() {
+    // 65,536 further conversations push the first one out of the table.
+    let mut shots = vec![c(0, ID), s(1, HEAD)];
+    for n in 0..66_000u32 {
+        let client = ([10, 1, (n >> 8) as u8, n as u8], 1024 + (n >> 16) as u16);
+        shots.push(shot(START + 2 * MS + i64::from(n) * 1000, client, ([192, 0, 2, 99], 7070), &hex(ID)));
+    }
+    let (heard, totals) = play(&shots);
+    assert!(totals.evicted > 0);
+    let first = heard.exchanges.iter().find(|(e, _)| e.id == 1).expect("it is told");
+    assert_eq!((first.0.response_frames(), first.0.outcome), (&[2][..], Outcome::Answered));
+}
+
+#[test]
+fn sixteen_parts_are_the_most() {
+    let mut shots = vec![c(0, ID)];
+    shots.extend((0..20).map(|n| s(5 + n, if n == 0 { HEAD } else { "61" })));
+    let heard = hear(&shots);
+    assert_eq!(heard.exchanges[0].0.response_frames().len(), 16);
+}

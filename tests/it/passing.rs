@@ -1,0 +1,229 @@
+//! `-Y` and columns from outside: what passes is what the records say, whatever is read and written.
+
+mod columns;
+mod held;
+
+use crate::kit::run::{parsed, qdissect};
+use held::ROWS;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs::File;
+use tempfile::{TempDir, tempdir};
+
+const DEMO: &str = "captures/demo.pcapng";
+/// Many files, each with numbers of its own.
+const ALL: &[&str] = &[
+    DEMO,
+    "captures/sqp",
+    "captures/satisfactory",
+    "captures/skycoop",
+    "captures/gqp",
+    "captures/containers/vlan.pcap",
+];
+
+/// The records of `dump` with further arguments.
+#[track_caller]
+fn dumped(args: &[&str], files: &[&str]) -> Vec<Value> {
+    let output = qdissect().args(["dump", "--no-config", "-T", "ndjson"]).args(args).args(files).output();
+    parsed(&output.unwrap(), 0)
+}
+
+/// The packets among them that fulfil a row, and the exchanges that do or that have had such a packet: what comes
+/// when an exchange has closed, a copy or a further part, is too late for it.
+fn expected(records: &[Value], row: &held::Row) -> Vec<Value> {
+    let mut exchanges: HashSet<u64> = HashSet::new();
+    let mut passes = |r: &&Value| match r["type"].as_str() {
+        Some("packet") => {
+            let passes = (row.packet)(r);
+            exchanges.extend(r["exchange"].as_u64().filter(|_| passes));
+            passes
+        }
+        Some("exchange") => {
+            r["id"].as_u64().is_some_and(|id| exchanges.contains(&id)) || row.exchange.is_some_and(|e| e(r))
+        }
+        _ => true,
+    };
+    records.iter().filter(&mut passes).cloned().collect()
+}
+
+fn without_files(mut records: Vec<Value>) -> Vec<Value> {
+    records.retain(|r| r["type"] != "capture");
+    records
+}
+
+fn in_folder(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_records_that_pass_are_those_for_which_it_holds() {
+    let all = dumped(&["--all"], ALL);
+    assert!(all.len() > 500, "{} records", all.len());
+    for row in ROWS {
+        let (passed, expected) = (dumped(&["--all", "-Y", row.filter], ALL), expected(&all, row));
+        let told = expected.iter().filter(|r| r["type"] == "packet").count();
+        assert!((1..all.len() / 2).contains(&told), "{} tells {told} packets", row.filter);
+        // A file is named before the first record that speaks of it, or when the next one is.
+        let (passed, expected) = (without_files(passed), without_files(expected));
+        let differs = passed.iter().zip(&expected).position(|(a, b)| a != b);
+        assert_eq!((differs, passed.len()), (None, expected.len()), "{}", row.filter);
+    }
+}
+
+#[test]
+fn without_all_only_packets_of_protocols_pass() {
+    let (claimed, all) =
+        (dumped(&["-Y", "ip or ipv6"], &[DEMO]), dumped(&["--all", "-Y", "ip or ipv6"], &[DEMO]));
+    assert_eq!(claimed, dumped(&[], &[DEMO]));
+    assert_eq!(all, dumped(&["--all"], &[DEMO]));
+    assert!(all.len() > claimed.len());
+}
+
+#[test]
+fn exchanges_pass_by_themselves_or_by_their_packets() {
+    let exchanges = |args: &[&str]| -> Vec<Value> {
+        let output =
+            qdissect().args(["exchanges", "--no-config", "-T", "ndjson"]).args(args).args(ALL).output();
+        parsed(&output.unwrap(), 0)
+    };
+    let (all, packets) = (exchanges(&[]), dumped(&[], ALL));
+    for row in ROWS {
+        let of = |records: &[Value]| -> Vec<u64> {
+            let exchanges = records.iter().filter(|r| r["type"] == "exchange");
+            exchanges.filter_map(|r| r["id"].as_u64()).collect()
+        };
+        let mut expected = of(&expected(&packets, row));
+        let mut passed = of(&exchanges(&["-Y", row.filter]));
+        expected.sort_unstable();
+        passed.sort_unstable();
+        assert_eq!(passed, expected, "{}", row.filter);
+    }
+    assert!(all.len() > 100);
+}
+
+#[test]
+fn standard_input_and_files_pass_alike() {
+    for filter in ["sqp and udp.port == 7777", "frame contains \"West\"", "exchange.outcome == late"] {
+        let args = ["dump", "--no-config", "-T", "ndjson", "-Y", filter, "-"];
+        let output = qdissect().args(args).stdin(File::open(DEMO).unwrap()).output().unwrap();
+        let (piped, read) = (parsed(&output, 0), dumped(&["-Y", filter], &[DEMO]));
+        assert!(piped.len() > 2, "{filter}");
+        let plain = |records: &[Value]| {
+            let mut records = records.to_vec();
+            records.iter_mut().for_each(|r| r["file"] = "x".into());
+            records
+        };
+        assert_eq!(plain(&piped), plain(&read), "{filter}");
+    }
+}
+
+/// Frames by time and payload, which do not change where they are written.
+fn frames(args: &[&str], file: &str) -> String {
+    let columns = ["-T", "fields", "-e", "frame.time_epoch", "-e", "eth.src", "-e", "udp.payload"];
+    let output =
+        qdissect().args(["dump", "--no-config", "--all"]).args(columns).args(args).arg(file).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn only_what_passes_is_written() {
+    let folder = tempdir().unwrap();
+    for filter in
+        ["sqp", "eth.src == 02:00:5e:00:53:10", "udp.length > 40 or severity >= warning", "frame.number > 90"]
+    {
+        let to = in_folder(&folder, "passed.pcapng");
+        let args = ["dump", "--no-config", "--all", "-q", "-Y", filter, "-w", &to, "--annotate", DEMO];
+        let output = qdissect().args(args).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{filter}");
+        let written = frames(&[], &to);
+        assert_eq!(written, frames(&["-Y", filter], DEMO), "{filter}");
+        assert!(written.lines().count() > 3 && written.lines().count() < 80, "{filter}");
+    }
+}
+
+#[test]
+fn a_frame_has_the_number_of_its_file_in_rotated_files_too() {
+    let folder = tempdir().unwrap();
+    let halves: Vec<String> = [("1.pcapng", "frame.number < 61"), ("2.pcapng", "frame.number >= 61")]
+        .iter()
+        .map(|(name, filter)| {
+            let to = in_folder(&folder, name);
+            let output = qdissect().args(["dump", "--all", "-q", "-Y", filter, "-w", &to, DEMO]).output();
+            assert_eq!(output.unwrap().status.code(), Some(0));
+            to
+        })
+        .collect();
+    let halves: Vec<&str> = halves.iter().map(String::as_str).collect();
+    let all = dumped(&[], &halves);
+    for row in ROWS {
+        let (passed, expected) = (dumped(&["-Y", row.filter], &halves), expected(&all, row));
+        assert_eq!(without_files(passed), without_files(expected), "{}", row.filter);
+    }
+    let first = dumped(&["--all", "-Y", "frame.number == 1"], &halves);
+    let packets: Vec<_> = first.iter().filter(|r| r["type"] == "packet").collect();
+    assert_eq!(packets.iter().map(|r| &r["frame"]).collect::<Vec<_>>(), [1, 1]);
+    let crossing = all.iter().filter(|r| r["type"] == "exchange" && !r["request_file"].is_null());
+    assert_eq!(crossing.count(), 0, "the demonstration is cut where nothing is open");
+}
+
+#[test]
+fn a_wrong_filter_is_said_before_anything_is_opened() {
+    for command in ["dump", "exchanges", "summary", "check", "stats"] {
+        let args = [command, "--no-config", "-Y", "udp.prot == 1", "/nowhere/at/all.pcap"];
+        let output = qdissect().args(args).output().unwrap();
+        let said = "qdissect: At byte 1 of the filter: There is no field \"udp.prot\"; did you mean udp.port?\n\
+                    udp.prot == 1\n^^^^^^^^\n";
+        assert_eq!(String::from_utf8_lossy(&output.stderr), said, "{command}");
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{command}");
+    }
+}
+
+#[test]
+fn summary_check_and_stats_gather_what_passes() {
+    let run = |args: &[&str]| {
+        let output =
+            qdissect().args(args).args(["--no-config", "-T", "ndjson", "-Y", "satisfactory", DEMO]).output();
+        parsed(&output.unwrap(), if args[0] == "check" { 1 } else { 0 })
+    };
+    let of = |records: &[Value], kind: &str, key: &str| -> HashSet<String> {
+        let records = records.iter().filter(|r| r["type"] == kind);
+        records.map(|r| r[key].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let only = |name: &str| HashSet::from([name.to_owned()]);
+    assert_eq!(of(&run(&["summary"]), "server", "protocol"), only("satisfactory"));
+    let check = run(&["check"]);
+    assert_eq!(of(&check, "finding", "protocol"), only("satisfactory"));
+    assert_eq!(check.last().unwrap()["packets"], 108, "what was read counts");
+    assert_eq!(of(&run(&["stats"]), "response_times", "protocol"), only("satisfactory"));
+    let layers = of(&run(&["stats", "--only", "hierarchy"]), "hierarchy", "name");
+    assert!(layers.contains("satisfactory"), "{layers:?}");
+    assert!(!["sqp", "tcp", "unclaimed", "not_ip"].iter().any(|name| layers.contains(*name)), "{layers:?}");
+}
+
+#[test]
+fn an_empty_filter_lets_everything_pass() {
+    assert_eq!(dumped(&["-Y", ""], &[DEMO]), dumped(&[], &[DEMO]));
+}
+
+#[test]
+fn a_baseline_is_not_reduced_to_what_passes() {
+    let folder = tempdir().unwrap();
+    let baseline = in_folder(&folder, "baseline.json");
+    let check = |args: &[&str]| {
+        let all = ["check", "--no-config", "--baseline", &baseline, DEMO];
+        qdissect().args(all).args(args).output().unwrap()
+    };
+    assert_eq!(check(&["--update-baseline"]).status.code(), Some(0));
+    let before = std::fs::read(&baseline).unwrap();
+    let refused = check(&["--update-baseline", "-Y", "gqp"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("without a filter"));
+    assert_eq!((refused.status.code(), std::fs::read(&baseline).unwrap()), (Some(2), before));
+    let passed = check(&["-Y", "gqp"]);
+    assert_eq!(
+        (passed.status.code(), passed.stderr.as_slice()),
+        (Some(0), &b""[..]),
+        "nothing is said to be gone"
+    );
+}

@@ -1,0 +1,193 @@
+//! `-T fields`, `csv` and `tsv`.
+
+use crate::kit::run::qdissect;
+use std::process::{Command, Stdio};
+
+/// What a run that must succeed writes.
+#[track_caller]
+fn text(args: &[&str]) -> String {
+    let output = qdissect().args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Rows of CSV by RFC 4180.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut cell, mut quoted) = (vec![vec![]], String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => rows.last_mut().unwrap().push(std::mem::take(&mut cell)),
+            '\r' if !quoted => {
+                assert_eq!(chars.next(), Some('\n'), "lines end as RFC 4180 says");
+                rows.last_mut().unwrap().push(std::mem::take(&mut cell));
+                rows.push(vec![]);
+            }
+            c => cell.push(c),
+        }
+    }
+    assert_eq!((rows.pop(), quoted), (Some(vec![]), false), "the last line ends, too");
+    rows
+}
+
+#[test]
+fn passwords_in_columns_of_bytes_are_masked_whoever_claims_them() {
+    let path = "captures/skycoop/rcon.pcap";
+    let columns = ["-T", "fields", "-e", "udp.payload", "-e", "udp", "-e", "frame", "-e", "skycoop.password"];
+    let password = "Wolf-1942";
+    let hex: String = password.bytes().map(|b| format!("{b:02x}")).collect();
+    let rows = |more: &[&str]| text(&[&["dump", "--all"][..], more, &columns, &[path]].concat());
+    let shown = rows(&["--show-secrets"]);
+    assert!(shown.matches(&hex).count() == 3 && shown.contains(password), "{shown}");
+    // Nobody claims it: the protocol is left out, or what is seen is not enough.
+    for more in [&[][..], &["--protocol", "sqp"], &["--min-confidence", "high"]] {
+        let masked = rows(more);
+        assert!(!masked.contains(&hex) && !masked.contains(password), "{masked}");
+        // All others are as they were: of the payload, and behind the header of UDP.
+        assert_eq!(masked.matches(&"**".repeat(password.len())).count(), 2, "{masked}");
+        assert_eq!(masked.lines().count(), shown.lines().count());
+        let same = masked.lines().zip(shown.lines()).filter(|(a, b)| a == b);
+        assert!(same.count() >= shown.lines().count() - 3, "{masked}");
+    }
+}
+
+#[test]
+fn no_text_from_the_network_leaves_its_cell_or_becomes_a_formula() {
+    let names =
+        ["sqp.server_info.server_name", "sqp.server_info.game_type", "skycoop.server_name", "frame.number"];
+    for file in
+        ["captures/hostile/sqp_names.pcap", "captures/hostile/ng_hostile_text.pcapng", "captures/demo.pcapng"]
+    {
+        for (format, separator) in [("csv", ','), ("tsv", '\t')] {
+            let mut args = vec!["dump", "--no-config", "--all", "-T", format, file];
+            names.iter().for_each(|name| args.extend(["-e", name]));
+            let text = text(&args);
+            let hostile = text.chars().find(|&c| !"\r\n\t".contains(c) && qdissect::report::is_hostile(c));
+            assert_eq!(hostile, None, "{file} {format}");
+            let rows = match separator {
+                ',' => csv(&text),
+                _ => text.lines().map(|l| l.split('\t').map(str::to_owned).collect()).collect(),
+            };
+            assert_eq!(rows[0], names);
+            assert!(rows.len() > 3, "{file}");
+            for row in &rows {
+                assert_eq!(row.len(), names.len(), "{file} {row:?}");
+                let formula = row.iter().find(|cell| cell.starts_with(['=', '+', '-', '@', '\t', '\r']));
+                assert_eq!(formula, None, "{file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_list_its_values_are_written_and_nothing_else() {
+    let column = |filter: &str, name: &str| {
+        text(&["dump", "--no-config", "-T", "fields", "-Y", filter, "-e", name, "captures/demo.pcapng"])
+    };
+    assert_eq!(column("sqp.metrics", "sqp.metrics"), "59.75,12.5,0.25\n");
+    assert_eq!(column("frame.number == 26", "gqp.commands.args"), "this text,more text\n");
+    assert_eq!(column("frame.number == 26", "sqp.metrics"), "\n");
+    // A group is there or not.
+    assert_eq!(column("sqp.metrics", "sqp.player_info"), "1\n");
+}
+
+#[test]
+fn exchanges_and_servers_have_rows_too() {
+    for format in ["csv", "tsv"] {
+        for (command, first, least) in [("exchanges", "id", 40), ("summary", "server", 5)] {
+            let text = text(&[command, "--no-config", "-T", format, "captures/demo.pcapng"]);
+            let rows = match format {
+                "csv" => csv(&text),
+                _ => text.lines().map(|l| l.split('\t').map(str::to_owned).collect()).collect(),
+            };
+            assert_eq!(rows[0][0], first);
+            assert!(
+                rows.len() > least && rows.iter().all(|row| row.len() == rows[0].len()),
+                "{command} {format}"
+            );
+        }
+    }
+    let passed = text(&["exchanges", "-T", "csv", "-Y", "exchange.outcome == late", "captures/demo.pcapng"]);
+    let passed = csv(&passed);
+    assert_eq!((passed.len(), passed[1][9].as_str()), (2, "late"));
+}
+
+const FIELDS: &[&str] = &[
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "eth.src",
+    "eth.addr",
+    "eth.type",
+    "vlan.id",
+    "ip.src",
+    "ip.addr",
+    "ip.id",
+    "ip.ttl",
+    "ip.proto",
+    "ip.len",
+    "ipv6.dst",
+    "ipv6.plen",
+    "ipv6.nxt",
+    "ipv6.hlim",
+    "udp.port",
+    "udp.srcport",
+    "udp.length",
+    "udp.checksum",
+    "udp.payload",
+];
+
+/// Plain Ethernet, with tags, options, cut and short frames.
+const CAPTURES: &[&str] = &[
+    "demo.pcapng",
+    "sqp/real_cli_sample.pcapng",
+    "sqp/real_ipv6.pcap",
+    "containers/vlan.pcap",
+    "containers/qinq.pcap",
+    "containers/snap96.pcap",
+    "containers/padded60.pcap",
+    "containers/ipopts.pcap",
+    "containers/nano.pcap",
+    "containers/csum0.pcap",
+    "containers/v6_hopbyhop.pcap",
+];
+
+#[test]
+fn fields_are_printed_as_tshark_prints_them() {
+    let there = Command::new("tshark").arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !there.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let columns: Vec<&str> = FIELDS.iter().flat_map(|name| ["-e", *name]).collect();
+    for capture in CAPTURES {
+        let path = format!("captures/{capture}");
+        for options in [
+            &[][..],
+            &["-E", "header=y", "-E", "quote=d", "-E", "separator=;", "-E", "aggregator=/s"],
+            &["-E", "occurrence=f"],
+            &["-E", "occurrence=l", "-E", "quote=s", "-E", "separator=/s"],
+        ] {
+            let theirs = Command::new("tshark")
+                .args(["-n", "-Y", "udp", "-T", "fields", "-r", &path])
+                .args(&columns)
+                .args(options)
+                .output()
+                .unwrap();
+            let theirs = String::from_utf8(theirs.stdout).unwrap();
+            let mut args = vec!["dump", "--no-config", "--all", "-Y", "udp", "-T", "fields", path.as_str()];
+            args.extend(columns.iter().chain(options));
+            let ours = text(&args);
+            assert!(ours.lines().count() > 2, "{capture}");
+            let differs = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
+            assert_eq!(
+                (differs, ours.lines().count()),
+                (None, theirs.lines().count()),
+                "{capture} {options:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Whatever the fuzz targets found, and the inputs that reach furthest: each does no harm any more.
+//!
+//! The same is done with them as by the targets in `tests/fuzz/`, which need a nightly toolchain; this does not.
+
+use crate::bodies;
+use crate::seeds;
+use bodies::BODIES;
+use qdissect::report::is_hostile;
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, thread};
+
+/// Inputs that reach further than others, and such as once did harm: each has a folder for every target.
+const KEPT: [&str; 2] = ["corpus", "regressions"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz")
+}
+
+/// The files in a folder, in the order of their names; none where there is no such folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return vec![] };
+    let mut files: Vec<_> = entries.map(|e| e.expect("it can be read").path()).collect();
+    files.sort();
+    files
+}
+
+/// Does it with every kept input of a target; gives those that failed, and how many there were.
+fn replay(name: &str, body: &dyn Fn(&[u8])) -> (Vec<PathBuf>, usize) {
+    let inputs: Vec<_> = KEPT.iter().flat_map(|kept| files(&folder().join(kept).join(name))).collect();
+    let fails = |path: &&PathBuf| {
+        let bytes = fs::read(path).expect("it can be read");
+        panic::catch_unwind(AssertUnwindSafe(|| body(&bytes))).is_err()
+    };
+    (inputs.iter().filter(fails).cloned().collect(), inputs.len())
+}
+
+fn held(name: &str, (failed, all): (Vec<PathBuf>, usize)) {
+    assert!(failed.is_empty(), "{name} breaks a promise: {failed:#?}");
+    assert!(all > 0, "{name} has no inputs");
+}
+
+#[test]
+fn no_kept_input_breaks_a_promise() {
+    thread::scope(|scope| {
+        for (name, body) in BODIES {
+            scope.spawn(move || held(name, replay(name, body)));
+        }
+    });
+}
+
+/// Runs the program; what it says does nothing to a terminal.
+fn program(args: Vec<OsString>) -> u8 {
+    let out = Command::new(env!("CARGO_BIN_EXE_qdissect")).args(&args[1..]).output().expect("it runs");
+    let said = String::from_utf8(out.stderr).expect("what it says is UTF-8");
+    let found = said.chars().find(|c| *c != '\n' && is_hostile(*c));
+    assert_eq!(found, None, "{said:?}");
+    let code = out.status.code().unwrap_or_else(|| panic!("a signal ended it: {said}"));
+    u8::try_from(code).expect("a code is a byte")
+}
+
+#[test]
+fn no_kept_configuration_breaks_a_promise() {
+    held("config", replay("config", &|bytes| bodies::settings::config(bytes, &program)));
+}
+
+#[test]
+fn every_target_has_a_body_and_every_kept_input_a_target() {
+    let known: Vec<&str> = BODIES.iter().map(|(name, _)| *name).chain(["config"]).collect();
+    let stem = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let mut targets: Vec<_> = files(&folder().join("fuzz_targets")).iter().map(stem).collect();
+    targets.sort();
+    let mut sorted = known.clone();
+    sorted.sort();
+    assert_eq!(targets, sorted);
+    for kept in KEPT.iter().flat_map(|kept| files(&folder().join(kept))) {
+        assert!(known.contains(&&*stem(&kept)), "{kept:?} is of no target");
+    }
+}
+
+/// Inputs to begin with are written where `FUZZ_SEEDS` says.
+#[test]
+fn every_target_has_seeds() {
+    let seeds = seeds::Seeds::all();
+    let without: Vec<_> =
+        BODIES.iter().map(|(name, _)| *name).filter(|name| !seeds.0.contains_key(name)).collect();
+    assert!(without.is_empty() && seeds.0.contains_key("config"), "{without:?}");
+    if let Some(folder) = std::env::var_os("FUZZ_SEEDS") {
+        seeds.write(Path::new(&folder)).expect("seeds can be written");
+    }
+}
+
+#[test]
+fn the_dictionary_is_up_to_date() {
+    let (path, made) = (folder().join("qdissect.dict"), seeds::dictionary());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &made).expect("it can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == made, "it is out of date: run UPDATE_DOCS=1 cargo test --test it robust::");
+}
+
+/// The targets compile the command line once more: what it names must be among their crates, and with the features
+/// that it needs.
+#[test]
+fn the_targets_have_the_crates_of_the_command_line() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &Path| fs::read_to_string(path).expect("it can be read");
+    // Name and what it is set to, of each line such as `clap = { version = "4" }`, and the features in that.
+    let crates = |text: &str| -> Vec<(String, Vec<String>)> {
+        let lines = text.lines().filter_map(|line| line.split_once(" = "));
+        let known = lines.filter(|(name, set)| {
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            plain && (set.starts_with("{ version") || set.starts_with('"'))
+        });
+        let features = |set: &str| {
+            let list = set.split_once("features = [").and_then(|(_, rest)| rest.split_once(']'));
+            let words = list.map_or("", |(words, _)| words).split(',');
+            words
+                .map(|word| word.trim().trim_matches('"').to_owned())
+                .filter(|word| !word.is_empty())
+                .collect()
+        };
+        known.map(|(name, set)| (name.replace('-', "_"), features(set))).collect()
+    };
+    let text = read(&root.join("Cargo.toml"));
+    let own = crates(text.split("[dev-dependencies]").next().unwrap_or_default());
+    let theirs = crates(&read(&folder().join("Cargo.toml")));
+    let (mut sources, mut folders) = (String::new(), vec![root.join("src/cli")]);
+    while let Some(next) = folders.pop() {
+        for path in files(&next) {
+            if path.is_dir() { folders.push(path) } else { sources += &read(&path) }
+        }
+    }
+    let used =
+        |name: &str| sources.contains(&format!("use {name}::")) || sources.contains(&format!(" {name}::"));
+    let mut seen = 0;
+    for (name, features) in own.iter().filter(|(name, _)| used(name)) {
+        let there = theirs.iter().find(|(their, _)| their == name);
+        let there = there.unwrap_or_else(|| panic!("tests/fuzz/Cargo.toml lacks {name}"));
+        let lacks = features.iter().find(|feature| !there.1.contains(feature));
+        assert!(lacks.is_none(), "tests/fuzz/Cargo.toml lacks the feature {lacks:?} of {name}");
+        seen += 1;
+    }
+    assert!(seen > 10, "only {seen} crates were found");
+}

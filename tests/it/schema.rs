@@ -1,0 +1,296 @@
+//! The schema of the records: every record of every capture is held against it, over the captures of this repository and
+//! over those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
+
+mod gather;
+mod hold;
+
+use crate::kit::captures::{further, own};
+use crate::kit::feed;
+use crate::kit::play;
+use gather::{Input, pasted};
+use hold::{ALL, Held, is_valid, keys, shape, validator};
+use proptest::prelude::*;
+use qdissect::protocols::Id;
+use qdissect::schema::{ARRAY, names, records, schema, schema_of};
+use serde_json::{Value, json};
+use std::process::Command;
+use std::{env, fs};
+
+/// The records of a command that needs no capture.
+fn run(args: &[&str]) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_qdissect")).args(args).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
+}
+
+/// Everything there are records of in this repository.
+fn repository() -> Held {
+    let mut held = Held::default();
+    for path in &own() {
+        held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(path)).records());
+    }
+    for entry in fs::read_dir("tests/data/pasted").expect("there are texts") {
+        let path = entry.expect("an entry").path();
+        held.see(&path.display().to_string(), &Input::Pasted(&pasted(&path)).records());
+    }
+    // Cut in two files, so that records name others.
+    for example in feed::conversations() {
+        let shots = play::shots(example);
+        for at in [shots.len() / 2, shots.len() / 2 + 1] {
+            held.see(&format!("{example:?}"), &Input::Split(&shots, at).records());
+        }
+    }
+    let protocols: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
+    let protocols = protocols.join(",");
+    held.see("rule list", &run(&["rule", "list", "-T", "ndjson"]));
+    held.see("rule show", &run(&["rule", "show", "-T", "ndjson", "GEN", "SQP", "SFQ", "SKY", "GQP"]));
+    held.see("protocol list", &run(&["protocol", "list", "-T", "ndjson"]));
+    held.see("protocol show", &run(&["protocol", "show", "-T", "ndjson", &protocols]));
+    held
+}
+
+#[test]
+fn every_record_of_every_capture_is_as_the_schema_says_and_what_is_changed_is_not() {
+    let held = repository();
+    held.assert();
+    // Every type of records was among them, and every message that the protocols declare.
+    for kind in records() {
+        assert!(
+            held.kinds.keys().any(|seen| seen.split(' ').next() == Some(kind)),
+            "no {kind}: {:?}",
+            held.kinds
+        );
+    }
+    for id in Id::ALL {
+        for message in id.info().messages {
+            let kind = format!("packet {} {message}", id.info().name);
+            assert!(held.kinds.contains_key(&kind), "no {kind}");
+        }
+    }
+    for key in
+        ["request_file", "duplicate_file", "encapsulation", "fragments", "captured_length", "retransmission"]
+    {
+        assert!(held.keys.contains(key), "no record has {key}");
+    }
+    for (kind, example) in &held.examples {
+        spoilt(kind, example, held.common[&shape(kind)].iter());
+    }
+}
+
+/// Holds that no key of a record can be renamed or hold something else, and none of those that all have be missing.
+fn spoilt<'a>(kind: &str, record: &Value, always: impl Iterator<Item = &'a String>) {
+    assert!(is_valid(record), "{record}");
+    for key in keys(record) {
+        let mut other = record.clone();
+        other[&key] = json!([{ "no": [1.5] }]);
+        assert!(!is_valid(&other) && !ALL.is_valid(&other), "{kind}: {key} may be anything: {other}");
+        let mut renamed = record.clone();
+        let fields = renamed.as_object_mut().expect("an object");
+        let value = fields.remove(&key).expect("it is there");
+        fields.insert(format!("{key}_"), value);
+        assert!(!is_valid(&renamed), "{kind}: {key} may be called {key}_");
+    }
+    for key in always {
+        let mut less = record.clone();
+        less.as_object_mut().expect("an object").remove(key);
+        assert!(!is_valid(&less), "{kind}: {key} may be missing");
+    }
+}
+
+#[test]
+fn what_stands_deeper_is_strict_too() {
+    let held = Input::Files(&["captures/demo.pcapng".into()]).records();
+    let find = |what: &dyn Fn(&&Value) -> bool| held.iter().find(what).expect("there is one").clone();
+    let answer = find(&|r| r["fields"]["server_info"]["server_name_hex"].is_string());
+    assert!(is_valid(&answer));
+    for (pointer, value) in [
+        ("/fields/token", json!(4294967296u64)),
+        ("/fields/token", json!("722805432")),
+        ("/fields/server_info/server_name", json!(null)),
+        ("/fields/server_info/server_name_hex", json!("436")),
+        ("/fields/server_info/port", json!(-1)),
+        ("/fields/server_info", json!([])),
+        ("/findings/0/rule", json!("SQP-STR-999")),
+        ("/findings/0/severity", json!("fatal")),
+        ("/message", json!("query_request")),
+        ("/protocol", json!("gqp")),
+        ("/time", json!("2026-11-20T10:32:19Z")),
+        ("/src", json!("192.0.2.1")),
+    ] {
+        let mut changed = answer.clone();
+        *changed.pointer_mut(pointer).expect(pointer) = value;
+        assert!(!is_valid(&changed), "{pointer} may be so: {changed}");
+    }
+    for (pointer, key) in [("/fields", "players"), ("/fields/server_info", "players"), ("/findings/0", "why")]
+    {
+        let mut more = answer.clone();
+        more.pointer_mut(pointer).expect(pointer)[key] = json!(1);
+        assert!(!is_valid(&more), "{pointer} may have {key}");
+    }
+    let mut alone = answer;
+    alone["fields"]["server_info"].as_object_mut().expect("a group").remove("server_name");
+    assert!(!is_valid(&alone), "bytes of a text that is not there");
+    let poll = find(&|r| r["message"] == "poll");
+    for cookie in [json!(1), json!("0x1"), json!("-1"), json!("01")] {
+        let mut changed = poll.clone();
+        changed["fields"]["cookie"] = cookie;
+        assert!(!is_valid(&changed), "{changed}");
+    }
+    let exchange = find(&|r| r["type"] == "exchange" && r["step"] == "query");
+    for (key, value) in [
+        ("key", json!("0x1")),
+        ("key", json!(null)),
+        ("outcome", json!("lost")),
+        ("reason", json!("")),
+        ("step", json!("status")),
+    ] {
+        let mut changed = exchange.clone();
+        changed[key] = value;
+        assert!(!is_valid(&changed), "{changed}");
+    }
+}
+
+#[test]
+fn floats_that_are_not_finite_are_words_and_no_others() {
+    let metrics = |values: Value| {
+        let records = Input::Files(&["captures/demo.pcapng".into()]).records();
+        let mut packet =
+            records.into_iter().find(|r| r["message"] == "query_response").expect("there is one");
+        packet["fields"]["metrics"] = values;
+        is_valid(&packet)
+    };
+    assert!(metrics(json!([1.5, "NaN", "Infinity", "-Infinity", -3])));
+    assert!(!metrics(json!(["nan"])) && !metrics(json!([null])) && !metrics(json!("NaN")));
+}
+
+#[test]
+fn a_request_that_turns_out_to_come_from_the_server_is_no_request() {
+    let (server, client) = ((play::SERVER, play::PORT), play::CLIENTS[0]);
+    let begins = [b"auth\x1e".as_slice(), &[0xf1; 60]].concat();
+    let shots = [
+        play::shot(play::START, server, client, &begins),
+        play::shot(play::START + 8_000_000, client, server, b"echo\x1ecafe\x04"),
+    ];
+    let mut held = Held::default();
+    let records = Input::Split(&shots, 0).records();
+    held.see("played", &records);
+    held.assert();
+    let first = records.iter().find(|r| r["type"] == "packet" && r["frame"] == 1).expect("it is told");
+    assert_eq!((&first["direction"], &first["message"]), (&json!("s2c"), &json!("unknown")), "{first}");
+}
+
+#[test]
+fn further_captures_are_as_the_schema_says() {
+    let mut held = Held::default();
+    for path in further() {
+        held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(&path)).records());
+    }
+    held.assert();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
+
+    #[test]
+    fn records_of_anything_are_as_the_schema_says(moves in feed::wild()) {
+        let shots = feed::shots(&moves);
+        let mut held = Held::default();
+        held.see("played", &Input::Split(&shots, shots.len() / 3).records());
+        held.assert();
+    }
+}
+
+#[test]
+fn the_schemas_are_schemas() {
+    let all = names().map(|name| schema_of(name).expect("it has a schema"));
+    for schema in all.chain([schema()]) {
+        if let Err(e) = jsonschema::draft202012::meta::validate(&schema) {
+            panic!("{}: {}: {e}", schema["title"], e.instance_path());
+        }
+        validator(&schema); // every reference leads somewhere
+    }
+    assert_eq!(schema_of("packets"), None);
+    let wrong = json!({ "$schema": schema()["$schema"], "type": "objekt" });
+    assert!(jsonschema::draft202012::meta::validate(&wrong).is_err(), "whatever is a schema");
+}
+
+#[test]
+fn an_array_is_what_t_json_writes() {
+    let output = Command::new(env!("CARGO_BIN_EXE_qdissect"))
+        .args(["dump", "--no-config", "--all", "-T", "json", "captures/demo.pcapng"])
+        .output()
+        .expect("it runs");
+    let array: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(array.as_array().is_some_and(|records| records.len() > 100));
+    let of = validator(&schema_of(ARRAY).expect("it has a schema"));
+    assert!(of.is_valid(&array));
+    assert!(!of.is_valid(&array[0]) && !of.is_valid(&json!([[]])) && !ALL.is_valid(&array));
+    let within = json!({ "$ref": "#/$defs/array", "$defs": schema()["$defs"] });
+    assert!(validator(&within).is_valid(&array));
+}
+
+#[test]
+fn the_program_writes_these_schemas() {
+    let written = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_qdissect"))
+            .args(["generate", "schema"])
+            .args(args)
+            .output()
+            .expect("it runs");
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).expect("UTF-8"),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (code, text, _) = written(&[]);
+    assert_eq!((code, text), (Some(0), format!("{:#}\n", schema())));
+    for name in names() {
+        let (code, text, _) = written(&[name]);
+        assert_eq!((code, text), (Some(0), format!("{:#}\n", schema_of(name).expect("it has a schema"))));
+    }
+    let (code, _, said) = written(&["packt"]);
+    assert!(code == Some(2) && said.contains("'packet'"), "{said}");
+}
+
+/// Every key of every object in a schema.
+fn properties(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Array(all) => all.iter().for_each(|each| properties(each, found)),
+        Value::Object(all) => {
+            found.extend(all.get("properties").into_iter().flat_map(keys));
+            all.values().for_each(|each| properties(each, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_is_documented() {
+    let (output, fields) = (read("docs/output.md"), read("docs/fields.md"));
+    let schema = schema();
+    let mut missing = vec![];
+    for (name, definition) in schema["$defs"].as_object().expect("an object") {
+        let mut found = vec![];
+        properties(definition, &mut found);
+        for key in found {
+            let plain = key.strip_suffix("_hex").unwrap_or(&key);
+            let there = if name.starts_with("fields.") {
+                ["`", "."].iter().any(|before| {
+                    ["`", "["].iter().any(|after| fields.contains(&format!("{before}{plain}{after}")))
+                })
+            } else {
+                output.contains(&format!("`{plain}`"))
+            };
+            if !there {
+                missing.push(format!("{name}: {key}"));
+            }
+        }
+    }
+    missing.dedup();
+    assert!(missing.is_empty(), "not in docs/output.md or docs/fields.md: {missing:#?}");
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).expect("the page is there")
+}

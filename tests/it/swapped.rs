@@ -1,0 +1,268 @@
+//! Answers out of place. What is said of one that stands before its request is what is said of any other; what nobody
+//! asked for is told, however quiet it was before.
+
+use crate::kit::play::{
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
+    play, report, s, shot,
+};
+use qdissect::rule::hex;
+
+/// The rules broken in every frame, with foreign datagrams far before and behind.
+fn broken(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
+    let all = [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat();
+    let (heard, totals) = play(&all);
+    let (_, unordered) = report(everything(), Collected::<false>::default(), &all);
+    assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
+    let mut told: Vec<_> = heard.packets.iter().map(|p| (p.frame, p.rules())).collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn an_answer_before_its_request_is_measured_against_it() {
+    let ratio = vec!["SFQ-SEC-001", "GEN-007"];
+    assert_eq!(broken(&[c(0, POLL), s(MS, STATE)]), [(2, vec![]), (3, ratio.clone())]);
+    assert_eq!(broken(&[s(MS, STATE), c(0, POLL)]), [(2, ratio), (3, vec![])]);
+}
+
+#[test]
+fn what_such_an_answer_says_of_its_server_is_remembered() {
+    let (poll, older) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee").replace("001100", "001000"));
+    let later = [c(S, &poll), s(S + MS, &older)];
+    let turned = [&[s(MS, STATE), c(0, POLL)][..], &later].concat();
+    assert_eq!(broken(&turned)[3], (5, vec!["SFQ-SUB-005"]), "a sub state went back");
+}
+
+#[test]
+fn a_token_issued_before_it_was_asked_for_is_the_clients() {
+    let turned = [s(MS, H2), c(0, H1), c(2 * MS, QI), s(3 * MS, OK)];
+    assert_eq!(broken(&turned), [2, 3, 4, 5].map(|frame| (frame, vec![])));
+}
+
+#[test]
+fn a_challenge_with_its_answer_before_it_repeats_none() {
+    let again = ["00 70902348", "01 70902348 0001 01", "01 70902348 0001 00 00 0000"];
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let turned = [s(S + MS, again[0]), c(S, H1), c(S + 2 * MS, again[1])];
+    let told = broken(&[&first[..], &turned].concat());
+    assert_eq!(told, [2, 3, 4, 5, 6, 7, 8].map(|frame| (frame, vec![])));
+}
+
+/// The same frame with a UDP checksum, which is right if nothing is added.
+fn summed(mut shot: Shot, added: u16) -> Shot {
+    const IP: usize = 14;
+    const UDP: usize = IP + 20;
+    const CHECKSUM: usize = UDP + 6;
+    let words = |bytes: &[u8]| -> u32 {
+        let pair = |w: &[u8]| u16::from_be_bytes([w[0], w.get(1).copied().unwrap_or(0)]);
+        bytes.chunks(2).map(|w| u32::from(pair(w))).sum()
+    };
+    // Addresses, protocol and length, then header and payload.
+    let length = (shot.bytes.len() - UDP) as u32;
+    let sum = words(&shot.bytes[IP + 12..UDP]) + 17 + length + words(&shot.bytes[UDP..]);
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    shot.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
+    shot
+}
+
+#[test]
+fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
+    let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let turned = [summed(s(S + MS, &state), 1), c(S, &poll)];
+    let told = broken(&[right, turned].concat());
+    assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
+}
+
+#[test]
+fn at_the_start_of_a_capture_what_was_asked_may_stand_before_it() {
+    let (heard, totals) = play(&[s(0, H2), s(MS, OK), foreign(START + 60 * S)]);
+    let old = |frame| heard.frame(frame).rules().contains(&"GEN-005");
+    assert_eq!((old(1), old(2), totals.findings.error), (true, true, 0), "{:#?}", heard.packets);
+}
+
+#[test]
+fn who_was_asked_long_ago_is_not_one_of_whom_only_answers_are_seen() {
+    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let forged = |n: i64| s(60 * S + n * S, &OK.replace("0163", &format!("01{n:02x}")));
+    let told = broken(&[&asked[..], &[0x41, 0x42, 0x43, 0x44].map(forged)].concat());
+    for (frame, rules) in &told[4..] {
+        assert!(rules.contains(&"SQP-TXN-003") && !rules.contains(&"GEN-005"), "frame {frame}: {rules:?}");
+    }
+    assert_eq!(told.len(), 8);
+}
+
+/// Only what breaks a rule.
+fn remarks(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
+    broken(shots).into_iter().filter(|(_, rules)| !rules.is_empty()).collect()
+}
+
+/// The same bytes with the other token.
+fn other(text: &str) -> String {
+    text.replace("80902348", "70902348")
+}
+
+#[test]
+fn a_copy_of_a_token_does_not_issue_it_again() {
+    let newer = [c(300 * MS, H1), s(310 * MS, &other(H2)), s(315 * MS, H2)];
+    let used = [c(320 * MS, &other(QI)), s(330 * MS, &other(OK))];
+    let all = [&[c(0, H1), s(10 * MS, H2)], &newer[..], &used].concat();
+    assert_eq!(remarks(&all), [(4, vec!["SQP-TXN-008"]), (6, vec!["SQP-TXN-013"])]);
+}
+
+#[test]
+fn a_copy_of_a_token_that_was_used_leaves_it_used() {
+    let twice = [c(0, H1), s(10 * MS, H2), c(20 * MS, QI), s(30 * MS, OK), s(40 * MS, H2)];
+    let next = [c(500 * MS, H1), s(510 * MS, &other(H2)), c(520 * MS, &other(QI)), s(530 * MS, &other(OK))];
+    assert_eq!(remarks(&[&twice[..], &next].concat()), [(6, vec!["SQP-TXN-013"])]);
+    let again = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&twice[..], &again].concat()), [(6, vec!["SQP-TXN-013"]), (7, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn a_token_whose_request_the_capture_lacks_was_issued_all_the_same() {
+    assert_eq!(
+        remarks(&[s(0, H2), c(10 * MS, QI), s(20 * MS, OK)]),
+        [(2, vec!["SQP-TXN-005"])],
+        "neither an unknown token nor one that is not checked"
+    );
+}
+
+#[test]
+fn a_copy_of_an_answer_with_another_token_than_its_query_is_one() {
+    let wrong = QI.replace("80902348", "11111111");
+    let shots = [c(0, H1), s(10 * MS, H2), c(20 * MS, &wrong), s(30 * MS, OK), s(40 * MS, OK)];
+    let last = remarks(&shots).pop();
+    assert_eq!(last, Some((6, vec!["SQP-TXN-013"])));
+}
+
+#[test]
+fn a_token_is_used_a_second_time_however_long_after_the_first() {
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    for pause in [S, 4 * S, 6 * S, 60 * S] {
+        let all = [&first[..], &[c(pause, QI), s(pause + MS, OK)]].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+    }
+}
+
+#[test]
+fn a_token_that_waits_long_for_its_use_is_as_good_as_ever() {
+    let issued = [c(0, H1), s(MS, H2)];
+    for pause in [S, 6 * S, 60 * S] {
+        let used = [c(pause, QI), s(pause + MS, OK)];
+        assert_eq!(remarks(&[&issued[..], &used].concat()), [], "{pause} ns");
+        let twice = [c(pause + 10 * S, QI), s(pause + 10 * S + MS, OK)];
+        let all = [&issued[..], &used, &twice].concat();
+        assert_eq!(remarks(&all), [(6, vec!["SQP-TXN-006"])], "{pause} ns");
+        let unknown = [c(pause, &other(QI)), s(pause + MS, &other(OK))];
+        let all = [&issued[..], &unknown].concat();
+        let wrong = [(4, vec!["SQP-TXN-001"]), (5, vec!["SQP-SEC-001"])];
+        assert_eq!(remarks(&all), wrong, "{pause} ns");
+        let anew = [c(pause, H1), s(pause + MS, &other(H2))];
+        assert_eq!(remarks(&[&issued[..], &anew].concat()), [(4, vec!["SQP-TXN-008"])], "{pause} ns");
+    }
+}
+
+/// Only the pair of these shows that it is of the version before 1.0: the first of them says nothing of its server alone.
+#[test]
+fn what_is_said_once_a_server_is_said_of_an_answer_before_its_request_too() {
+    let (poll, state) = ("0000 efcdab8967452301", "0100 efcdab8967452301 03 7f3b0300 983a");
+    let later = |text: &str| text.replace("ef", "ee");
+    let turned = [s(MS, state), c(0, poll), c(20 * S, &later(poll)), s(20 * S + MS, &later(state))];
+    assert_eq!(remarks(&turned), [(2, vec!["SFQ-LEG-001", "GEN-007"]), (3, vec!["SFQ-LEG-003"])]);
+}
+
+#[test]
+fn an_answer_finds_its_request_behind_it_where_the_one_before_is_forgotten_in_between() {
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let first = [c(0, POLL), s(MS, STATE)];
+    // The late window of the first poll, ten seconds, ends between them.
+    let turned = [s(10 * S - MS, &state), c(10 * S + MS, &poll)];
+    let told = broken(&[&first[..], &turned].concat());
+    assert_eq!(told[2..], [(4, vec![]), (5, vec![])]);
+}
+
+#[test]
+fn what_stands_behind_an_answer_may_be_the_next_token() {
+    let surplus = format!("{OK} ee");
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus), c(4 * S, "01 ee008090 0001 01")];
+    let (heard, _) = play(&shots);
+    let caused: Vec<_> = heard.frame(5).findings.iter().map(|f| (f.rule.id, f.caused_by)).collect();
+    let (rule, cause) = caused[0];
+    assert_eq!((rule, cause.map(|c| (c.rule.id, c.frame))), ("SQP-TXN-001", Some(("SQP-RSP-008", 4))));
+}
+
+#[test]
+fn who_was_refused_may_ask_for_a_string_again() {
+    let (auth, no) = ("61757468 1e 626f62 1f 7077 04", "3332 61757468 1e 06 04");
+    let challenge = c(3 * S, "6368616c6c656e6765 1e 78797a 04");
+    let told = |shots: &[Shot]| {
+        let rules = |(_, rules): (u64, Vec<&'static str>)| rules.contains(&"GQP-TXN-005");
+        remarks(&[shots, std::slice::from_ref(&challenge)].concat()).into_iter().any(rules)
+    };
+    let refused = [c(0, auth), s(MS, no)];
+    assert!(told(&refused), "there was no string to send");
+    assert!(!told(&[&refused[..], &[c(S, auth)]].concat()), "its answer is not in the capture");
+}
+
+#[test]
+fn a_copy_of_a_second_answer_is_one_too() {
+    let (second, third) = (OK.replace("0163", "0164"), OK.replace("0163", "0165"));
+    let query = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let others =
+        [&second, &second, OK, &third, &second].into_iter().zip(4..).map(|(text, ms)| s(ms * MS, text));
+    let told = remarks(&query.into_iter().chain(others).collect::<Vec<_>>());
+    let (other, copy) = (vec!["SQP-TXN-014"], vec!["SQP-TXN-013"]);
+    assert_eq!(told, [(6, other.clone()), (7, copy.clone()), (8, copy.clone()), (9, other), (10, copy)]);
+}
+
+/// SQP: one part of an answer is no second one, and a copy of it no third.
+#[test]
+fn a_copy_of_a_part_of_an_answer_is_one_too() {
+    let part = "01 80902348 0001 01 01 0003 78797a";
+    let first = OK.replacen("00 00 0012", "00 01 0012", 1);
+    let shots = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &first), s(4 * MS, part), s(5 * MS, part)];
+    let part = vec!["SQP-RSP-006"];
+    let copy = (7, vec!["SQP-RSP-006", "SQP-TXN-013"]);
+    assert_eq!(remarks(&shots), [(5, part.clone()), (6, part), copy]);
+}
+
+#[test]
+fn another_token_than_the_one_issued_last_is_one_however_long_after_it() {
+    let used = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    for pause in [S, 4 * S, 6 * S, 60 * S] {
+        let all = [&used[..], &[c(pause, &other(QI))]].concat();
+        assert_eq!(remarks(&all).first(), Some(&(6, vec!["SQP-TXN-001"])), "{pause} ns");
+    }
+}
+
+#[test]
+fn a_token_that_another_took_the_place_of_is_another_however_long_after_it() {
+    let first = [c(0, H1), s(MS, H2), c(300 * MS, H1), s(301 * MS, &other(H2))];
+    let used = [c(302 * MS, &other(QI)), s(303 * MS, &other(OK))];
+    for pause in [S, 6 * S, 60 * S] {
+        let all = [&first[..], &used, &[c(pause, QI)]].concat();
+        assert_eq!(remarks(&all).last(), Some(&(8, vec!["SQP-TXN-001"])), "{pause} ns");
+    }
+}
+
+#[test]
+fn what_was_issued_to_one_end_was_not_issued_to_the_other() {
+    let (one, other) = ((CLIENTS[0].0, PORT), END);
+    let to = |at: i64, from, to, text: &str| shot(START + at, from, to, &hex(text));
+    let issued = [to(0, one, other, H1), to(MS, other, one, H2)];
+    let turned = [to(30 * S, other, one, H1), to(30 * S + MS, one, other, &H2.replace("8090", "7090"))];
+    let all = [&[foreign(START - 10 * S)], &issued[..], &turned].concat();
+    let (heard, _) = play(&all);
+    assert!(heard.packets.iter().all(|p| p.rules().is_empty()), "{:?}", heard.packets);
+}
+
+#[test]
+fn a_symptom_is_one_also_while_its_cause_waits() {
+    // The answer, which has another token and is cut, waits for a request of its own; the client's next one does not.
+    let cut = s(3 * MS, "01 11111111 0001 00 00 0012 0000000e");
+    let next = c(4 * MS, "01 22222222 0001 01");
+    let told = broken(&[c(0, H1), s(MS, H2), c(2 * MS, QI), cut, next]);
+    assert!(told[3].1.contains(&"SQP-RSP-007"), "{told:?}");
+    assert_eq!(told[4], (6, vec!["SQP-TXN-001"]), "counted alike in any order: {told:?}");
+}

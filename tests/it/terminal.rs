@@ -1,0 +1,241 @@
+//! What stands on a terminal: progress while it takes long, tables that fit. Runs where util-linux' `script`, which
+//! lends a terminal, is installed.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tempfile::tempdir;
+
+const QDISSECT: &str = env!("CARGO_BIN_EXE_qdissect");
+const DEMO: &str = "captures/demo.pcapng";
+
+/// Whether a terminal can be had; says so where it cannot.
+fn have_terminal() -> bool {
+    let there =
+        Command::new("script").arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !there {
+        eprintln!("skipped: `script` of util-linux is not installed");
+    }
+    there
+}
+
+/// A command on a terminal of so many columns.
+fn on_terminal(columns: u16, command: &str) -> Child {
+    let line = format!("stty cols {columns} rows 24; {command}");
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    script.env_remove("NO_COLOR").env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped());
+    script.spawn().unwrap()
+}
+
+/// What stands on the terminal in the end, and the exit code.
+fn shown(columns: u16, command: &str) -> (String, Option<i32>) {
+    let output = on_terminal(columns, command).wait_with_output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
+fn fifo(folder: &Path) -> String {
+    let path = folder.join("fifo").to_str().unwrap().to_owned();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// A header and a packet of a pcap file.
+fn pcap() -> (Vec<u8>, Vec<u8>) {
+    let words = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>();
+    let head = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 101]);
+    let record = [words(&[1_795_000_000, 0, 4, 4]), vec![0; 4]].concat();
+    (head, record)
+}
+
+/// Runs a command on a capture that comes in pieces until the terminal shows `wanted`, or until the command has
+/// nothing more to say. Returns everything that was shown.
+fn until_shown(command: &str, fifo: &str, wanted: &str) -> String {
+    let mut child = on_terminal(80, command);
+    let mut from = child.stdout.take().unwrap();
+    let done = AtomicBool::new(false);
+    let (head, record) = pcap();
+    let mut seen = String::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut to = File::options().write(true).open(fifo).unwrap();
+            to.write_all(&head).unwrap();
+            while !done.load(Ordering::SeqCst) {
+                to.write_all(&record).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut piece = [0; 4096];
+        loop {
+            let n = from.read(&mut piece).unwrap_or(0);
+            seen.push_str(&String::from_utf8_lossy(&piece[..n]));
+            if n == 0 || seen.contains(wanted) {
+                break;
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    let mut rest = vec![];
+    from.read_to_end(&mut rest).unwrap();
+    seen.push_str(&String::from_utf8_lossy(&rest));
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{seen}");
+    seen
+}
+
+#[test]
+fn lines_that_go_to_a_file_leave_the_terminal_to_progress() {
+    if !have_terminal() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let result = folder.path().join("result").to_str().unwrap().to_owned();
+    let seen =
+        until_shown(&format!("{QDISSECT} dump --all --per-file {fifo} {DEMO} > {result}"), &fifo, " fifo ");
+    assert!(seen.contains("packets/s"), "{seen}");
+    assert_eq!(left(&seen), [""], "it is gone");
+    assert!(fs::read_to_string(&result).unwrap().contains("state_response"));
+}
+
+/// What is left on the terminal: of each line, what stands behind the last return of the carriage.
+fn left(seen: &str) -> Vec<String> {
+    let erased =
+        |line: &str| line.rsplit("\x1b[2K").next().unwrap_or_default().trim_start_matches('\r').to_owned();
+    seen.split("\r\n").map(erased).collect()
+}
+
+#[test]
+fn a_long_run_shows_how_far_it_is_and_leaves_nothing_behind() {
+    if !have_terminal() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    // The second file is read at once; by then nobody has patience left.
+    let command = format!("{QDISSECT} summary --per-file {fifo} {DEMO}");
+    let seen = until_shown(&command, &fifo, " fifo ");
+    assert!(seen.contains(" packets/s"), "{seen}");
+    assert!(seen.contains("demo.pcapng ["), "a file has an end: {:?}", &seen[..seen.len().min(4000)]);
+    assert!(seen.contains(" MB, "), "{seen}");
+    let left = left(&seen);
+    assert!(left.iter().all(|line| !line.contains("packets/s")), "{left:#?}");
+    assert!(left[0].contains("2 captures"), "{left:#?}");
+}
+
+#[test]
+fn what_is_said_meanwhile_has_a_line_of_its_own() {
+    if !have_terminal() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let command = format!("{QDISSECT} summary {fifo} missing.pcap; true");
+    let seen = until_shown(&command, &fifo, " fifo ");
+    let left = left(&seen);
+    assert!(left[0].starts_with("qdissect: missing.pcap: "), "{left:#?}");
+}
+
+#[test]
+fn nothing_is_drawn_between_lines_nor_where_it_is_not_wanted() {
+    if !have_terminal() {
+        return;
+    }
+    for (before, args, behind) in
+        [("", "dump", ""), ("", "dump", "| cat"), ("", "summary -q", ""), ("TERM=dumb", "summary", "")]
+    {
+        let folder = tempdir().unwrap();
+        let fifo = fifo(folder.path());
+        // The error comes when the FIFO has been read to its end, a while after progress would be shown.
+        let command = format!("{before} {QDISSECT} {args} {fifo} missing.pcap {behind}; true");
+        let (head, record) = pcap();
+        let child = on_terminal(80, &command);
+        let mut to = File::options().write(true).open(&fifo).unwrap();
+        to.write_all(&head).unwrap();
+        for _ in 0..30 {
+            to.write_all(&record).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+        drop(to);
+        let seen = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        assert!(seen.contains("missing.pcap"), "{args}: {seen}");
+        assert!(!seen.contains("packets/s") && !seen.contains("\x1b[2K"), "{args}: {seen}");
+    }
+}
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    if !have_terminal() {
+        return;
+    }
+    let wide = "captures/hostile/sqp_names.pcap";
+    for columns in [80, 100, 132] {
+        for args in [
+            format!("summary {DEMO}"),
+            format!("summary {wide}"),
+            format!("stats {DEMO}"),
+            "rule list".into(),
+        ] {
+            let (seen, code) = shown(columns, &format!("{QDISSECT} {args} --color never"));
+            assert_eq!(code, Some(0));
+            for line in seen.lines().filter(|line| line.contains('─')) {
+                let width = unicode_width::UnicodeWidthStr::width(line);
+                assert!(width <= usize::from(columns), "{args}: {width} > {columns}: {line}");
+            }
+            assert!(seen.lines().count() > 3, "{args}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_there_on_a_terminal_and_elsewhere_only_when_asked_for() {
+    if !have_terminal() {
+        return;
+    }
+    let coloured = |before: &str, args: &str| {
+        let (seen, code) = shown(80, &format!("{before} {QDISSECT} {args} {DEMO}"));
+        assert_eq!(code, Some(0), "{seen}");
+        seen.contains("\x1b[")
+    };
+    assert!(coloured("", "summary"));
+    assert!(!coloured("NO_COLOR=1", "summary"));
+    assert!(coloured("NO_COLOR=", "summary"), "an empty one is none");
+    assert!(!coloured("TERM=dumb", "summary"));
+    assert!(!coloured("CLICOLOR=0", "summary"));
+    assert!(!coloured("", "summary --color never"));
+    let elsewhere =
+        |before: &str| shown(80, &format!("{before} {QDISSECT} {DEMO} | cat")).0.contains("\x1b[");
+    assert!(!elsewhere(""));
+    assert!(elsewhere("CLICOLOR_FORCE=1"));
+    assert!(!elsewhere("NO_COLOR=1 CLICOLOR_FORCE=1"));
+    assert!(coloured("NO_COLOR=1", "summary --color always"), "what is said beats what is set");
+}
+
+#[test]
+fn without_a_terminal_there_is_no_progress() {
+    let folder = tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let child = Command::new(QDISSECT)
+        .args(["summary", &fifo])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (head, record) = pcap();
+    let mut to = File::options().write(true).open(&fifo).unwrap();
+    to.write_all(&head).unwrap();
+    for _ in 0..30 {
+        to.write_all(&record).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(to);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+    assert!(!output.stdout.contains(&0x1b));
+    assert!(fs::exists(&fifo).unwrap());
+}
