@@ -1,7 +1,7 @@
 //! The reading head: runs nom parsers over a payload and tells the sink what it saw.
 
 use super::wire::Stop;
-use super::{Field, FieldSink, Index, Span, Str, Value, Violation, fields};
+use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
 use crate::check::GEN_001;
 use crate::rule::Rule;
 
@@ -61,13 +61,21 @@ pub struct Cursor<'a, 's, S> {
     pub(super) ends: &'static Ends,
     /// Bytes that no field takes are not to be shown.
     pub(super) secret: bool,
+    /// What the message says about its server.
+    pub facts: &'s mut Facts<'a>,
     pub(super) sink: &'s mut S,
 }
 
 impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// A cursor at the start of `payload`, of which the capture left out `missing` bytes.
     #[inline(always)]
-    pub fn new(payload: &'a [u8], missing: usize, ends: &'static Ends, sink: &'s mut S) -> Self {
+    pub fn new(
+        payload: &'a [u8],
+        missing: usize,
+        ends: &'static Ends,
+        sink: &'s mut S,
+        facts: &'s mut Facts<'a>,
+    ) -> Self {
         Cursor {
             whole: payload,
             rest: payload,
@@ -79,6 +87,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             depth: 0,
             ends,
             secret: false,
+            facts,
             sink,
         }
     }
@@ -255,7 +264,8 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         sink: &mut Q,
         body: impl FnOnce(&mut Cursor<'a, '_, Q>) -> Result<T, Fault>,
     ) -> bool {
-        let mut quiet = Cursor::new(self.rest, self.missing, self.ends, sink);
+        let mut unheard = Facts::default();
+        let mut quiet = Cursor::new(self.rest, self.missing, self.ends, sink, &mut unheard);
         quiet.more = self.more;
         body(&mut quiet).is_ok() && quiet.rest.is_empty()
     }
@@ -263,7 +273,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Runs a body that is a function of its own on a copy of the cursor, which goes on where that ends.
     #[inline(always)]
     pub fn apart<T>(&mut self, body: impl FnOnce(&mut Cursor<'a, '_, S>) -> T) -> T {
-        let mut copy = Cursor { sink: &mut *self.sink, ..*self };
+        let mut copy = Cursor { sink: &mut *self.sink, facts: &mut *self.facts, ..*self };
         let out = body(&mut copy);
         let Cursor { rest, missing, more, last, field, index, depth, ends, secret, .. } = copy;
         (self.rest, self.missing, self.more, self.ends, self.secret) = (rest, missing, more, ends, secret);
@@ -352,20 +362,25 @@ fn unreadable(stop: nom::Err<Stop>, short: Fault) -> Fault {
 
 /// Decodes one whole payload: runs `decode`, then accounts for every byte it did not read.
 ///
-/// `missing` is the number of payload bytes that the capture left out.
+/// `missing` is the number of payload bytes that the capture left out. What the message says about its server is written
+/// into `facts`, and holds only where decoding did not stop.
+///
+/// # Errors
+/// Where decoding had to stop. The listener has heard of it.
 #[inline(always)]
-pub fn dissect<'a, S: FieldSink, M>(
+pub fn dissect<'a, S: FieldSink>(
     payload: &'a [u8],
     missing: usize,
     ends: &'static Ends,
     sink: &mut S,
-    decode: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<M, Fault>,
-) -> Result<M, Fault> {
-    let mut cursor = Cursor::new(payload, missing, ends, sink);
+    facts: &mut Facts<'a>,
+    decode: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut cursor = Cursor::new(payload, missing, ends, sink, facts);
     cursor.covers(ends);
     let out = decode(&mut cursor);
     match &out {
-        Ok(_) => cursor.unread(),
+        Ok(()) => cursor.unread(),
         Err(fault) => {
             let fault = *fault;
             cursor.apart(|c| stopped(c, fault));

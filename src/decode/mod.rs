@@ -12,6 +12,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod cursor;
+mod facts;
 mod field;
 mod json;
 mod key;
@@ -25,6 +26,7 @@ mod tree;
 pub mod wire;
 
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
+pub use facts::{Facts, Version};
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 pub use json::Json;

@@ -73,7 +73,7 @@ impl Pick {
             return;
         }
         // What stops decoding is a finding of the packet already; the fields before it are picked.
-        let _ = packet.id.dissect(packet.datagram.payload, packet.context(secrets), self);
+        let _ = packet.id.dissect(packet.datagram.payload, &packet.context(secrets), self);
         self.end();
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }

@@ -68,8 +68,7 @@ impl<R: Report> Pipeline<R> {
         let (missing, secrets) = (d.cut as usize, self.options.secrets);
         let continues = told.pairing.continues();
         let cx = Context { message, direction, asked, missing, continues, secrets };
-        let mut decoded = Ok(None);
-        v.id.tell(d.payload, &cx, &mut self.sink, &mut decoded);
+        let decoded = v.id.dissect(d.payload, &cx, &mut self.sink);
         self.sink.end();
         let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {

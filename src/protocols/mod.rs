@@ -5,7 +5,7 @@
 mod recognised;
 
 use crate::check::Raised;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, dissect};
+use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, dissect};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule};
 pub use recognised::{Direction, Glance, Known, Level, Role};
@@ -27,32 +27,8 @@ pub struct Context {
     pub secrets: bool,
 }
 
-/// What a message says about its server, for the table of servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Facts<'a> {
-    /// Name of the server, a text in any encoding.
-    pub server_name: Option<Value<'a>>,
-    /// Name of the game, its type or mode, likewise.
-    pub game: Option<Value<'a>>,
-    /// Version, build or changelist.
-    pub version: Option<Version<'a>>,
-    /// Players now and at most.
-    pub players: Option<(u32, u32)>,
-    /// State of the server, by name.
-    pub state: Option<&'static str>,
-}
-
-/// What a message says about its server, if anything, or where decoding stopped.
-pub type Decoded<'a> = Result<Option<Facts<'a>>, Fault>;
-
-/// A version, as text or as a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Version<'a> {
-    /// Text in any encoding.
-    Text(Value<'a>),
-    /// A changelist or build number.
-    Number(u64),
-}
+/// What a message says about its server, or where decoding stopped.
+pub type Decoded<'a> = Result<Facts<'a>, Fault>;
 
 /// One step of a protocol: a question and its answer.
 #[derive(Debug)]
@@ -130,9 +106,6 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
-    /// The declared fields that a message may have, list by list, in the order of `messages`. Any of them is
-    /// missing where decoding stopped before it.
-    pub message_fields: &'static [&'static [&'static [&'static Field]]],
     /// The declared rules, file by file; the last file has those that take more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
@@ -148,8 +121,6 @@ impl Info {
 
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
-    /// A decoded message, borrowed from the payload.
-    type Message<'a>;
     /// What its cross-packet rules remember: bounded.
     type Memory: Default;
     /// Everything static.
@@ -162,14 +133,8 @@ pub trait Protocol {
     /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
     fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
 
-    /// Decodes a datagram for whoever listens.
-    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Self::Message<'a>, Fault>;
-
-    /// The inverse of `decode` for messages that break no rule.
-    fn encode(message: &Self::Message<'_>, out: &mut Vec<u8>);
-
-    /// What a message says about its server, if anything.
-    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>>;
+    /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
 
     /// How many entries that memory has forgotten for want of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
@@ -194,21 +159,6 @@ macro_rules! registry {
         #[repr(u8)]
         #[non_exhaustive]
         pub enum Id { $(#[doc = concat!("See [`", stringify!($file), "`].")] $Proto),* }
-
-        /// A decoded message of any registered protocol.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        #[non_exhaustive]
-        pub enum Message<'a> {
-            $(#[doc = concat!("See [`", stringify!($file), "`].")]
-              $Proto(<$file::$Proto as Protocol>::Message<'a>)),*
-        }
-
-        impl Message<'_> {
-            /// Writes the message as a payload: the inverse of decoding for what breaks no rule.
-            pub fn encode(&self, out: &mut Vec<u8>) {
-                match self { $(Message::$Proto(m) => $file::$Proto::encode(m, out)),* }
-            }
-        }
 
         /// The memories of all protocols' cross-packet rules.
         #[derive(Default)]
@@ -241,21 +191,8 @@ macro_rules! registry {
             }
             /// Decodes a payload for whoever listens.
             #[inline(always)]
-            pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: Context, sink: &mut S)
-                -> Result<Message<'a>, Fault> {
-                let ends = self.info().ends;
-                match self {
-                    $(Id::$Proto => dissect(payload, cx.missing, ends, sink, |c| $file::$Proto::decode(c, cx))
-                        .map(Message::$Proto)),*
-                }
-            }
-            /// The same for what the message says about its server: the message itself goes nowhere, and need
-            /// not be moved. Nor need that, so it is written where it is wanted, into an `Ok(None)`.
-            #[inline(always)]
-            pub(crate) fn tell<'a, S: FieldSink>(
-                self, payload: &'a [u8], cx: &Context, sink: &mut S, decoded: &mut Decoded<'a>,
-            ) {
-                match self { $(Id::$Proto => tell::<$file::$Proto, S>(payload, cx, sink, decoded)),* }
+            pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
+                match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink)),* }
             }
             /// See [`Protocol::causes`].
             pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
@@ -277,25 +214,13 @@ registry! {
     gqp::Gqp,
 }
 
-/// [`Id::tell`] of one protocol. A function of its own: between other things the compiler takes the
+/// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the
 /// longer messages for rare, and leaves their decoders in pieces.
 #[inline(never)]
-fn tell<'a, P: Protocol, S: FieldSink>(
-    payload: &'a [u8],
-    cx: &Context,
-    sink: &mut S,
-    decoded: &mut Decoded<'a>,
-) {
-    let done = dissect(payload, cx.missing, P::INFO.ends, sink, |c| {
-        let message = P::decode(c, *cx)?;
-        if let Some(facts) = P::facts(&message) {
-            *decoded = Ok(Some(facts));
-        }
-        Ok(())
-    });
-    if let Err(fault) = done {
-        *decoded = Err(fault);
-    }
+fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
+    let mut facts = Facts::default();
+    dissect(payload, cx.missing, P::INFO.ends, sink, &mut facts, |c| P::decode(c, *cx))?;
+    Ok(facts)
 }
 
 /// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one

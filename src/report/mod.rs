@@ -75,7 +75,7 @@ pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Raised};
-use crate::decode::Listener;
+use crate::decode::{Facts, Listener};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};
 use crate::protocols::{Context, Decoded, Direction, Id, Level};
@@ -116,6 +116,11 @@ impl<S> Packet<'_, S> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().messages.get(self.message as usize).copied().unwrap_or("unknown")
+    }
+
+    /// What it says about its server, if it could be decoded and says anything.
+    pub fn facts(&self) -> Option<&Facts<'_>> {
+        self.decoded.as_ref().ok().filter(|facts| !facts.is_empty())
     }
 
     /// What is known where it is decoded once more. `secrets` says whether passwords may be shown.

@@ -39,6 +39,6 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
 fn of(id: Id, d: &Datagram<'_>, cx: Context) -> Vec<Span> {
     let mut tree = Tree::default();
     // Where it stops is a fault of the datagram; what was read before counts.
-    let _ = id.dissect(d.payload, cx, &mut tree);
+    let _ = id.dissect(d.payload, &cx, &mut tree);
     in_tree(&tree)
 }

@@ -8,7 +8,8 @@ use crate::conversation::NONE;
 use crate::decode::{Notes, Value as Text, utf16};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Endpoint;
-use crate::protocols::{self, Direction, Id, Version};
+use crate::decode::{self, Version};
+use crate::protocols::{Direction, Id};
 use crate::rule::Rule;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -86,7 +87,7 @@ pub struct Said {
 impl Said {
     /// A function of its own: so only a pointer to the facts is handed on.
     #[inline(never)]
-    fn hear(&mut self, facts: &protocols::Facts<'_>) {
+    fn hear(&mut self, facts: &decode::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
         keep(&mut self.game, facts.game);
         match facts.version {
@@ -237,7 +238,7 @@ impl Report for Summary {
         let Some(server) = self.server(p.server_index, begin) else { return Ok(()) };
         p.findings.iter().for_each(|f| server.findings.see(f));
         if by_server
-            && let Ok(Some(facts)) = p.decoded
+            && let Some(facts) = p.facts()
             && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
         {
             server.said.hear(facts);

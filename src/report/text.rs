@@ -7,7 +7,8 @@ use crate::capture::{self, Frame, Time};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};
-use crate::protocols::{Facts, Level, Version};
+use crate::decode::{Facts, Version};
+use crate::protocols::Level;
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -257,7 +258,7 @@ impl<W: Write> Lister<W> {
         let here = self.head(p.datagram, p.id.info().name)?;
         let text = &mut self.lines.text;
         text.extend_from_slice(p.message_name().as_bytes());
-        if let Ok(Some(facts)) = p.decoded {
+        if let Some(facts) = p.facts() {
             push_facts(text, facts);
         }
         match p.pairing {

@@ -21,13 +21,8 @@ pub fn name(info: &Info, message: &str) -> String {
 
 /// The `fields` object of a message. None of its keys need be there: decoding may stop anywhere.
 pub fn fields(info: &Info, message: &str) -> Value {
-    let mut all: Vec<&Field> = vec![];
-    let own = info.messages.iter().zip(info.message_fields).filter(|(name, _)| **name == message);
-    for field in own.flat_map(|(_, lists)| lists.iter().copied().flatten()).chain(SHARED_FIELDS) {
-        if !all.contains(field) {
-            all.push(field);
-        }
-    }
+    let mut all: Vec<&Field> = info.fields.iter().copied().flatten().copied().collect();
+    all.extend(SHARED_FIELDS);
     object(&all, "", &format!("The fields of {} {message}.", info.name))
 }
 

@@ -131,7 +131,7 @@ impl Report for Stats {
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
         served.hear(p);
-        if by_server && let Ok(Some(facts)) = p.decoded {
+        if by_server && let Some(facts) = p.facts() {
             keep(&mut served.server_name, facts.server_name);
         }
         let client = self.clients.entry(client.host());

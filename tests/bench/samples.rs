@@ -129,7 +129,7 @@ impl Heard {
         let mut json = Json::default();
         json.begin();
         // A damaged message is part of the sample.
-        let _ = self.id.dissect(self.datagram.payload, self.context, &mut json);
+        let _ = self.id.dissect(self.datagram.payload, &self.context, &mut json);
         json.end();
         json
     }

@@ -62,7 +62,7 @@ fn messages(bencher: Bencher<'_, '_>, title: &str, mut each: impl FnMut(&Heard))
 }
 
 fn decode<S: FieldSink>(heard: &Heard, sink: &mut S) {
-    let _ = black_box(heard.id.dissect(heard.datagram.payload, heard.context, sink));
+    let _ = black_box(heard.id.dissect(heard.datagram.payload, &heard.context, sink));
 }
 
 #[divan::bench(args = titles())]

@@ -5,7 +5,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::capture::Facts as Capture;
 use qdissect::check::Raised;
-use qdissect::decode::Json;
+use qdissect::decode::{Facts, Json};
 use qdissect::report::{Form, Output, Packet, Records, Report};
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ const BUFFER: usize = 64 * 1024;
 fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
     let mut records = Records::new(Output::new(out, Form::Ndjson, false), true, false);
     records.file("sample", &Capture::default(), 0)?;
-    let (raised, decoded) = (Raised::default(), Ok(None));
+    let (raised, decoded) = (Raised::default(), Ok(Facts::default()));
     for (heard, sink) in heard {
         records.packet(&Packet {
             datagram: &heard.datagram,

@@ -130,11 +130,6 @@ impl<'a> Reply<'a> {
         Reply { status, name: name.trim_ascii_start(), data: data.split_first().map(|(_, data)| data) }
     }
 
-    /// The records, each with its mark.
-    pub fn records(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.data.unwrap_or_default().split(|b| *b == RS)
-    }
-
     /// The values of all records, without marks; of ACK there are none.
     pub fn values(&self) -> impl Iterator<Item = &'a [u8]> {
         let values = |record: &'a [u8]| {
@@ -153,6 +148,15 @@ impl<'a> Reply<'a> {
     pub fn is_marked(&self) -> bool {
         self.status.is_some() && self.data.is_some_and(|d| matches!(d.first(), Some(&(ACK | DC1..=DC4))))
     }
+}
+
+/// The value that the reply to identify gives for a name, as Latin-1.
+pub(super) fn identity<'a>(payload: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut replies = pieces(payload).map(|piece| Reply::of(piece.text));
+    let identify = replies.find(|r| r.status == Some(10) && r.name == b"identify")?;
+    let mut values = identify.values();
+    values.find(|v| *v == name.as_bytes())?;
+    values.next()
 }
 
 /// The status at the start of a reply: two ASCII digits.

@@ -11,9 +11,9 @@
 use super::grammar::*;
 use super::samples::*;
 use super::strings::{EVERYWHERE, string};
-use super::{FRAGMENT, Message, UNKNOWN, reply, request};
+use super::{FRAGMENT, UNKNOWN, reply, request};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span, Value, Version, fields};
 use crate::protocols::{Context, Direction};
 use crate::rule::{Example, Step::*, rules};
 
@@ -116,7 +116,7 @@ impl Around {
     }
 }
 
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let whole = c.rest();
     if cx.message == UNKNOWN || whole.is_empty() {
         return Err(c.short(&FRM_001));
@@ -151,11 +151,11 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
         c.check_at(&request::REQ_007, all, || usize::from(count) <= request::MANY);
     }
     end(c, cx, whole.last() == Some(&b'#'))?;
-    Ok(match answers {
-        _ if cx.message == FRAGMENT || cx.continues => Message::Part(whole),
-        true => Message::Response(reply::Replies(body(whole))),
-        false => Message::Request(request::Commands(body(whole))),
-    })
+    if answers && cx.message != FRAGMENT && !cx.continues {
+        let identity = |name| identity(whole, name).map(Value::Latin1);
+        (c.facts.game, c.facts.version) = (identity("gamename"), identity("gamever").map(Version::Text));
+    }
+    Ok(())
 }
 
 /// The end of the message, or of a part of it.
@@ -182,8 +182,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 }
 
 /// A message in an encoding: its body is opaque.
-fn encoded<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
-    let whole = c.rest();
+fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     let cut = c.is_cut() && c.rest().is_empty();
     c.check(&ENC_006, || cut || !encoding.is_empty());
@@ -192,11 +191,7 @@ fn encoded<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<M
     c.derived(&ENCODED_BYTES, Value::Uint(body.len() as u32));
     let all = Span { start: 0, end: c.offset() };
     c.check_at(&ENC_003, all, || false);
-    end(c, cx, false)?;
-    if cx.message == FRAGMENT {
-        return Ok(Message::Part(whole));
-    }
-    Ok(Message::Encoded { encoding, body })
+    end(c, cx, false)
 }
 
 /// ACK and the encoded bytes up to the last EOT of the datagram.

@@ -18,15 +18,9 @@ mod request;
 mod samples;
 mod strings;
 
-pub use reply::Replies;
-pub use request::Commands;
-
-use super::{
-    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query,
-};
+use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
 use crate::check::Raised;
-use crate::decode::{Cursor, Fault, FieldSink, Value};
+use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
 use grammar::*;
@@ -39,30 +33,11 @@ const UNKNOWN: u8 = 3;
 /// Shortest beginning of a required command that may be one, cut.
 const SHORTEST_PART: usize = 4;
 
-/// A decoded message.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Message<'a> {
-    /// Commands.
-    Request(Commands<'a>),
-    /// Replies to them.
-    Response(Replies<'a>),
-    /// Either, in an encoding.
-    Encoded {
-        /// Its name, as Latin-1.
-        encoding: &'a [u8],
-        /// Opaque.
-        body: &'a [u8],
-    },
-    /// A part of a message that spans datagrams, the last one included.
-    Part(&'a [u8]),
-}
-
 /// The Gameserver Query Protocol.
 #[derive(Debug)]
 pub struct Gqp;
 
 impl Protocol for Gqp {
-    type Message<'a> = Message<'a>;
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
@@ -86,12 +61,6 @@ impl Protocol for Gqp {
         unanswered: &exchange::TXN_008,
         ends: &message::ENDS,
         fields: &[message::FIELDS, request::FIELDS, reply::FIELDS],
-        message_fields: &[
-            &[message::FIELDS, request::FIELDS],
-            &[message::FIELDS, &[&request::NAME], reply::FIELDS],
-            &[message::FIELDS, request::FIELDS, reply::FIELDS],
-            &[],
-        ],
         rules: &[message::RULES, strings::RULES, request::RULES, reply::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };
@@ -143,33 +112,8 @@ impl Protocol for Gqp {
     }
 
     #[inline(never)]
-    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         message::decode(c, cx)
-    }
-
-    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
-        match message {
-            Message::Request(commands) => request::encode(commands, out),
-            Message::Response(replies) => reply::encode(replies, out),
-            Message::Encoded { encoding, body } => {
-                out.push(SOH);
-                out.extend(*encoding);
-                out.push(ACK);
-                out.extend(*body);
-            }
-            Message::Part(whole) => return out.extend(*whole),
-        }
-        out.push(EOT);
-    }
-
-    #[inline(never)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
-        let Message::Response(replies) = message else { return None };
-        Some(Facts {
-            game: replies.identity("gamename").map(Value::Latin1),
-            version: replies.identity("gamever").map(|v| Version::Text(Value::Latin1(v))),
-            ..Facts::default()
-        })
     }
 
     fn forgotten(memory: &Self::Memory) -> u64 {

@@ -17,7 +17,6 @@ use super::strings::{CHR_001, CHR_002, CHR_003, CHR_004, EVERYWHERE, Forbidden, 
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Fault, FieldSink, Labels, Span, Value, fields};
 use crate::rule::{Example, Step::*, rules};
-use std::fmt;
 
 fields! {
     /// Status: 10 OK, 20 and above what went wrong.
@@ -145,30 +144,6 @@ static INSIDE: [Forbidden; 6] = [
     (&CHR_003, |b| b == 0x7f),
     (&CHR_004, |b| matches!(b, STX | ETX | DLE | ETB)),
 ];
-
-/// The replies of a response.
-#[derive(Clone, Copy, PartialEq)]
-pub struct Replies<'a>(pub(super) &'a [u8]);
-
-impl<'a> Replies<'a> {
-    pub(super) fn iter(&self) -> impl Iterator<Item = Reply<'a>> {
-        pieces(self.0).map(|piece| Reply::of(piece.text))
-    }
-
-    /// The value that identify gives for a name, as Latin-1.
-    pub fn identity(&self, name: &str) -> Option<&'a [u8]> {
-        let identify = self.iter().find(|r| r.status == Some(10) && r.name == b"identify")?;
-        let mut values = identify.values();
-        values.by_ref().find(|v| *v == name.as_bytes())?;
-        values.next()
-    }
-}
-
-impl fmt::Debug for Replies<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.0.escape_ascii())
-    }
-}
 
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), Fault> {
     let start = c.offset();
@@ -319,19 +294,4 @@ fn values<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, before: usize) -> Result<
         },
     )?;
     Ok((count, first))
-}
-
-pub(super) fn encode(replies: &Replies<'_>, out: &mut Vec<u8>) {
-    for (i, reply) in replies.iter().enumerate() {
-        if i > 0 {
-            out.push(GS);
-        }
-        let status = reply.status.unwrap_or_default();
-        out.extend([b'0'.wrapping_add(status / 10), b'0'.wrapping_add(status % 10)]);
-        out.extend(reply.name);
-        for record in reply.records() {
-            out.push(RS);
-            out.extend(record);
-        }
-    }
 }

@@ -10,7 +10,6 @@ use super::samples::*;
 use super::strings::{EVERYWHERE, string};
 use crate::decode::{Cursor, Fault, FieldSink, Span, fields};
 use crate::rule::{Example, Step::*, rules};
-use std::fmt;
 
 /// Most commands of a request that nobody wonders about.
 pub(super) const MANY: usize = 16;
@@ -63,26 +62,6 @@ rules! {
     }
 }
 
-/// The commands of a request.
-#[derive(Clone, Copy, PartialEq)]
-pub struct Commands<'a>(pub(super) &'a [u8]);
-
-impl<'a> Commands<'a> {
-    /// Names and arguments, as Latin-1.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], impl Iterator<Item = &'a [u8]>)> {
-        pieces(self.0).map(|piece| {
-            let command = Command::of(piece.text);
-            (command.name, command.arguments())
-        })
-    }
-}
-
-impl fmt::Debug for Commands<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.0.escape_ascii())
-    }
-}
-
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), Fault> {
     let before = around.separator(c.rest());
     let start = c.offset();
@@ -117,17 +96,4 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<
         },
     )?;
     Ok(count)
-}
-
-pub(super) fn encode(commands: &Commands<'_>, out: &mut Vec<u8>) {
-    for (i, (name, arguments)) in commands.iter().enumerate() {
-        if i > 0 {
-            out.push(GS);
-        }
-        out.extend(name);
-        for (i, argument) in arguments.enumerate() {
-            out.push(if i == 0 { RS } else { US });
-            out.extend(argument);
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::exchange::TXN_007;
 use super::samples::*;
-use super::{MAGIC, Message, state};
+use super::{MAGIC, state};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, fields};
 use crate::protocols::{Context, Direction};
@@ -87,7 +87,7 @@ pub(super) static ENVELOPE: Ends =
 static POLL: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
 
 #[inline(always)]
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
     c.require(&ENV_002, magic == MAGIC)?;
     let kind = c.field(&MESSAGE_TYPE, byte)?;
@@ -101,13 +101,12 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
         return Err(c.short(&ENV_001));
     }
     if kind == 1 {
-        return state::decode(c, version).map(Message::State);
+        return state::decode(c);
     }
     c.ends(&POLL);
     let cookie = c.field(&COOKIE, le_u64)?;
     c.check(&REQ_004, || cookie != 0);
-    terminator(c, &REQ_001, &REQ_002)?;
-    Ok(Message::Poll { version, cookie })
+    terminator(c, &REQ_001, &REQ_002)
 }
 
 /// The terminator, which is the last byte. `none` says that there is no byte left for it, `more` that

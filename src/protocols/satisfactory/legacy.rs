@@ -8,9 +8,9 @@
 use super::envelope::{COOKIE, MESSAGE_TYPE, PROTOCOL_VERSION, SURPLUS};
 use super::samples::*;
 use super::state::{SERVER_NET_CL, SERVER_STATE, SERVER_STATE_NAME, STATES};
-use super::{LEGACY_POLL, Message};
+use super::LEGACY_POLL;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldSink, Value, Version, fields};
 use crate::protocols::Context;
 use crate::rule::{Example, Step::*, rules};
 
@@ -18,11 +18,6 @@ fields! {
     /// UDP port of the beacon.
     BEACON_PORT = "beacon_port": Uint;
 }
-
-/// Fields of a poll; a state response begins with the same.
-pub static OF_POLL: &[&Field] = &[&MESSAGE_TYPE, &PROTOCOL_VERSION, &COOKIE, &SURPLUS];
-/// What follows in a state response.
-pub static OF_STATE: &[&Field] = &[&SERVER_STATE, &SERVER_STATE_NAME, &SERVER_NET_CL, &BEACON_PORT];
 
 rules! {
     /// Version 0 on UDP port 15777, without envelope. Servers of today do not answer it.
@@ -40,41 +35,21 @@ rules! {
 
 static LEGACY: Ends = Ends { early: &LEG_002, early_inside: &LEG_002, late: &LEG_002, surplus: &SURPLUS };
 
-/// A state response of version 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LegacyState {
-    /// Copied from the poll.
-    pub cookie: u64,
-    /// As in version 1.
-    pub server_state: u8,
-    /// Changelist.
-    pub server_net_cl: u32,
-    /// UDP port of the beacon.
-    pub beacon_port: u16,
-}
-
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&LEGACY);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check_whole(&LEG_001, || false);
     let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
     c.require(&LEG_002, (kind, version) == (expected, 0))?;
-    let cookie = c.field(&COOKIE, le_u64)?;
+    c.field(&COOKIE, le_u64)?;
     if cx.message == LEGACY_POLL {
-        return Ok(Message::LegacyPoll { cookie });
+        return Ok(());
     }
     let server_state = c.field(&SERVER_STATE, byte)?;
     let name = STATES.get(server_state as usize).copied();
     c.derived(&SERVER_STATE_NAME, Value::Named(server_state as u32, name));
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
-    let beacon_port = c.field(&BEACON_PORT, le_u16)?;
-    Ok(Message::LegacyState(LegacyState { cookie, server_state, server_net_cl, beacon_port }))
-}
-
-pub(super) fn encode(s: &LegacyState, out: &mut Vec<u8>) {
-    out.extend(s.cookie.to_le_bytes());
-    out.push(s.server_state);
-    out.extend(s.server_net_cl.to_le_bytes());
-    out.extend(s.beacon_port.to_le_bytes());
+    c.facts.version = Some(Version::Number(server_net_cl.into()));
+    c.field(&BEACON_PORT, le_u16).map(drop)
 }

@@ -16,13 +16,7 @@ mod legacy;
 mod samples;
 mod state;
 
-pub use legacy::LegacyState;
-pub use state::State;
-
-use super::{
-    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query,
-};
+use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
@@ -41,33 +35,11 @@ const GAME_PORT: u16 = 7777;
 const LEGACY_PORT: u16 = 15777;
 const POLL_LEN: usize = 13;
 
-/// A decoded message.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Message<'a> {
-    /// Asks for the state.
-    Poll {
-        /// 1.
-        version: u8,
-        /// Opaque.
-        cookie: u64,
-    },
-    /// Tells it.
-    State(State<'a>),
-    /// The poll of version 0.
-    LegacyPoll {
-        /// Opaque.
-        cookie: u64,
-    },
-    /// The answer of version 0.
-    LegacyState(LegacyState),
-}
-
 /// Satisfactory's Lightweight Query.
 #[derive(Debug)]
 pub struct Satisfactory;
 
 impl Protocol for Satisfactory {
-    type Message<'a> = Message<'a>;
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
@@ -91,13 +63,6 @@ impl Protocol for Satisfactory {
         unanswered: &exchange::TXN_003,
         ends: &envelope::ENVELOPE,
         fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
-        message_fields: &[
-            &[envelope::FIELDS],
-            &[envelope::FIELDS, state::FIELDS],
-            &[legacy::OF_POLL],
-            &[legacy::OF_POLL, legacy::OF_STATE],
-            &[envelope::FIELDS],
-        ],
         rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };
@@ -149,51 +114,10 @@ impl Protocol for Satisfactory {
     }
 
     #[inline(always)]
-    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
             LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| legacy::decode(c, cx)),
             _ => envelope::decode(c, cx),
-        }
-    }
-
-    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
-        match message {
-            Message::Poll { version, cookie } => {
-                out.extend(WIRE_MAGIC);
-                out.extend([POLL, *version]);
-                out.extend(cookie.to_le_bytes());
-                out.push(1);
-            }
-            Message::State(s) => {
-                out.extend(WIRE_MAGIC);
-                out.extend([STATE_RESPONSE, s.version]);
-                state::encode(s, out);
-                out.push(1);
-            }
-            Message::LegacyPoll { cookie } => {
-                out.extend([0, 0]);
-                out.extend(cookie.to_le_bytes());
-            }
-            Message::LegacyState(s) => {
-                out.extend([1, 0]);
-                legacy::encode(s, out);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
-        match message {
-            Message::State(s) => Some(Facts {
-                server_name: Some(s.server_name.into()),
-                version: Some(Version::Number(s.server_net_cl as u64)),
-                state: s.state_name(),
-                ..Facts::default()
-            }),
-            Message::LegacyState(s) => {
-                Some(Facts { version: Some(Version::Number(s.server_net_cl as u64)), ..Facts::default() })
-            }
-            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@
 use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Span, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Labels, Span, Str, Value, Version, fields};
 use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The game client's receive buffer in bytes.
@@ -175,46 +175,12 @@ const fn ends(early: &'static Rule) -> Ends {
     Ends { early, early_inside: early, late: &ENV_006, surplus: &SURPLUS }
 }
 
-/// A state response.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct State<'a> {
-    /// Protocol version: 1.
-    pub version: u8,
-    /// Copied from the poll.
-    pub cookie: u64,
-    /// 0 to 3.
-    pub server_state: u8,
-    /// Changelist.
-    pub server_net_cl: u32,
-    /// Bits.
-    pub server_flags: u64,
-    sub_states: &'a [u8],
-    /// UTF-8.
-    pub server_name: Str<'a>,
-}
-
-impl<'a> State<'a> {
-    /// Numbers and versions of the sub states, in the order sent.
-    pub fn sub_states(&self) -> impl Iterator<Item = (u8, u16)> + 'a {
-        self.sub_states
-            .as_chunks::<3>()
-            .0
-            .iter()
-            .map(|&[id, low, high]| (id, u16::from_le_bytes([low, high])))
-    }
-
-    /// Name of the state.
-    pub fn state_name(&self) -> Option<&'static str> {
-        STATES.get(self.server_state as usize).copied()
-    }
-}
-
 #[inline(always)]
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -> Result<State<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&FIXED);
     let wire_len = c.wire_len();
     c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
-    let cookie = c.field(&COOKIE, le_u64)?;
+    c.field(&COOKIE, le_u64)?;
     cut_before(c, &SERVER_STATE, 1)?;
     let server_state = c.field(&SERVER_STATE, byte)?;
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
@@ -232,7 +198,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
         return Err(c.stop_here(&RSP_008));
     }
     c.check(&RSP_008, || true);
-    let sub_states = sub_states(c, count, server_state)?;
+    sub_states(c, count, server_state)?;
     c.ends(&FIXED);
     cut_before(c, &SERVER_NAME_LENGTH, 2)?;
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
@@ -240,8 +206,13 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, version: u8) -
     let server_name = c.text_behind_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
     c.check(&RSP_012, || !server_name.0.is_empty());
     c.check_text(server_name, &RSP_006, &RSP_013);
-    terminator(c, &ENV_005, &ENV_006)?;
-    Ok(State { version, cookie, server_state, server_net_cl, server_flags, sub_states, server_name })
+    *c.facts = Facts {
+        server_name: Some(server_name.into()),
+        version: Some(Version::Number(server_net_cl.into())),
+        state: STATES.get(usize::from(server_state)).copied(),
+        ..Facts::default()
+    };
+    terminator(c, &ENV_005, &ENV_006)
 }
 
 /// Where the changelist stands in a message with its envelope.
@@ -293,10 +264,10 @@ fn named(value: u8, names: &'static [&'static str]) -> Value<'static> {
 }
 
 #[inline(always)]
-fn sub_states<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, count: u8, state: u8) -> Result<&'a [u8], Fault> {
+fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> Result<(), Fault> {
     let before = c.to_end().start;
     let mut seen = [0u64; 4];
-    let all = c.list(
+    c.list(
         &SUB_STATE_LIST,
         |_, done| done < count as u16,
         |c| {
@@ -316,7 +287,7 @@ fn sub_states<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, count: u8, state: u8)
     let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
     c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);
-    Ok(all)
+    Ok(())
 }
 
 /// Marks a number as seen; `false` if it was before.
@@ -359,18 +330,4 @@ fn follows_misprint(count: usize, rest: &[u8]) -> bool {
         clean && rest.get(end..) == Some(&[1])
     };
     fits(count.saturating_mul(ENTRY), 1) || count > 0 && fits(count.saturating_mul(10), 2)
-}
-
-pub(super) fn encode(s: &State<'_>, out: &mut Vec<u8>) {
-    out.extend(s.cookie.to_le_bytes());
-    out.push(s.server_state);
-    out.extend(s.server_net_cl.to_le_bytes());
-    out.extend(s.server_flags.to_le_bytes());
-    out.push(s.sub_states().count() as u8);
-    for (id, version) in s.sub_states() {
-        out.push(id);
-        out.extend(version.to_le_bytes());
-    }
-    out.extend((s.server_name.0.len() as u16).to_le_bytes());
-    out.extend(s.server_name.0);
 }

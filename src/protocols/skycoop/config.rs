@@ -102,15 +102,15 @@ const MAX_DEPTH: u8 = 8;
 
 /// What a configuration string says. Texts are UTF-16LE, borrowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Config<'a> {
+pub(super) struct Config<'a> {
     /// The inside of the list of players.
     players: Option<Slice<'a>>,
     /// Difficulty.
-    pub(super) experience: Option<Slice<'a>>,
+    experience: Option<Slice<'a>>,
     /// Whether players can hurt each other: what is sent, and whether it is a string.
-    pub(super) pvp: Option<(Slice<'a>, bool)>,
+    pvp: Option<(Slice<'a>, bool)>,
     /// It is JSON as it stands.
-    pub(super) strict: bool,
+    strict: bool,
     /// Length of the string in bytes.
     length: u16,
 }
@@ -355,10 +355,11 @@ pub(super) fn decode<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     text: &'a [u8],
     players: i32,
-) -> Option<Config<'a>> {
+) {
     let config = Config::read(text);
     c.check(&JSN_002, || config.is_some());
-    let config = config?;
+    let Some(config) = config else { return };
+    c.facts.game = config.experience.map(|e| Shown::Utf16(e.text));
     c.check(&JSN_001, || config.strict);
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
@@ -370,7 +371,6 @@ pub(super) fn decode<'a, S: FieldSink>(
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
     c.check(&JSN_007, || config.pvp.is_none_or(by_dotnet));
     show(c, &config);
-    Some(config)
 }
 
 fn show<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {

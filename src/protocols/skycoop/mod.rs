@@ -18,16 +18,10 @@ mod reply;
 mod samples;
 mod strings;
 
-pub use config::Config;
-pub use reply::{LegacyReply, Reply, Status};
-
-use super::{
-    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query,
-};
+use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
 use crate::check::Raised;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Value, fields};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule, Step::*, rules};
 use reply::{HEADER, RSP_001, SURPLUS, int};
@@ -88,38 +82,11 @@ rules! {
 
 static REQUEST: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
 
-/// A decoded message.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Message<'a> {
-    /// Asks for the status.
-    StatusRequest {
-        /// −2.
-        message_type: i32,
-    },
-    /// Tells it.
-    StatusResponse(Status<'a>),
-    /// Commands the server.
-    RconRequest {
-        /// In clear text.
-        password: Str<'a>,
-        /// UTF-16LE.
-        command: &'a [u8],
-    },
-    /// What the server answers.
-    RconResponse {
-        /// UTF-16LE.
-        text: &'a [u8],
-    },
-    /// A packet of a known conversation that is none of these.
-    Unknown(&'a [u8]),
-}
-
 /// Sky Co-op's server query.
 #[derive(Debug)]
 pub struct Skycoop;
 
 impl Protocol for Skycoop {
-    type Message<'a> = Message<'a>;
     type Memory = ();
 
     const INFO: Info = Info {
@@ -150,14 +117,6 @@ impl Protocol for Skycoop {
         unanswered: &exchange::TXN_002,
         ends: &reply::FIXED,
         fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
-        message_fields: &[
-            &[&[&MESSAGE_TYPE, &SURPLUS]],
-            &[reply::FIELDS, config::FIELDS],
-            &[&[&MESSAGE_TYPE, &SURPLUS], rcon::OF_REQUEST],
-            &[&[&HEADER, &SURPLUS], rcon::OF_RESPONSE],
-            &[FIELDS, &[&HEADER]],
-            &[FIELDS, &[&HEADER]],
-        ],
         rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };
@@ -196,46 +155,16 @@ impl Protocol for Skycoop {
     }
 
     #[inline(never)]
-    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
             STATUS_REQUEST => {
                 c.ends(&REQUEST);
-                Ok(Message::StatusRequest { message_type: c.field(&MESSAGE_TYPE, le_i32)? })
+                c.field(&MESSAGE_TYPE, le_i32).map(drop)
             }
-            STATUS_RESPONSE => reply::decode(c).map(Message::StatusResponse),
+            STATUS_RESPONSE => reply::decode(c),
             RCON_REQUEST | RCON_RESPONSE => rcon::decode(c, cx),
             DAMAGED => damaged(c, cx),
             _ => unknown(c, cx, c.rest()),
-        }
-    }
-
-    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
-        match message {
-            Message::StatusRequest { message_type } => out.extend(message_type.to_le_bytes()),
-            Message::StatusResponse(status) => reply::encode(status, out),
-            Message::RconRequest { password, command } => rcon::encode_request(*password, command, out),
-            Message::RconResponse { text } => rcon::encode_response(text, out),
-            Message::Unknown(payload) => out.extend(*payload),
-        }
-    }
-
-    #[inline(never)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
-        let count = |n: i32| u32::try_from(n).ok();
-        match message {
-            Message::StatusResponse(Status::Current(r)) => Some(Facts {
-                server_name: Some(Value::Utf16(r.server_name)),
-                game: r.config_parsed.and_then(|c| c.experience).map(|e| Value::Utf16(e.text)),
-                version: Some(Version::Text(r.version.into())),
-                players: count(r.players).zip(count(r.max_players)),
-                state: None,
-            }),
-            Message::StatusResponse(Status::Legacy(r)) => Some(Facts {
-                version: Some(Version::Text(r.version.into())),
-                players: count(r.players).zip(count(r.max_players)),
-                ..Facts::default()
-            }),
-            _ => None,
         }
     }
 
@@ -308,7 +237,7 @@ fn joins_game(p: &[u8]) -> bool {
 }
 
 /// What stands in place of a query or a reply.
-fn damaged<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let whole = c.rest();
     if cx.direction == Direction::C2s {
         c.ends(&REQUEST);
@@ -328,11 +257,11 @@ fn unknown<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     cx: Context,
     whole: &'a [u8],
-) -> Result<Message<'a>, Fault> {
+) -> Result<(), Fault> {
     let secret = !cx.secrets && rcon::begins_request(whole);
     let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
     if !c.rest().is_empty() {
         c.field_as(&PAYLOAD, bytes(c.rest().len()), show)?;
     }
-    Ok(Message::Unknown(whole))
+    Ok(())
 }

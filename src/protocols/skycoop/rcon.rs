@@ -11,7 +11,7 @@
 use super::reply::{HEADER, RSP_001, int};
 use super::samples::*;
 use super::strings::{LENGTH, STR_001, STRING};
-use super::{MESSAGE_TYPE, Message, RCON_REQUEST, REQ_003};
+use super::{MESSAGE_TYPE, RCON_REQUEST, REQ_003};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Fault, Field, FieldKind, FieldSink, Str, Value, fields};
 use crate::protocols::Context;
@@ -36,11 +36,6 @@ fields! {
     /// What the server answers.
     TEXT = "text": Text;
 }
-
-/// Fields of a request behind its number.
-pub static OF_REQUEST: &[&Field] = &[&PASSWORD_LENGTH, &PASSWORD, &COMMAND_LENGTH, &COMMAND];
-/// Fields of an answer behind its number.
-pub static OF_RESPONSE: &[&Field] = &[&TEXT_LENGTH, &TEXT];
 
 rules! {
     /// Everyone on the path reads the password, and who has it controls the server.
@@ -73,14 +68,13 @@ fn ends_with_text(p: &[u8], wire_len: usize, at: usize) -> bool {
     length.is_some_and(|n| at.saturating_add(4).saturating_add(n) == wire_len)
 }
 
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), Fault> {
     c.secret(cx.secrets);
     if cx.message != RCON_REQUEST {
         if c.field(&HEADER, le_i32)? != CALLBACK {
             return Err(c.stop(&RSP_001)); // never claimed
         }
-        let text = utf16(c, &TEXT_LENGTH, &TEXT)?;
-        return Ok(Message::RconResponse { text });
+        return utf16(c, &TEXT_LENGTH, &TEXT);
     }
     if c.field(&MESSAGE_TYPE, le_i32)? != -1 {
         return Err(c.stop(&REQ_003)); // never claimed
@@ -90,9 +84,8 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
     c.check_at(&SEC_002, all, || false);
     let length = length(c, &PASSWORD_LENGTH)?;
     let shown = |text: Str<'a>| if cx.secrets { Value::Text(text.0) } else { Value::Secret(FieldKind::Text) };
-    let password = c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;
-    let command = utf16(c, &COMMAND_LENGTH, &COMMAND)?;
-    Ok(Message::RconRequest { password, command })
+    c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;
+    utf16(c, &COMMAND_LENGTH, &COMMAND)
 }
 
 fn length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
@@ -101,25 +94,11 @@ fn length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Res
     usize::try_from(length).map_err(|_| c.stop(&STR_001))
 }
 
-fn utf16<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
+fn utf16<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
     field: &'static Field,
     text: &'static Field,
-) -> Result<&'a [u8], Fault> {
+) -> Result<(), Fault> {
     let length = length(c, field)?;
-    c.text_behind_length(LENGTH, text, bytes(length), Value::Utf16)
-}
-
-pub(super) fn encode_request(password: Str<'_>, command: &[u8], out: &mut Vec<u8>) {
-    out.extend([0xff; 4]);
-    for text in [password.0, command] {
-        out.extend((text.len() as i32).to_le_bytes());
-        out.extend(text);
-    }
-}
-
-pub(super) fn encode_response(text: &[u8], out: &mut Vec<u8>) {
-    out.extend(CALLBACK.to_le_bytes());
-    out.extend((text.len() as i32).to_le_bytes());
-    out.extend(text);
+    c.text_behind_length(LENGTH, text, bytes(length), Value::Utf16).map(drop)
 }

@@ -9,14 +9,14 @@
 //!
 //! A reply with a length in front of its header, or with a big-endian header, is decoded too.
 
-use super::config::{self, Config};
+use super::config;
 use super::layout::{self, Layout, Units, is_version};
 use super::rcon::CALLBACK;
 use super::samples::*;
 use super::strings::{self, STR_001, STR_009, STRING};
 use super::{REPLY, SWAPPED};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Str, Value, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Value, Version, fields};
 use crate::rule::{Example, Step::*, rules};
 
 /// Bytes of UDP payload that pass most paths in one piece.
@@ -173,50 +173,7 @@ pub(super) static FIXED: Ends =
 
 static LAYOUTS: [&str; 2] = ["current", "legacy"];
 
-/// A reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reply<'a> {
-    /// UTF-16LE.
-    pub server_name: &'a [u8],
-    /// UTF-8.
-    pub version: Str<'a>,
-    /// Players now.
-    pub players: i32,
-    /// Players at most.
-    pub max_players: i32,
-    /// UTF-16LE.
-    pub config: &'a [u8],
-    /// What the configuration says, where it can be read.
-    pub config_parsed: Option<Config<'a>>,
-}
-
-/// A reply of before April 2023.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LegacyReply<'a> {
-    /// UTF-8.
-    pub version: Str<'a>,
-    /// Players now.
-    pub players: i32,
-    /// Players at most.
-    pub max_players: i32,
-    /// FastConsumption, DuppedSpawns, DuppedContainers: 0 or 1.
-    pub first: [u8; 3],
-    /// PlayersSpawnType, FireSync, CheatsMode.
-    pub modes: [i32; 3],
-    /// CheckModsValidation, SaveScamProtection, PVP: 0 or 1.
-    pub last: [u8; 3],
-}
-
-/// A reply in either layout.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Status<'a> {
-    /// The one of today.
-    Current(Reply<'a>),
-    /// The one of before April 2023.
-    Legacy(LegacyReply<'a>),
-}
-
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Status<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let wire_len = c.wire_len();
     c.check_whole(&RSP_007, || wire_len <= ONE_PIECE);
     if has_prefix(c.rest(), wire_len) {
@@ -233,12 +190,12 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Stat
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
     match layout {
-        Layout::Current(units) => current(c, units).map(Status::Current),
+        Layout::Current(units) => current(c, units),
         Layout::Legacy => {
             let all = c.whole();
             c.about(None);
             c.check_at(&RSP_005, all, || false);
-            legacy(c).map(Status::Legacy)
+            legacy(c)
         }
     }
 }
@@ -249,32 +206,32 @@ pub(super) fn has_prefix(p: &[u8], wire_len: usize) -> bool {
     header == REPLY && usize::try_from(length).is_ok_and(|n| n.saturating_add(4) == wire_len)
 }
 
-fn current<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: Units) -> Result<Reply<'a>, Fault> {
-    let server_name = strings::utf16(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units.name)?;
-    let version = version(c, units.version)?;
-    let (players, max_players) = players(c)?;
+fn current<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: Units) -> Result<(), Fault> {
+    let name = strings::utf16(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units.name)?;
+    c.facts.server_name = Some(Value::Utf16(name));
+    version(c, units.version)?;
+    let players = players(c)?;
     let config = strings::utf16(c, [&CONFIG_LENGTH, &CONFIG], units.config)?;
-    let config_parsed = config::decode(c, config, players);
-    Ok(Reply { server_name, version, players, max_players, config, config_parsed })
+    config::decode(c, config, players);
+    Ok(())
 }
 
-fn legacy<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<LegacyReply<'a>, Fault> {
-    let version = version(c, false)?;
-    let (players, max_players) = players(c)?;
-    let first = [truth(c, &FAST_CONSUMPTION)?, truth(c, &DUPPED_SPAWNS)?, truth(c, &DUPPED_CONTAINERS)?];
-    let modes =
-        [c.field(&PLAYERS_SPAWN_TYPE, le_i32)?, c.field(&FIRE_SYNC, le_i32)?, c.field(&CHEATS_MODE, le_i32)?];
-    let last = [truth(c, &CHECK_MODS_VALIDATION)?, truth(c, &SAVE_SCAM_PROTECTION)?, truth(c, &PVP)?];
-    Ok(LegacyReply { version, players, max_players, first, modes, last })
+fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    version(c, false)?;
+    players(c)?;
+    [&FAST_CONSUMPTION, &DUPPED_SPAWNS, &DUPPED_CONTAINERS].into_iter().try_for_each(|field| truth(c, field))?;
+    let modes = [&PLAYERS_SPAWN_TYPE, &FIRE_SYNC, &CHEATS_MODE];
+    modes.into_iter().try_for_each(|field| c.field(field, le_i32).map(drop))?;
+    [&CHECK_MODS_VALIDATION, &SAVE_SCAM_PROTECTION, &PVP].into_iter().try_for_each(|field| truth(c, field))
 }
 
 /// A byte that .NET takes for true unless it is 0.
-fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
-    c.field_as(field, byte, |b| Value::Bool(b != 0))
+fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
+    c.field_as(field, byte, |b| Value::Bool(b != 0)).map(drop)
 }
 
 /// The version behind its length, which counts bytes, or UTF-16 units if `units` says so.
-fn version<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: bool) -> Result<Str<'a>, Fault> {
+fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
     c.require(&STR_001, length >= 0)?;
     let length = length as usize;
@@ -285,10 +242,12 @@ fn version<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, units: bool) -> Result<S
     c.check(&STR_009, || !units);
     c.check(&strings::STR_005, || version.is_utf8());
     c.check(&VAL_003, || is_version(version.0) || !version.is_utf8());
-    Ok(version)
+    c.facts.version = Some(Version::Text(version.into()));
+    Ok(())
 }
 
-fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(i32, i32), Fault> {
+/// Both numbers of players; returns how many there are.
+fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let players = c.field(&PLAYERS, le_i32)?;
     c.check(&VAL_001, || players >= 0);
     let at = c.last();
@@ -297,36 +256,11 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(i32, i32), Fault>
     c.about(Some(&PLAYERS));
     // One place more is the operator's.
     c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
-    Ok((players, most))
+    c.facts.players = u32::try_from(players).ok().zip(u32::try_from(most).ok());
+    Ok(players)
 }
 
 /// An integer of a payload.
 pub(super) fn int(p: &[u8], at: usize) -> Option<i32> {
     p.get(at..)?.first_chunk().map(|b| i32::from_le_bytes(*b))
-}
-
-pub(super) fn encode(status: &Status<'_>, out: &mut Vec<u8>) {
-    let push = |out: &mut Vec<u8>, n: i32| out.extend(n.to_le_bytes());
-    let string = |out: &mut Vec<u8>, text: &[u8]| {
-        out.extend((text.len() as i32).to_le_bytes());
-        out.extend(text);
-    };
-    push(out, REPLY);
-    match status {
-        Status::Current(r) => {
-            string(out, r.server_name);
-            string(out, r.version.0);
-            push(out, r.players);
-            push(out, r.max_players);
-            string(out, r.config);
-        }
-        Status::Legacy(r) => {
-            string(out, r.version.0);
-            push(out, r.players);
-            push(out, r.max_players);
-            out.extend(r.first);
-            r.modes.iter().for_each(|n| push(out, *n));
-            out.extend(r.last);
-        }
-    }
 }

@@ -13,24 +13,24 @@ use super::choice::{Choice, choose, surplus_is_chunks};
 use super::exchange::{TXN_011, TXN_012, TXN_017};
 use super::header::{PACKET_SURPLUS, opaque};
 use super::samples::*;
-use super::server_rules::Rules;
-use super::tables::{Metrics, PLAYERS, TEAM, Table};
+use super::server_rules;
+use super::tables::{self, PLAYERS, TEAM};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Str, fields};
+use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Str, Version, fields};
 use crate::rule::{Example, Step::*, rules};
 
 /// Bits of RequestedChunks.
-pub const SERVER_INFO: u8 = 0x01;
+pub(super) const SERVER_INFO: u8 = 0x01;
 /// See [`SERVER_INFO`].
-pub const SERVER_RULES: u8 = 0x02;
+pub(super) const SERVER_RULES: u8 = 0x02;
 /// See [`SERVER_INFO`].
-pub const PLAYER_INFO: u8 = 0x04;
+pub(super) const PLAYER_INFO: u8 = 0x04;
 /// See [`SERVER_INFO`].
-pub const TEAM_INFO: u8 = 0x08;
+pub(super) const TEAM_INFO: u8 = 0x08;
 /// See [`SERVER_INFO`].
-pub const METRICS: u8 = 0x10;
+pub(super) const METRICS: u8 = 0x10;
 /// All bits that name a chunk.
-pub const KNOWN: u8 = 0x1f;
+pub(super) const KNOWN: u8 = 0x1f;
 
 fields! {
     /// Bytes of the ServerInfo chunk after this field.
@@ -162,48 +162,9 @@ static COUNTS: Ends =
 static TEXTS: Ends = Ends { early: &STR_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
 static LAST: Ends = Ends { early: &INF_002, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
 
-/// The chunks of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Body<'a> {
-    /// Bit 0.
-    pub server_info: Option<ServerInfo<'a>>,
-    /// Bit 1.
-    pub server_rules: Option<Rules<'a>>,
-    /// Bit 2.
-    pub player_info: Option<Table<'a>>,
-    /// Bit 3.
-    pub team_info: Option<Table<'a>>,
-    /// Bit 4.
-    pub metrics: Option<Metrics<'a>>,
-    /// Bytes that cannot be read as chunks.
-    pub opaque: Option<&'a [u8]>,
-}
-
-/// The ServerInfo chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerInfo<'a> {
-    /// Players now on the server.
-    pub current_players: u16,
-    /// The most it takes.
-    pub max_players: u16,
-    /// Name of the server.
-    pub server_name: Str<'a>,
-    /// Name or type of the game.
-    pub game_type: Str<'a>,
-    /// Version or build.
-    pub build_id: Str<'a>,
-    /// Map.
-    pub map: Str<'a>,
-    /// Game port.
-    pub port: u16,
-}
-
 /// Decodes the body of an answer to a request for the chunks in `asked`.
 #[inline(always)]
-pub(super) fn decode<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    asked: Option<u32>,
-) -> Result<Body<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
     let choice = match asked {
         // Nothing to choose.
@@ -218,10 +179,10 @@ pub(super) fn decode<'a, S: FieldSink>(
 
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
-fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result<Body<'a>, Fault> {
+fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(), Fault> {
     let Choice { kinds: mask, asked } = choice;
     let whole = c.to_end();
-    let body = chunks(c, mask)?;
+    chunks(c, mask)?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
         c.check(&TXN_017, || true);
         if c.apart(|c| surplus_is_chunks(c, mask)) {
@@ -234,42 +195,36 @@ fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result
         c.check_at(&TXN_012, whole, || missing & SERVER_INFO == 0);
         c.check_at(&TXN_011, whole, || missing & SERVER_INFO != 0);
     }
-    Ok(body)
+    Ok(())
 }
 
 #[inline(always)]
-pub(super) fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
-    let server_info = match mask & SERVER_INFO {
+pub(super) fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8) -> Result<(), Fault> {
+    let players = match mask & SERVER_INFO {
         0 => None,
-        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?),
+        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info)?),
     };
-    let others = match mask & !SERVER_INFO {
-        0 => Body::default(),
-        others => c.apart(|c| optional(c, others, server_info.map(|i| i.current_players)))?,
-    };
-    Ok(Body { server_info, ..others })
+    match mask & !SERVER_INFO {
+        0 => Ok(()),
+        others => c.apart(|c| optional(c, others, players)),
+    }
 }
 
 #[inline(never)]
-fn optional<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    mask: u8,
-    counted: Option<u16>,
-) -> Result<Body<'a>, Fault> {
-    let mut body = Body::default();
+fn optional<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8, players: Option<u16>) -> Result<(), Fault> {
     if mask & SERVER_RULES != 0 {
-        body.server_rules = Some(Rules::decode(c)?);
+        server_rules::decode(c)?;
     }
     if mask & PLAYER_INFO != 0 {
-        body.player_info = Some(Table::decode(c, &PLAYERS, counted)?);
+        tables::decode(c, &PLAYERS, players)?;
     }
     if mask & TEAM_INFO != 0 {
-        body.team_info = Some(Table::decode(c, &TEAM, None)?);
+        tables::decode(c, &TEAM, None)?;
     }
     if mask & METRICS != 0 {
-        body.metrics = Some(Metrics::decode(c)?);
+        tables::metrics(c)?;
     }
-    Ok(body)
+    Ok(())
 }
 
 /// One chunk: its length, then `body` on exactly that many bytes.
@@ -284,25 +239,31 @@ pub(super) fn chunk<'a, S: FieldSink, T>(
     c.sized(len as usize, &CHK_002, ends, body)
 }
 
-impl<'a> ServerInfo<'a> {
-    #[inline(always)]
-    fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
-        c.group(&INFO, |c| {
-            let current_players = c.field(&CURRENT_PLAYERS, be_u16)?;
-            let max_players = c.field(&MAX_PLAYERS, be_u16)?;
-            c.check(&INF_003, || current_players <= max_players || max_players == 0);
-            c.check(&INF_004, || max_players != 0);
-            c.ends(&TEXTS);
-            let server_name = text(c, &SERVER_NAME)?;
-            c.check(&INF_006, || !server_name.0.is_empty());
-            let (game_type, build_id) = (text(c, &GAME_TYPE)?, text(c, &BUILD_ID)?);
-            let map = text(c, &MAP)?;
-            c.ends(&LAST);
-            let port = c.field(&PORT, be_u16)?;
-            c.check(&INF_005, || port != 0);
-            Ok(ServerInfo { current_players, max_players, server_name, game_type, build_id, map, port })
-        })
-    }
+/// The ServerInfo chunk; returns how many players it counts.
+#[inline(always)]
+fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
+    c.group(&INFO, |c| {
+        let current_players = c.field(&CURRENT_PLAYERS, be_u16)?;
+        let max_players = c.field(&MAX_PLAYERS, be_u16)?;
+        c.check(&INF_003, || current_players <= max_players || max_players == 0);
+        c.check(&INF_004, || max_players != 0);
+        c.ends(&TEXTS);
+        let server_name = text(c, &SERVER_NAME)?;
+        c.check(&INF_006, || !server_name.0.is_empty());
+        let (game_type, build_id) = (text(c, &GAME_TYPE)?, text(c, &BUILD_ID)?);
+        text(c, &MAP)?;
+        c.ends(&LAST);
+        let port = c.field(&PORT, be_u16)?;
+        c.check(&INF_005, || port != 0);
+        *c.facts = Facts {
+            server_name: Some(server_name.into()),
+            game: Some(game_type.into()),
+            version: (!build_id.0.is_empty()).then_some(Version::Text(build_id.into())),
+            players: Some((current_players.into(), max_players.into())),
+            state: None,
+        };
+        Ok(current_players)
+    })
 }
 
 /// A string, and the rules about every string.
@@ -320,36 +281,4 @@ pub(super) fn text<'a, S: FieldSink>(
 pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
     c.check(&STR_003, || text.0.len() < 255);
     c.check_text(text, &STR_002, &STR_004);
-}
-
-impl Body<'_> {
-    /// Writes the chunks in order, each behind its length.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut chunk = |bytes: Vec<u8>| {
-            out.extend((bytes.len() as u32).to_be_bytes());
-            out.extend(bytes);
-        };
-        if let Some(info) = self.server_info {
-            chunk(info.encode());
-        }
-        self.server_rules.iter().for_each(|rules| chunk(rules.encode()));
-        self.player_info.iter().for_each(|table| chunk(table.encode()));
-        self.team_info.iter().for_each(|table| chunk(table.encode()));
-        self.metrics.iter().for_each(|metrics| chunk(metrics.encode()));
-        out.extend(self.opaque.unwrap_or_default());
-    }
-}
-
-impl ServerInfo<'_> {
-    fn encode(&self) -> Vec<u8> {
-        let mut out = vec![];
-        out.extend(self.current_players.to_be_bytes());
-        out.extend(self.max_players.to_be_bytes());
-        for text in [self.server_name, self.game_type, self.build_id, self.map] {
-            out.push(text.0.len() as u8);
-            out.extend(text.0);
-        }
-        out.extend(self.port.to_be_bytes());
-        out
-    }
 }

@@ -1,11 +1,11 @@
 //! Challenge and query packets up to the chunks, and the rules about them.
 
-use super::chunks::{self, Body};
+use super::chunks;
 use super::exchange::TXN_010;
 use super::samples::*;
-use super::{CHALLENGE_REQUEST, CHALLENGE_RESPONSE, Message, QUERY_REQUEST, QUERY_RESPONSE};
+use super::{CHALLENGE_REQUEST, CHALLENGE_RESPONSE, QUERY_REQUEST, QUERY_RESPONSE};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldSink, Labels, fields};
 use crate::protocols::Context;
 use crate::rule::{Cite, Example, Step::*, rules};
 
@@ -43,26 +43,6 @@ fields! {
     /// Body of a packet of unknown type.
     PAYLOAD = "payload": Bytes;
 }
-
-/// Fields of a challenge, in both directions.
-pub static OF_CHALLENGE: &[&Field] = &[&TYPE, &TOKEN, &SURPLUS];
-/// Fields of a query.
-pub static OF_REQUEST: &[&Field] =
-    &[&TYPE, &TOKEN, &VERSION, &REQUESTED_CHUNKS, &REQUESTED_CHUNK_NAMES, &SURPLUS];
-/// Fields of its answer around the chunks.
-pub static OF_RESPONSE: &[&Field] = &[
-    &TYPE,
-    &TOKEN,
-    &VERSION,
-    &CURRENT_PACKET,
-    &LAST_PACKET,
-    &PACKET_LENGTH,
-    &PACKET_PAYLOAD,
-    &PACKET_SURPLUS,
-    &SURPLUS,
-];
-/// Fields of a packet that is none of these.
-pub static OF_UNKNOWN: &[&Field] = &[&TYPE, &TOKEN, &PAYLOAD, &SURPLUS];
 
 rules! {
     /// Every packet starts with the type and the challenge token, five bytes. The Unreal SDK drops anything
@@ -216,23 +196,8 @@ static CHALLENGE: Ends = Ends { early: &HDR_001, early_inside: &HDR_001, late: &
 static REQUEST: Ends = Ends { early: &REQ_003, early_inside: &REQ_003, late: &REQ_004, surplus: &SURPLUS };
 static RESPONSE: Ends = Ends { early: &RSP_003, early_inside: &RSP_003, late: &RSP_008, surplus: &SURPLUS };
 
-/// Header of a QueryResponse.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct QueryResponse<'a> {
-    /// The token of the request.
-    pub token: u32,
-    /// 0 to 2; not always that of the request.
-    pub version: u16,
-    /// 0.
-    pub current_packet: u8,
-    /// 0.
-    pub last_packet: u8,
-    /// The chunks.
-    pub body: Body<'a>,
-}
-
 #[inline(always)]
-pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let kind = c.field(&TYPE, byte)?;
     c.require(&HDR_002, kind <= 1)?;
     let token = c.field(&TOKEN, be_u32)?;
@@ -240,23 +205,20 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -
         CHALLENGE_REQUEST if kind == 0 => {
             c.ends(&CHALLENGE);
             c.check(&REQ_001, || token == 0);
-            Ok(Message::ChallengeRequest { token })
+            Ok(())
         }
         CHALLENGE_RESPONSE if kind == 0 => {
             c.check(&RSP_002, || token != 0);
-            Ok(Message::ChallengeResponse { token })
+            Ok(())
         }
-        QUERY_REQUEST if kind == 1 => query_request(c, token),
-        QUERY_RESPONSE if kind == 1 => query_response(c, token, cx).map(Message::QueryResponse),
-        _ => {
-            let body = c.field(&PAYLOAD, bytes(c.rest().len()))?;
-            Ok(Message::Unknown { kind, token, body })
-        }
+        QUERY_REQUEST if kind == 1 => query_request(c),
+        QUERY_RESPONSE if kind == 1 => query_response(c, cx),
+        _ => c.field(&PAYLOAD, bytes(c.rest().len())).map(drop),
     }
 }
 
 #[inline(always)]
-fn query_request<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, token: u32) -> Result<Message<'a>, Fault> {
+fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&REQUEST);
     let version = c.field(&VERSION, be_u16)?;
     let swapped = version == 0x0100 || version == 0x0200;
@@ -270,15 +232,11 @@ fn query_request<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, token: u32) -> Res
     c.check(&REQ_010, || chunks & 0x1e == 0);
     c.check(&REQ_011, || (chunks & chunks::KNOWN).count_ones() < 2);
     c.check(&REQ_012, || chunks & chunks::METRICS == 0 || version >= 2);
-    Ok(Message::QueryRequest { token, version, requested_chunks: chunks })
+    Ok(())
 }
 
 #[inline(always)]
-fn query_response<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    token: u32,
-    cx: Context,
-) -> Result<QueryResponse<'a>, Fault> {
+fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&RESPONSE);
     let wire_len = c.wire_len();
     c.check_whole(&RSP_009, || wire_len <= CLIENT_BUFFER);
@@ -292,45 +250,15 @@ fn query_response<'a, S: FieldSink>(
     c.check(&RSP_005, || current_packet <= last_packet);
     c.check(&RSP_006, || last_packet == 0 || current_packet != 0);
     let length = c.field(&PACKET_LENGTH, be_u16)?;
-    let body = c.sized(length as usize, &RSP_007, &chunks::BODY, |c| {
+    c.sized(length as usize, &RSP_007, &chunks::BODY, |c| {
         if current_packet != 0 {
             return opaque(c);
         }
         chunks::decode(c, cx.asked)
-    })?;
-    Ok(QueryResponse { token, version, current_packet, last_packet, body })
+    })
 }
 
 /// A body shown as bytes.
-pub(super) fn opaque<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Body<'a>, Fault> {
-    let bytes = c.field(&PACKET_PAYLOAD, bytes(c.rest().len()))?;
-    Ok(Body { opaque: Some(bytes), ..Body::default() })
-}
-
-pub(super) fn encode(m: &Message<'_>, out: &mut Vec<u8>) {
-    let mut head = |kind: u8, token: u32| {
-        out.push(kind);
-        out.extend(token.to_be_bytes());
-    };
-    match *m {
-        Message::ChallengeRequest { token } | Message::ChallengeResponse { token } => head(0, token),
-        Message::QueryRequest { token, version, requested_chunks } => {
-            head(1, token);
-            out.extend(version.to_be_bytes());
-            out.push(requested_chunks);
-        }
-        Message::QueryResponse(r) => {
-            head(1, r.token);
-            out.extend(r.version.to_be_bytes());
-            out.extend([r.current_packet, r.last_packet]);
-            let mut body = vec![];
-            r.body.encode(&mut body);
-            out.extend((body.len() as u16).to_be_bytes());
-            out.extend(body);
-        }
-        Message::Unknown { kind, token, body } => {
-            head(kind, token);
-            out.extend(body);
-        }
-    }
+pub(super) fn opaque<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.field(&PACKET_PAYLOAD, bytes(c.rest().len())).map(drop)
 }

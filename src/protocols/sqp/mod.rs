@@ -21,14 +21,8 @@ mod samples;
 mod server_rules;
 mod tables;
 
-pub use chunks::{Body, METRICS, PLAYER_INFO, SERVER_INFO, SERVER_RULES, ServerInfo, TEAM_INFO};
-pub use header::QueryResponse;
-pub use server_rules::{Dynamic, Rules};
-pub use tables::{Metrics, Table};
-
 use super::{
-    Context, Direction, Facts, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, Version,
-    is_other_query, is_raknet,
+    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query, is_raknet,
 };
 use crate::check::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
@@ -48,47 +42,11 @@ const QUERY: u8 = 1;
 /// receive buffer of go-svrquery's sample server, in bytes.
 const LONGEST_REQUEST: usize = 16;
 
-/// A decoded packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Message<'a> {
-    /// Asks for a token.
-    ChallengeRequest {
-        /// 0.
-        token: u32,
-    },
-    /// Issues one.
-    ChallengeResponse {
-        /// Random.
-        token: u32,
-    },
-    /// Asks for chunks.
-    QueryRequest {
-        /// The issued token.
-        token: u32,
-        /// 0 to 2.
-        version: u16,
-        /// See [`SERVER_INFO`] and its neighbours.
-        requested_chunks: u8,
-    },
-    /// Brings them.
-    QueryResponse(QueryResponse<'a>),
-    /// A packet of a known conversation that is none of these.
-    Unknown {
-        /// Packet type.
-        kind: u8,
-        /// Token.
-        token: u32,
-        /// What follows.
-        body: &'a [u8],
-    },
-}
-
 /// Unity's Server Query Protocol.
 #[derive(Debug)]
 pub struct Sqp;
 
 impl Protocol for Sqp {
-    type Message<'a> = Message<'a>;
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
@@ -123,13 +81,6 @@ impl Protocol for Sqp {
         unanswered: &exchange::TXN_009,
         ends: &header::HEADER,
         fields: &[header::FIELDS, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
-        message_fields: &[
-            &[header::OF_CHALLENGE],
-            &[header::OF_CHALLENGE],
-            &[header::OF_REQUEST],
-            &[header::OF_RESPONSE, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
-            &[header::OF_UNKNOWN],
-        ],
         rules: &[header::RULES, chunks::RULES, server_rules::RULES, tables::RULES, exchange::RULES],
         samples: samples::SAMPLES,
     };
@@ -208,28 +159,8 @@ impl Protocol for Sqp {
     }
 
     #[inline(always)]
-    fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<Message<'a>, Fault> {
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         header::decode(c, cx)
-    }
-
-    fn encode(message: &Message<'_>, out: &mut Vec<u8>) {
-        header::encode(message, out);
-    }
-
-    #[inline(always)]
-    fn facts<'a>(message: &Self::Message<'a>) -> Option<Facts<'a>> {
-        let Message::QueryResponse(QueryResponse { body: Body { server_info: Some(info), .. }, .. }) =
-            message
-        else {
-            return None;
-        };
-        Some(Facts {
-            server_name: Some(info.server_name.into()),
-            game: Some(info.game_type.into()),
-            version: (!info.build_id.0.is_empty()).then_some(Version::Text(info.build_id.into())),
-            players: Some((info.current_players as u32, info.max_players as u32)),
-            state: None,
-        })
     }
 
     fn forgotten(memory: &Self::Memory) -> u64 {

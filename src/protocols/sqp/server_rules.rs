@@ -82,7 +82,7 @@ const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"
 
 /// A value of a type that the message announces.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Dynamic<'a> {
+pub(super) enum Dynamic<'a> {
     /// Type 0.
     Byte(u8),
     /// Type 1.
@@ -110,30 +110,6 @@ impl<'a> From<Dynamic<'a>> for Value<'a> {
     }
 }
 
-impl Dynamic<'_> {
-    fn code(self) -> u8 {
-        match self {
-            Dynamic::Byte(_) => 0,
-            Dynamic::Ushort(_) => 1,
-            Dynamic::Uint(_) => 2,
-            Dynamic::Ulong(_) => 3,
-            Dynamic::String(_) => 4,
-            Dynamic::Float32(_) => 5,
-        }
-    }
-
-    pub(super) fn encode(self, out: &mut Vec<u8>) {
-        match self {
-            Dynamic::Byte(v) => out.push(v),
-            Dynamic::Ushort(v) => out.extend(v.to_be_bytes()),
-            Dynamic::Uint(v) => out.extend(v.to_be_bytes()),
-            Dynamic::Ulong(v) => out.extend(v.to_be_bytes()),
-            Dynamic::String(v) => push_string(v, out),
-            Dynamic::Float32(v) => out.extend(v.to_be_bytes()),
-        }
-    }
-}
-
 /// A value of the type with that code.
 pub(super) fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
     move |i| match code {
@@ -152,18 +128,6 @@ pub(super) fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
     let (i, name) = string8(i)?;
     let (i, code) = byte(i)?;
     Ok((i, (name, code)))
-}
-
-/// What a parser finds in sound bytes, one after the other.
-pub(super) fn each<'a, T>(
-    mut rest: &'a [u8],
-    parser: impl Fn(&'a [u8]) -> Wire<'a, T>,
-) -> impl Iterator<Item = T> {
-    std::iter::from_fn(move || {
-        let (after, found) = parser(rest).ok()?;
-        rest = after;
-        Some(found)
-    })
 }
 
 /// Reads a type code; what an unknown one means is not known, so neither is what follows.
@@ -192,53 +156,25 @@ pub(super) fn checked<S: FieldSink>(
 }
 
 /// The ServerRules chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rules<'a>(&'a [u8]);
-
-impl<'a> Rules<'a> {
-    pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
-        static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
-        chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
-            let mut seen = Repeats::default();
-            let all = c.list(
-                &SERVER_RULES,
-                |c, _| !c.rest().is_empty() || c.is_cut(),
-                |c| {
-                    c.group(&RULE, |c| {
-                        c.ends(&KEY);
-                        let key = text(c, &RULE_KEY)?;
-                        c.check(&RUL_003, || !key.0.is_empty());
-                        c.check(&RUL_002, || !seen.repeats(key.0));
-                        c.ends(&KIND);
-                        let code = type_code(c, &RULE_TYPE)?;
-                        checked(c, &RULE_VALUE, code, [&KEY, &FIXED])
-                    })
-                },
-            )?;
-            Ok(Rules(all))
-        })
-    }
-
-    /// Keys and values in the order sent.
-    pub fn iter(self) -> impl Iterator<Item = (Str<'a>, Dynamic<'a>)> {
-        each(self.0, |i| {
-            let (i, (key, code)) = named_type(i)?;
-            dynamic(code)(i).map(|(i, v)| (i, (key, v)))
-        })
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![];
-        for (key, value) in self.iter() {
-            push_string(key, &mut out);
-            out.push(value.code());
-            value.encode(&mut out);
-        }
-        out
-    }
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
+    chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
+        let mut seen = Repeats::default();
+        let more = |c: &Cursor<'_, '_, S>, _| !c.rest().is_empty() || c.is_cut();
+        c.list(&SERVER_RULES, more, |c| c.group(&RULE, |c| rule(c, &mut seen, &FIXED))).map(drop)
+    })
 }
 
-pub(super) fn push_string(text: Str<'_>, out: &mut Vec<u8>) {
-    out.push(text.0.len() as u8);
-    out.extend(text.0);
+fn rule<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    seen: &mut Repeats<'a>,
+    value: &'static Ends,
+) -> Result<(), Fault> {
+    c.ends(&KEY);
+    let key = text(c, &RULE_KEY)?;
+    c.check(&RUL_003, || !key.0.is_empty());
+    c.check(&RUL_002, || !seen.repeats(key.0));
+    c.ends(&KIND);
+    let code = type_code(c, &RULE_TYPE)?;
+    checked(c, &RULE_VALUE, code, [&KEY, value])
 }

@@ -11,7 +11,7 @@
 use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
 use super::samples::*;
 use super::server_rules::{
-    DYN_003, DYN_004, Dynamic, checked, dynamic, each, ends, named_type, push_string, type_code,
+    DYN_003, DYN_004, checked, ends, named_type, type_code,
 };
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
@@ -178,148 +178,89 @@ pub(super) static TEAM: TableFields = TableFields {
     ends: table_ends(&TEAM_SURPLUS),
 };
 
-/// A PlayerInfo or TeamInfo chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Table<'a> {
-    /// How many records it has.
-    pub count: u16,
-    /// How many fields a record has; `None` if the chunk ended before, as it may without records.
-    pub field_count: Option<u8>,
-    fields: &'a [u8],
-    records: &'a [u8],
+/// A PlayerInfo or TeamInfo chunk; `counted` is the number of records that the answer named before.
+pub(super) fn decode<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    f: &'static TableFields,
+    counted: Option<u16>,
+) -> Result<(), Fault> {
+    chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| table(c, f, counted)))
 }
 
-impl<'a> Table<'a> {
-    /// Decodes a table; `counted` is the number of records that the answer named before.
-    pub(super) fn decode<S: FieldSink>(
-        c: &mut Cursor<'a, '_, S>,
-        f: &'static TableFields,
-        counted: Option<u16>,
-    ) -> Result<Self, Fault> {
-        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| Self::body(c, f, counted)))
+fn table<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    f: &'static TableFields,
+    counted: Option<u16>,
+) -> Result<(), Fault> {
+    let count = c.field(f.count, be_u16)?;
+    if let Some(counted) = counted {
+        c.check(&TAB_006, || counted == count);
     }
+    let mut width = 0;
+    if count > 0 || !c.rest().is_empty() {
+        width = c.field(f.field_count, byte)?;
+        c.check(&TAB_005, || count > 0 || width == 0);
+        c.require(&TAB_002, count == 0 || width > 0)?;
+    }
+    let columns = columns(c, f, width)?;
+    records(c, f, count, (width, columns))?;
+    c.ends(&f.ends[2]);
+    Ok(())
+}
 
-    fn body<S: FieldSink>(
-        c: &mut Cursor<'a, '_, S>,
-        f: &'static TableFields,
-        counted: Option<u16>,
-    ) -> Result<Self, Fault> {
-        let [head, in_text, elsewhere] = &f.ends;
-        let count = c.field(f.count, be_u16)?;
-        if let Some(counted) = counted {
-            c.check(&TAB_006, || counted == count);
+/// Names and types of the fields; returns their bytes.
+fn columns<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    f: &'static TableFields,
+    width: u8,
+) -> Result<&'a [u8], Fault> {
+    let [field, name, kind] = f.field;
+    let mut seen = Repeats::default();
+    let mut column = |c: &mut Cursor<'a, '_, S>| {
+        c.ends(&f.ends[0]);
+        let name = text(c, name)?;
+        c.check(&TAB_004, || !seen.repeats(name.0));
+        type_code(c, kind).map(drop)
+    };
+    c.list(f.fields, |_, done| done < width.into(), |c| c.group(field, &mut column))
+}
+
+/// The records: values in the order of the columns, which are given as their number and bytes.
+fn records<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    f: &'static TableFields,
+    count: u16,
+    (width, columns): (u8, &'a [u8]),
+) -> Result<(), Fault> {
+    let [_, in_text, elsewhere] = &f.ends;
+    let record = |c: &mut Cursor<'a, '_, S>| {
+        if c.rest().is_empty() {
+            c.about(Some(f.record));
+            return Err(c.short(&TAB_003));
         }
-        let mut table = Table { count, ..Table::default() };
-        if count > 0 || !c.rest().is_empty() {
-            let field_count = c.field(f.field_count, byte)?;
-            c.check(&TAB_005, || count > 0 || field_count == 0);
-            c.require(&TAB_002, count == 0 || field_count > 0)?;
-            table.field_count = Some(field_count);
-        }
-        let field_count = table.field_count.unwrap_or(0);
-        let [field, name, kind] = f.field;
-        let mut seen = Repeats::default();
-        table.fields = c.list(
-            f.fields,
-            |_, done| done < field_count as u16,
-            |c| {
-                c.group(field, |c| {
-                    c.ends(head);
-                    let name = text(c, name)?;
-                    c.check(&TAB_004, || !seen.repeats(name.0));
-                    type_code(c, kind).map(drop)
-                })
-            },
-        )?;
-        let fields = table.fields;
-        table.records = c.list(
-            f.records,
-            |_, done| done < count,
-            |c| {
-                if c.rest().is_empty() {
-                    c.about(Some(f.record));
-                    return Err(c.short(&TAB_003));
-                }
-                let mut types = each(fields, named_type);
-                c.list(
-                    f.record,
-                    |_, done| done < field_count as u16,
-                    |c| {
-                        let code = types.next().map_or(0, |(_, code)| code);
-                        checked(c, f.value, code, [in_text, elsewhere])
-                    },
-                )
-                .map(drop)
-            },
-        )?;
-        c.ends(elsewhere);
-        Ok(table)
-    }
-
-    /// Names and type codes of the fields.
-    pub fn fields(self) -> impl Iterator<Item = (Str<'a>, u8)> {
-        each(self.fields, named_type)
-    }
-
-    /// The values, record after record, in the order of the fields.
-    pub fn values(self) -> impl Iterator<Item = Dynamic<'a>> {
-        let mut types = self.fields();
-        let mut rest = self.records;
-        std::iter::from_fn(move || {
-            let (_, code) = types.next().or_else(|| {
-                types = self.fields();
-                types.next()
-            })?;
-            let (after, found) = dynamic(code)(rest).ok()?;
-            rest = after;
-            Some(found)
-        })
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = self.count.to_be_bytes().to_vec();
-        out.extend(self.field_count);
-        for (name, code) in self.fields() {
-            push_string(name, &mut out);
-            out.push(code);
-        }
-        self.values().for_each(|v| v.encode(&mut out));
-        out
-    }
+        let mut columns = columns;
+        let value = |c: &mut Cursor<'a, '_, S>| {
+            let (rest, (_, code)) = named_type(columns).unwrap_or((&[], (Str(&[]), 0)));
+            columns = rest;
+            checked(c, f.value, code, [in_text, elsewhere])
+        };
+        c.list(f.record, |_, done| done < width.into(), value).map(drop)
+    };
+    c.list(f.records, |_, done| done < count, record).map(drop)
 }
 
 /// The Metrics chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Metrics<'a>(&'a [u8]);
-
-impl<'a> Metrics<'a> {
-    pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Self, Fault> {
-        chunk(c, &METRICS_LENGTH, &COUNT, |c| {
-            let count = c.field(&METRICS_COUNT, byte)?;
-            let [readable, usual] = MOST_METRICS;
-            c.check(&MET_002, || count <= readable);
-            c.check(&MET_003, || count <= usual || count > readable);
-            let all = c.list(
-                &METRICS,
-                |_, done| done < count as u16,
-                |c| {
-                    let v = c.field(&METRIC, be_f32)?;
-                    c.check(&DYN_004, || v.is_finite());
-                    Ok(())
-                },
-            )?;
-            Ok(Metrics(all))
-        })
-    }
-
-    /// The measurements in order.
-    pub fn iter(self) -> impl Iterator<Item = f32> {
-        each(self.0, be_f32)
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![(self.0.len() / 4) as u8];
-        self.iter().for_each(|v| out.extend(v.to_be_bytes()));
-        out
-    }
+pub(super) fn metrics<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    chunk(c, &METRICS_LENGTH, &COUNT, |c| {
+        let count = c.field(&METRICS_COUNT, byte)?;
+        let [readable, usual] = MOST_METRICS;
+        c.check(&MET_002, || count <= readable);
+        c.check(&MET_003, || count <= usual || count > readable);
+        let metric = |c: &mut Cursor<'_, '_, S>| {
+            let v = c.field(&METRIC, be_f32)?;
+            c.check(&DYN_004, || v.is_finite());
+            Ok(())
+        };
+        c.list(&METRICS, |_, done| done < count.into(), metric).map(drop)
+    })
 }

@@ -11,7 +11,7 @@ use qdissect::protocols::{Context, Id};
 
 const ASKED: u8 = 2;
 
-/// Holds the promises of the house for a payload: see `tests/house/hold.rs`.
+/// Holds the promises of the house for a payload: see ``kit::hold``.
 pub fn decoder(id: Id, bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let flags = input.byte();
@@ -21,7 +21,7 @@ pub fn decoder(id: Id, bytes: &[u8]) {
     let payload = input.rest();
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
-            hold(payload, id, Context { message, direction, asked, missing, continues, secrets });
+            hold(payload, id, &Context { message, direction, asked, missing, continues, secrets });
         }
     }
     if let Some(glance) = id.glance(payload, payload.len() + missing, [7777; 2]) {

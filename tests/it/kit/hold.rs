@@ -8,9 +8,9 @@ use std::collections::HashSet;
 pub const DIRECTIONS: [Direction; 2] = [Direction::C2s, Direction::S2c];
 
 /// The whole promise about the bytes of one datagram: nothing panics; all listeners hear the same;
-/// the leaves of the tree tile the payload; what breaks no rule encodes back to the same bytes; the
-/// tree can be shown; the JSON is sound, repeats no key and equals the tree.
-pub fn hold(bytes: &[u8], id: Id, cx: Context) {
+/// the leaves of the tree tile the payload; the tree can be shown; the JSON is sound, repeats no key and equals the
+/// tree.
+pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
     let (mut notes, mut json, mut tree) = (Notes::default(), Json::default(), Tree::default());
     let full = id.dissect(bytes, cx, &mut tree);
     assert_eq!(id.dissect(bytes, cx, &mut Skip), full, "Skip and Tree differ");
@@ -25,14 +25,6 @@ pub fn hold(bytes: &[u8], id: Id, cx: Context) {
     assert_eq!(tree.render(bytes).lines().count(), tree.nodes().len() + tree.violations().len());
     sound_json(json.object());
     replayed(bytes, &tree, &json);
-    if let Ok(message) = full
-        && tree.violations().is_empty()
-        && cx.missing == 0
-    {
-        let mut again = vec![];
-        message.encode(&mut again);
-        assert_eq!(again, bytes, "encoding is not the inverse of decoding {message:?}");
-    }
 }
 
 /// The same for every protocol and message.
@@ -40,7 +32,7 @@ pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u32>, 
     for &id in Id::ALL {
         for message in 0..id.info().messages.len() as u8 {
             for (continues, secrets) in [(false, false), (true, true)] {
-                hold(bytes, id, Context { message, direction, asked, missing, continues, secrets });
+                hold(bytes, id, &Context { message, direction, asked, missing, continues, secrets });
             }
         }
     }
