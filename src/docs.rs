@@ -1,6 +1,5 @@
 //! Writes `docs/rules.md` and `docs/fields.md` from the declarations.
 
-use crate::check;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::protocols::Id;
 use crate::rule::{Cite, Rule, Step};
@@ -15,7 +14,7 @@ pub fn rules_md() -> String {
          text or works only with some peers, a **note** where it is legal or harmless but worth knowing. The\n\
          examples are payloads in hex, where `78*3` stands for `78 78 78`; each reports its rule.\n",
     );
-    section(&mut out, "Shared", &[check::RULES]);
+    section(&mut out, "Shared", &[crate::general::RULES]);
     for id in Id::ALL {
         section(&mut out, id.info().title, id.info().rules);
     }
@@ -172,7 +171,7 @@ mod tests {
     #[test]
     fn a_rule_stands_under_its_id_with_source_and_example() {
         let md = rules_md();
-        let rule = &check::GEN_001;
+        let rule = &crate::general::GEN_001;
         assert!(md.contains(&format!("\n### {}\n\n**note**: {}\n", rule.id, rule.title)));
         assert!(md.contains(&format!("[{}]({})", rule.cite.doc, rule.cite.url)));
         assert!(md.contains("client → 00 00000000\n"));

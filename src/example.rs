@@ -9,9 +9,45 @@ use crate::net::{Datagram, Endpoint, Shot, Turned, peel};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Packet, Report};
-use crate::rule::{Act, Example, hex};
+use crate::rule::{Example, Step, hex};
 use std::fmt;
 use std::io;
+
+/// What a [`Step`] does, whoever does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A datagram is sent.
+    Send {
+        /// Which way it travels.
+        direction: Direction,
+        /// The client at one end of it: 0 is the first, 1 the second.
+        client: usize,
+        /// Its payload in spaced hex.
+        payload: &'static str,
+    },
+    /// See [`Step::Frame`].
+    Frame(u16, u32, &'static str),
+    /// See [`Step::Wait`].
+    Wait(u32),
+    /// See [`Step::Copy`].
+    Copy,
+}
+
+impl Act {
+    /// What a step does.
+    pub fn of(step: &Step) -> Act {
+        let (direction, client, payload) = match *step {
+            Step::C(payload) => (Direction::C2s, 0, payload),
+            Step::S(payload) => (Direction::S2c, 0, payload),
+            Step::C2(payload) => (Direction::C2s, 1, payload),
+            Step::S2(payload) => (Direction::S2c, 1, payload),
+            Step::Wait(ms) => return Act::Wait(ms),
+            Step::Copy => return Act::Copy,
+            Step::Frame(link, wire_len, text) => return Act::Frame(link, wire_len, text),
+        };
+        Act::Send { direction, client, payload }
+    }
+}
 
 /// Where the server of every example is (TEST-NET-1).
 const SERVER: [u8; 4] = [192, 0, 2, 10];
@@ -78,7 +114,7 @@ fn shots(example: &Example) -> Vec<(u64, Shot)> {
     let (mut time, mut number) = (START, 1);
     for step in example.steps {
         let at = Time::from_nanos(time);
-        let shot = match step.act() {
+        let shot = match Act::of(step) {
             Act::Send { direction, client, payload } => {
                 let (ip, port) = CLIENTS[client];
                 let [from, to] = direction.order([Endpoint::v4(ip, port), server]);
@@ -264,7 +300,7 @@ impl Report for Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{self, Rule, Severity, Step};
+    use crate::rule::{Rule, Severity, Step};
 
     fn findings(example: &Example) -> Vec<Finding> {
         let Dissected { datagrams, exchanges, .. } = dissect(example);
@@ -281,7 +317,7 @@ mod tests {
         let broken = |rule: &Rule, example| {
             findings(example).iter().any(|f| f.rule == rule && f.severity == rule.severity)
         };
-        for rule in rule::all() {
+        for rule in crate::protocols::rules() {
             for (i, example) in rule.examples.iter().enumerate() {
                 assert!(broken(rule, example), "{} {}: {:?}", rule.id, i + 1, dissect(example));
             }
@@ -290,7 +326,7 @@ mod tests {
 
     #[test]
     fn every_step_is_there_with_its_own_ends_and_bytes() {
-        for example in rule::all().flat_map(|rule| rule.examples) {
+        for example in crate::protocols::rules().flat_map(|rule| rule.examples) {
             let Dissected { datagrams, others, .. } = dissect(example);
             for (i, step) in sent(example).enumerate() {
                 let seen = datagrams.iter().find(|d| d.frame == i as u64 + 1);

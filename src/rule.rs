@@ -1,7 +1,5 @@
 //! Conformance rules: each one is a document, a check and its own proof.
 
-use crate::protocols::{Direction, Id};
-
 /// How bad a broken rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -107,6 +105,10 @@ pub struct Cite {
 }
 
 impl Rule {
+    /// Whether it belongs to no protocol.
+    pub fn is_shared(&self) -> bool {
+        self.id.starts_with("GEN-")
+    }
     /// The title as one word: `string-is-not-valid-utf-8`.
     pub fn slug(&self) -> String {
         let mut slug = String::with_capacity(self.title.len());
@@ -163,42 +165,6 @@ pub enum Step {
     Frame(u16, u32, &'static str),
     /// The frame before once more, a tenth of a millisecond later, as a mirrored port shows it.
     Copy,
-}
-
-/// What a [`Step`] does, whoever does it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// A datagram is sent.
-    Send {
-        /// Which way it travels.
-        direction: Direction,
-        /// The client at one end of it: 0 is the first, 1 the second.
-        client: usize,
-        /// Its payload in spaced hex.
-        payload: &'static str,
-    },
-    /// See [`Step::Frame`].
-    Frame(u16, u32, &'static str),
-    /// See [`Step::Wait`].
-    Wait(u32),
-    /// See [`Step::Copy`].
-    Copy,
-}
-
-impl Step {
-    /// What it does.
-    pub fn act(&self) -> Act {
-        let (direction, client, payload) = match *self {
-            Step::C(payload) => (Direction::C2s, 0, payload),
-            Step::S(payload) => (Direction::S2c, 0, payload),
-            Step::C2(payload) => (Direction::C2s, 1, payload),
-            Step::S2(payload) => (Direction::S2c, 1, payload),
-            Step::Wait(ms) => return Act::Wait(ms),
-            Step::Copy => return Act::Copy,
-            Step::Frame(link, wire_len, text) => return Act::Frame(link, wire_len, text),
-        };
-        Act::Send { direction, client, payload }
-    }
 }
 
 /// The bytes of spaced hex. `78*3` stands for `78 78 78`.
@@ -271,8 +237,3 @@ macro_rules! rules {
     };
 }
 pub(crate) use rules;
-
-/// Every rule: the shared ones first, then each protocol's in registry order.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    crate::check::RULES.iter().copied().chain(Id::ALL.iter().flat_map(|id| id.rules()))
-}

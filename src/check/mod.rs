@@ -1,15 +1,11 @@
 //! From a broken rule to a finding: how bad, where, who is at fault, and what to say about it.
 
-mod general;
 mod policy;
-mod raised;
 
-pub use general::{GEN_001, GEN_002, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, GEN_008, RULES};
 pub use policy::{Policy, Profile, Unknown, matches, within};
-pub use raised::Raised;
 
+use crate::contract::{Direction, Raised};
 use crate::decode::{Field, Index, Span, Violation, path};
-use crate::protocols::Direction;
 use crate::rule::{Rule, Severity, Side};
 use std::fmt;
 
@@ -66,6 +62,14 @@ impl Finding {
     pub fn of_datagram(rule: &'static Rule, len: usize) -> Finding {
         let span = Some(Span { start: 0, end: len as u16 });
         Finding { span, ..Finding::of_exchange(rule) }
+    }
+
+    /// The findings about what a datagram of `len` bytes breaks by what went before it.
+    pub fn of_raised(raised: &Raised, len: usize) -> impl Iterator<Item = Finding> {
+        raised.iter().map(move |(rule, at)| {
+            let whole = Finding::of_datagram(rule, len);
+            Finding { span: at.or(whole.span), ..whole }
+        })
     }
 
     /// A finding about a place in a datagram.
@@ -144,5 +148,25 @@ impl Counts {
     /// All of them.
     pub fn total(&self) -> u64 {
         self.error + self.warning + self.note
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_rules_are_kept_each_once_and_a_ninth_has_no_place() {
+        let mut raised = Raised::default();
+        let rules: Vec<_> = crate::protocols::rules().take(9).collect();
+        for rule in &rules {
+            raised.add(rule);
+            raised.add_at(rule, Span { start: 1, end: 2 });
+        }
+        assert!(raised.rules().eq(rules.iter().take(8).copied()));
+        assert!(!raised.has(rules.last().expect("there are more")));
+        assert!(
+            Finding::of_raised(&raised, 7).all(|finding| finding.span == Some(Span { start: 0, end: 7 }))
+        );
     }
 }

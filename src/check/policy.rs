@@ -1,6 +1,6 @@
 //! What the user makes of the rules: profile, selection, levels.
 
-use crate::rule::{self, Rule, Severity};
+use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
 
 /// A set of severities.
@@ -56,7 +56,7 @@ impl Policy {
     /// The severities of a profile.
     pub fn new(profile: Profile) -> Policy {
         let mut policy = Policy::default();
-        for rule in rule::all() {
+        for rule in crate::protocols::rules() {
             let severity = profile.severity(rule);
             if severity != rule.severity {
                 policy.changed.insert(rule.id, Some(severity));
@@ -71,7 +71,7 @@ impl Policy {
     /// When no rule is meant.
     pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
         let mut any = false;
-        for rule in rule::all().filter(|rule| matches(name, rule)) {
+        for rule in crate::protocols::rules().filter(|rule| matches(name, rule)) {
             self.changed.insert(rule.id, severity);
             any = true;
         }
@@ -83,11 +83,13 @@ impl Policy {
     /// # Errors
     /// When a name means no rule.
     pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
-        if let Some(name) = names.iter().find(|name| !rule::all().any(|rule| matches(name, rule))) {
+        if let Some(name) =
+            names.iter().find(|name| !crate::protocols::rules().any(|rule| matches(name, rule)))
+        {
             return Err(Unknown { name: name.to_owned() });
         }
         let chosen = |rule: &Rule| names.is_empty() || names.iter().any(|name| matches(name, rule));
-        for rule in rule::all().filter(|rule| !chosen(rule)) {
+        for rule in crate::protocols::rules().filter(|rule| !chosen(rule)) {
             self.changed.insert(rule.id, None);
         }
         Ok(())
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     fn rule(id: &str) -> &'static Rule {
-        rule::all().find(|r| r.id == id).expect("there is such a rule")
+        crate::protocols::rules().find(|r| r.id == id).expect("there is such a rule")
     }
 
     #[test]

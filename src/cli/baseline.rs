@@ -154,7 +154,7 @@ impl Baseline {
 mod tests {
     use super::super::played::{HERE, THERE, example};
     use super::*;
-    use qdissect::rule::{self, Step};
+    use qdissect::rule::Step;
     use qdissect::verdict::Verdict;
 
     fn text(baseline: &str) -> Text {
@@ -174,7 +174,7 @@ mod tests {
     fn the_same_conversation_has_the_same_fingerprints_wherever_it_is_recorded() {
         let whole = |step: &Step| matches!(step, Step::Frame(..));
         let mut compared = 0;
-        for rule in rule::all() {
+        for rule in qdissect::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
                 assert_eq!(here, THERE.fingerprints(example), "{}", rule.id);

@@ -327,7 +327,7 @@ mod tests {
         rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity)).unwrap();
         policy.select(&rules.select).unwrap();
         rules.ignore.iter().try_for_each(|name| policy.level(name, None)).unwrap();
-        policy.severity(qdissect::rule::all().find(|rule| rule.id == id).unwrap())
+        policy.severity(qdissect::protocols::rules().find(|rule| rule.id == id).unwrap())
     }
 
     #[test]

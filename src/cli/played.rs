@@ -2,10 +2,11 @@
 
 use qdissect::capture::Time;
 use qdissect::check::Policy;
+use qdissect::example::Act;
 use qdissect::net::{Endpoint, Shot};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
-use qdissect::rule::{Act, Example, hex};
+use qdissect::rule::{Example, hex};
 use qdissect::verdict::{Check, Entry, Verdict};
 
 const MS: i64 = 1_000_000;
@@ -84,7 +85,7 @@ impl Recording {
         let mut frames = vec![empty(self.start - 30_000 * MS); early as usize];
         let mut time = self.start;
         for step in example.steps {
-            let (direction, client, payload) = match step.act() {
+            let (direction, client, payload) = match Act::of(step) {
                 Act::Send { direction, client, payload } => (direction, client, payload),
                 Act::Wait(ms) => {
                     time += i64::from(ms) * MS;
@@ -106,6 +107,6 @@ impl Recording {
 
 /// The first example of a rule.
 pub fn example(id: &str) -> &'static Example {
-    let rule = qdissect::rule::all().find(|rule| rule.id == id);
+    let rule = qdissect::protocols::rules().find(|rule| rule.id == id);
     rule.and_then(|rule| rule.examples.first()).expect("there is such a rule")
 }

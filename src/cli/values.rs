@@ -4,7 +4,6 @@ use super::text::absent;
 use clap::ValueEnum;
 use qdissect::check::matches;
 use qdissect::report::quoted;
-use qdissect::rule;
 use qdissect::similar::similar;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -40,7 +39,7 @@ pub fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong>
 
 /// A rule's id or the beginning of several.
 pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    if rule::all().any(|rule| matches(name, rule)) {
+    if qdissect::protocols::rules().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
     }
     Err(wrong(place, no_rule(name)))
@@ -56,7 +55,7 @@ pub fn no_rule(name: &str) -> String {
         }
         _ => name.to_owned(),
     };
-    match similar(&full, rule::all().flat_map(|rule| beginnings(rule.id))) {
+    match similar(&full, qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
         Some(similar) => format!("{said}; did you mean {similar}?"),
         None => format!("{said}; `qdissect rule list` shows them all."),
     }

@@ -4,6 +4,7 @@ mod table;
 
 pub use table::{Conversations, MAX_CONVERSATIONS};
 
+use crate::contract::Issued;
 use crate::net::Endpoint;
 use crate::packed::{Count, Marks};
 use crate::protocols::{Direction, Id, Level};
@@ -173,15 +174,6 @@ impl Conversation {
     pub fn slot(&self, at: u32) -> Slot {
         Slot { at, generation: self.generation }
     }
-}
-
-/// A value that a server issued to a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Issued {
-    /// The value.
-    pub value: u32,
-    /// A request has carried it since.
-    pub used: bool,
 }
 
 /// A place in the table, valid as long as the conversation is in it.

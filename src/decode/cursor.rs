@@ -2,7 +2,7 @@
 
 use super::wire::Stop;
 use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
-use crate::check::GEN_001;
+use crate::general::GEN_001;
 use crate::rule::Rule;
 
 fields! {

@@ -14,19 +14,22 @@
 mod answer;
 mod ask;
 mod queue;
+mod rules;
 mod search;
 mod table;
 mod windows;
 
 pub use ask::{EARLY, EARLY_FRAMES};
 pub use queue::MAX_REQUESTS;
+pub use rules::observe;
 pub use table::Table;
 pub use windows::Windows;
 
 use crate::capture::Time;
-use crate::conversation::{Conversation, Conversations, Issued, Slot};
-use crate::net::{Datagram, Endpoint};
-use crate::protocols::{Glance, Id, Level};
+pub use crate::contract::{Answer, Pairing, Seen};
+use crate::conversation::{Conversations, Slot};
+use crate::net::Endpoint;
+use crate::protocols::{Id, Level};
 
 /// A millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
@@ -38,125 +41,6 @@ pub const PARTS_WINDOW: i64 = 2_000 * MS;
 const MAX_ELSEWHERE: u64 = 256;
 /// How far back the requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
-
-/// What a datagram is to its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairing {
-    /// It neither asks nor answers.
-    Nothing,
-    /// It asks: a new exchange.
-    Asked {
-        /// Number of the exchange.
-        exchange: u64,
-        /// Frame of its answer, where that stands before it in the file.
-        answered_by: Option<u64>,
-        /// None of the step was open when it was asked.
-        alone: bool,
-    },
-    /// It repeats a request that is still open, or is a further part of one.
-    Again {
-        /// Number of the exchange.
-        exchange: u64,
-        /// A further part of a request, not a repetition.
-        part: bool,
-    },
-    /// It answers.
-    Answered(Answer),
-    /// It is a copy of an earlier answer.
-    Copy {
-        /// Number of the exchange.
-        exchange: u64,
-        /// Frame of that answer.
-        of: u64,
-        /// What the request asked, see [`Glance::memo`].
-        asked: u32,
-    },
-    /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
-    Twice {
-        /// The frame that holds it first.
-        of: u64,
-        /// What the request asked that it would have to answer, see [`Glance::memo`].
-        asked: Option<u32>,
-    },
-    /// It answers nothing that was asked.
-    Unasked {
-        /// Other requests of the step are open.
-        open: bool,
-        /// What the only one of them asked, see [`Glance::memo`].
-        asked: Option<u32>,
-        /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
-        elsewhere: bool,
-    },
-}
-
-/// The facts of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// Number of the exchange.
-    pub exchange: u64,
-    /// Frame of the request.
-    pub request_frame: u64,
-    /// What the request asked, see [`Glance::memo`].
-    pub asked: u32,
-    /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
-    /// are out of order, `None` where one is unknown.
-    pub response_time: Option<i64>,
-    /// It came after the answer window.
-    pub late: bool,
-    /// Payload of the request in bytes, on the wire.
-    pub request_bytes: u32,
-    /// A second, different answer to the request.
-    pub second: bool,
-    /// It carries the value issued last to the client, not the one the request carries.
-    pub foreign_key: bool,
-    /// A further part of an answer that has begun.
-    pub part: bool,
-    /// Payload of the parts before it in bytes, on the wire.
-    pub before: u32,
-    /// It comes from another endpoint than the one that was asked.
-    pub elsewhere: bool,
-}
-
-impl Answer {
-    /// Payload of the answer as far as it has come in bytes, on the wire, with this datagram of it.
-    pub fn bytes(&self, d: &Datagram<'_>) -> usize {
-        (self.before as usize).saturating_add(d.wire_len())
-    }
-    /// Whether it is with this datagram that the answer becomes larger than so many bytes.
-    #[inline(always)]
-    pub fn exceeds(&self, most: usize, d: &Datagram<'_>) -> bool {
-        self.bytes(d) > most && self.before as usize <= most
-    }
-}
-
-impl Pairing {
-    /// Number of the exchange it belongs to.
-    pub fn exchange(&self) -> Option<u64> {
-        match *self {
-            Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
-            Pairing::Copy { exchange, .. } => Some(exchange),
-            Pairing::Answered(answer) => Some(answer.exchange),
-            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
-        }
-    }
-    /// Whether an earlier datagram began the message.
-    pub fn continues(&self) -> bool {
-        match *self {
-            Pairing::Again { part, .. } => part,
-            Pairing::Answered(answer) => answer.part,
-            _ => false,
-        }
-    }
-    /// What the request asked that it answers, or would have to answer.
-    pub fn asked(&self) -> Option<u32> {
-        match *self {
-            Pairing::Answered(answer) => Some(answer.asked),
-            Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
-            _ => None,
-        }
-    }
-}
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -273,21 +157,4 @@ impl Exchange {
             (self.level, self.server_index) = (c.level, c.server_index());
         }
     }
-}
-
-/// A datagram with everything that cross-packet rules may look at.
-#[derive(Debug)]
-pub struct Seen<'a> {
-    /// Who speaks with whom.
-    pub conversation: &'a Conversation,
-    /// The datagram itself.
-    pub datagram: &'a Datagram<'a>,
-    /// What it is.
-    pub glance: &'a Glance,
-    /// What it is to its exchange.
-    pub pairing: &'a Pairing,
-    /// The conversation may be older than the capture.
-    pub edge: bool,
-    /// The value the server had issued last to this client before this datagram.
-    pub issued: Option<Issued>,
 }

@@ -6,7 +6,6 @@ use super::syntax::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
 use crate::report::quoted;
-use crate::rule;
 use crate::similar::similar;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -112,20 +111,22 @@ fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
                 None => Err(Some(no_word(word, words, &all))),
             }
         }
-        Kind::Rule if rule::all().any(|rule| rule.id.eq_ignore_ascii_case(word)) => {
+        Kind::Rule if crate::protocols::rules().any(|rule| rule.id.eq_ignore_ascii_case(word)) => {
             Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes()))
         }
-        Kind::Finding if rule::all().any(|rule| matches(word, rule)) => Ok(Constant::Group(word.to_owned())),
+        Kind::Finding if crate::protocols::rules().any(|rule| matches(word, rule)) => {
+            Ok(Constant::Group(word.to_owned()))
+        }
         _ => Err(Some(no_rule(word))),
     }
 }
 
 fn no_rule(word: &str) -> String {
     let name = quoted(word);
-    if rule::all().any(|rule| matches(word, rule)) {
+    if crate::protocols::rules().any(|rule| matches(word, rule)) {
         return format!("{name} is the beginning of several rules; write finding == {name}");
     }
-    match similar(word, rule::all().map(|rule| rule.id)) {
+    match similar(word, crate::protocols::rules().map(|rule| rule.id)) {
         Some(known) => format!("there is no rule {name}; did you mean {known}?"),
         None => format!("there is no rule {name}; `qdissect rule list` shows them all"),
     }

@@ -6,12 +6,13 @@
 
 use super::deliver::Told;
 use crate::bounded::{Bounded, Numbered};
-use crate::check::{Cause, Finding, GEN_001, GEN_004, GEN_005, Policy};
+use crate::check::{Cause, Finding, Policy};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
+use crate::general::{GEN_001, GEN_004, GEN_005};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id, Relation};
-use crate::rule::{Severity, Side};
+use crate::rule::{Rule, Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
@@ -62,7 +63,7 @@ impl Blame {
         // Where decoding came to the cut, that is the place.
         let cut = |f: &Finding| f.rule == &GEN_001;
         let placed = out.iter().any(cut);
-        out.extend(told.raised.findings(d.payload.len()).filter(|f| !(placed && cut(f))));
+        out.extend(Finding::of_raised(told.raised, d.payload.len()).filter(|f| !(placed && cut(f))));
         let id = told.verdict.id;
         if told.edge && out.iter().any(|f| f.rule.needs_past) {
             out.push(Finding::of_datagram(&GEN_005, d.payload.len()));
@@ -90,7 +91,8 @@ impl Blame {
         let (id, frame) = (told.verdict.id, d.frame);
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
-        for rule in rules.filter(|rule| id.causes(rule, id.info().unanswered, Relation::Request)) {
+        let silence = silence_of(id, told.verdict.glance.step);
+        for rule in rules.filter(|rule| id.causes(rule, silence, Relation::Request)) {
             self.note(exchange, Cause { rule, frame });
         }
     }
@@ -132,7 +134,7 @@ impl Blame {
 
     /// Remembers what later datagrams may be symptoms of.
     fn remember(&mut self, id: Id, found: &[Finding], d: &Datagram<'_>, told: &Told<'_>, open: Option<u64>) {
-        let (silence, mut broken) = (id.info().unanswered, false);
+        let (silence, mut broken) = (silence_of(id, told.verdict.glance.step), false);
         for f in found.iter().filter(|f| f.counts()) {
             let cause = Cause { rule: f.rule, frame: d.frame };
             match told.verdict.direction {
@@ -179,7 +181,7 @@ impl Blame {
 
     /// The finding about an exchange without an answer; `None` where its rule is switched off.
     pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
-        let rule = e.protocol.info().unanswered;
+        let rule = silence_of(e.protocol, e.step);
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
         finding.sent(Direction::S2c);
@@ -195,6 +197,11 @@ impl Blame {
     }
 }
 
+/// What the exchanges of a step break that nobody answers.
+fn silence_of(id: Id, step: u8) -> &'static Rule {
+    id.info().steps[usize::from(step)].rules.unanswered
+}
+
 /// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.
 pub fn refusal(policy: &Policy) -> Option<Finding> {
     let mut finding = Finding::of_exchange(&GEN_004);
@@ -207,16 +214,16 @@ pub fn refusal(policy: &Policy) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::net::Endpoint;
-    use crate::rule::{self, Rule};
+    use crate::rule::Rule;
 
     /// A rule of SQP that explains silence, or one that does not.
     fn rule(explains: bool) -> &'static Rule {
-        let silence = Id::Sqp.info().unanswered;
+        let silence = silence_of(Id::Sqp, 0);
         let causes = |rule: &Rule| {
             Id::Sqp.causes(rule, silence, Relation::Request)
                 || Id::Sqp.causes(rule, silence, Relation::Instead)
         };
-        rule::all().find(|rule| causes(rule) == explains).expect("there is one of each")
+        crate::protocols::rules().find(|rule| causes(rule) == explains).expect("there is one of each")
     }
 
     fn silence(blame: &Blame, id: u64) -> Option<Cause> {

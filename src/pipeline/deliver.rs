@@ -2,11 +2,12 @@
 
 use super::blame::{self, Blame};
 use super::{Options, Pipeline};
-use crate::check::{GEN_003, GEN_008, Raised};
 use crate::classify::Verdict;
+use crate::contract::Raised;
 use crate::conversation::Slot;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::general::{GEN_003, GEN_008};
 use crate::net::Datagram;
 use crate::protocols::{Context, Direction, Level, Role};
 use crate::report::{Packet, Report, Totals};

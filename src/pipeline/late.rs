@@ -2,12 +2,13 @@
 
 use super::deliver::{Told, deliver_exchange};
 use super::room::{Claim, Item};
-use super::{Pipeline, observe};
+use super::{Pipeline, observe, seen};
 use crate::capture::Time;
-use crate::check::{GEN_008, Raised};
 use crate::classify::{Memory, Verdict};
+use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::exchange::{Answer, Exchange, Pairing, Seen, Table};
+use crate::exchange::{Answer, Exchange, Pairing, Table};
+use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
 use crate::report::Report;
@@ -280,7 +281,7 @@ fn reconsider(
 ) {
     claim.raised.reconsider();
     let Some(conversation) = conversation else { return };
-    let (glance, pairing, edge) = (&claim.verdict.glance, &claim.pairing, claim.edge);
-    let seen = Seen { conversation, datagram, glance, pairing, edge, issued: None };
-    observe(memories, &seen, &mut claim.raised);
+    let (glance, pairing) = (&claim.verdict.glance, &claim.pairing);
+    let seen = seen(conversation, datagram, glance, pairing, (claim.edge, None));
+    observe(memories, claim.verdict.id, &seen, &mut claim.raised);
 }

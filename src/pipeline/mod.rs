@@ -16,11 +16,13 @@ mod settle;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::{Finding, GEN_001, GEN_002, GEN_003, GEN_006, GEN_007, Policy, Raised};
+use crate::check::{Finding, Policy};
 use crate::classify::{self, Choice, Memory, Verdict};
+use crate::contract::{Issued, Raised};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::Span;
-use crate::exchange::{Pairing, Seen, Table, Windows};
+use crate::exchange::{self, Pairing, Seen, Table, Windows};
+use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
@@ -330,8 +332,8 @@ impl<R: Report> Pipeline<R> {
             (server_index, level) = (c.server_index(), c.level);
             // Who judges at the end knows better by then who was never asked.
             edge = !asked_before && (one_sided(servers, server_index, pairing) && !R::EVERY || near_start());
-            let seen = Seen { conversation: c, datagram: d, glance: &v.glance, pairing, edge, issued };
-            observe(&mut self.memories, &seen, &mut raised);
+            let seen = seen(c, d, &v.glance, pairing, (edge, issued));
+            observe(&mut self.memories, v.id, &seen, &mut raised);
         }
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
@@ -386,18 +388,20 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 
 /// Has the rules judge that take more than one datagram.
 #[inline(always)]
-fn observe(memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
-    let id = seen.conversation.id;
+fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised) {
     id.observe(memories, seen, raised);
-    if let Pairing::Unasked { elsewhere: true, .. } = seen.pairing {
-        raised.add(&GEN_006);
-    }
-    let Pairing::Answered(answer) = seen.pairing else { return };
-    if answer.elsewhere {
-        raised.add(&GEN_006);
-    }
-    let larger = answer.exceeds(answer.request_bytes as usize, seen.datagram);
-    if larger && !id.info().steps[seen.glance.step as usize].validated {
-        raised.add(&GEN_007);
-    }
+    exchange::observe(&id.info().steps[seen.glance.step as usize], seen, raised);
+}
+
+/// What the rules look at that take more than one datagram.
+#[inline(always)]
+fn seen<'a>(
+    c: &Conversation,
+    datagram: &'a Datagram<'a>,
+    glance: &'a Glance,
+    pairing: &'a Pairing,
+    (edge, issued): (bool, Option<Issued>),
+) -> Seen<'a> {
+    let (client, server, unanswered) = (c.client(), c.server(), c.unanswered);
+    Seen { datagram, glance, pairing, client, server, unanswered, issued, edge }
 }

@@ -7,8 +7,8 @@
 //! capture time; whoever leaves early is taken for what its own bytes are worth, and is counted.
 
 use crate::capture::Time;
-use crate::check::Raised;
 use crate::classify::Verdict;
+use crate::contract::Raised;
 use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing};
 use crate::net::Datagram;

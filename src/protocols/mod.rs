@@ -2,153 +2,12 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-mod recognised;
-
-use crate::check::Raised;
-use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, dissect};
-use crate::exchange::Seen;
-use crate::rule::{Example, Rule};
-pub use recognised::{Direction, Glance, Known, Level, Role};
-
-/// What pairing knows when a datagram is decoded.
-#[derive(Clone, Copy, Debug)]
-pub struct Context {
-    /// Index into [`Info::messages`].
-    pub message: u8,
-    /// Which way the datagram travels.
-    pub direction: Direction,
-    /// The paired request's memo; `None` when the request was not seen.
-    pub asked: Option<u32>,
-    /// Payload bytes that the capture left out.
-    pub missing: usize,
-    /// An earlier datagram began the message.
-    pub continues: bool,
-    /// Passwords may be shown.
-    pub secrets: bool,
-}
-
-/// What a message says about its server, or where decoding stopped.
-pub type Decoded<'a> = Result<Facts<'a>, Fault>;
-
-/// One step of a protocol: a question and its answer.
-#[derive(Debug)]
-pub struct StepInfo {
-    /// Name in records: `challenge`, `query`, `status`, `request`.
-    pub name: &'static str,
-    /// Hex digits of the key; 0 where order pairs.
-    pub key_digits: usize,
-    /// Its answers carry a value made for this client, which later requests must repeat.
-    pub issues: bool,
-    /// A request with the key of an open one is a retransmission.
-    pub retransmits: bool,
-    /// Any second answer to a key is a copy, even a different one.
-    pub once: bool,
-    /// Its requests prove that the client receives what is sent to its address.
-    pub validated: bool,
-    /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
-    /// sure as [`Glance::paired`] says; others are medium at most.
-    pub repeats: bool,
-}
-
-impl StepInfo {
-    /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
-    pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
-        let agree = memos[0] == memos[1] && memos[0] != 0;
-        match agree {
-            // Who gets back what it sent speaks with an echo.
-            true if self.issues => paired.min(Level::Low),
-            false if self.repeats => paired.min(Level::Medium),
-            _ => paired,
-        }
-    }
-}
-
-/// Where a cause stands, seen from its symptom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// In the same datagram.
-    Same,
-    /// In the request that was not answered.
-    Request,
-    /// In a datagram of the server that came while the request was open.
-    Instead,
-    /// In the request; the symptom is in its answer.
-    Asked,
-    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
-    /// a cause is one of itself.
-    Earlier,
-}
-
-/// Everything static about a protocol.
-#[derive(Debug)]
-pub struct Info {
-    /// Name in records and on the command line.
-    pub name: &'static str,
-    /// Name for people.
-    pub title: &'static str,
-    /// Default server ports: they never decide, but break ties.
-    pub ports: &'static [u16],
-    /// Address of the specification.
-    pub spec: &'static str,
-    /// First bytes that a glance may recognise.
-    pub first: &'static [u8],
-    /// Names of the messages; the last one is `unknown`.
-    pub messages: &'static [&'static str],
-    /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
-    pub fragment: Option<u8>,
-    /// Its steps.
-    pub steps: &'static [StepInfo],
-    /// Answer window in milliseconds of capture time.
-    pub window_ms: u32,
-    /// The rule a request breaks, or rather its exchange, when no answer comes.
-    pub unanswered: &'static Rule,
-    /// What the ends of the datagram break until the decoder says otherwise.
-    pub ends: &'static Ends,
-    /// The declared fields, file by file.
-    pub fields: &'static [&'static [&'static Field]],
-    /// The declared rules, file by file; the last file has those that take more than one datagram.
-    pub rules: &'static [&'static [&'static Rule]],
-    /// Conversations that follow the specification. Tested: no rule above note is broken in them.
-    pub samples: &'static [Example],
-}
-
-impl Info {
-    /// Index of the message called `unknown`.
-    pub const fn unknown(&self) -> u8 {
-        self.messages.len().saturating_sub(1) as u8
-    }
-}
-
-/// One game-query protocol; implemented by a unit struct in a file or folder of its own.
-pub trait Protocol {
-    /// What its cross-packet rules remember: bounded.
-    type Memory: Default;
-    /// Everything static.
-    const INFO: Info;
-
-    /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
-    /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
-    fn glance(payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance>;
-
-    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
-    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
-
-    /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
-    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
-
-    /// How many entries that memory has forgotten for want of room.
-    fn forgotten(_memory: &Self::Memory) -> u64 {
-        0
-    }
-
-    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere.
-    fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
-        false
-    }
-
-    /// Checks what one datagram alone cannot show. Runs in frame order.
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised);
-}
+pub use crate::contract::{
+    Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role, Seen,
+    StepInfo, StepRules,
+};
+use crate::decode::{Facts, FieldSink, dissect};
+use crate::rule::Rule;
 
 macro_rules! registry {
     ($($file:ident::$Proto:ident),* $(,)?) => {
@@ -196,7 +55,9 @@ macro_rules! registry {
             }
             /// See [`Protocol::causes`].
             pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-                match self { $(Id::$Proto => $file::$Proto::causes(cause, symptom, relation)),* }
+                self.info().causes(cause, symptom, relation) || match self {
+                    $(Id::$Proto => $file::$Proto::causes(cause, symptom, relation)),*
+                }
             }
             /// See [`Protocol::observe`].
             #[inline]
@@ -261,4 +122,9 @@ impl Id {
     pub fn of_rule(rule: &Rule) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
     }
+}
+
+/// Every rule: the shared ones first, then each protocol's in registry order.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    crate::general::RULES.iter().copied().chain(Id::ALL.iter().flat_map(|id| id.rules()))
 }

@@ -85,7 +85,7 @@ fn of<T>(list: &mut [T], span: Span) -> &mut [T] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::GEN_001;
+    use crate::general::GEN_001;
 
     fn rows(bytes: &Bytes<'_>, colour: bool) -> String {
         let mut out = String::new();

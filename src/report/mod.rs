@@ -74,7 +74,8 @@ pub use totals::Totals;
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::{Finding, Raised};
+use crate::check::Finding;
+use crate::contract::Raised;
 use crate::decode::{Facts, Listener};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};

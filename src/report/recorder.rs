@@ -297,7 +297,7 @@ impl<R: Report> Report for Recorder<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule;
+
     use proptest::prelude::*;
 
     proptest! {
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn findings_are_bounded_and_the_rest_is_counted() {
         let mut kept = Kept { annotate: true, ..Kept::default() };
-        let finding = Finding::of_datagram(rule::all().next().unwrap(), 7);
+        let finding = Finding::of_datagram(crate::protocols::rules().next().unwrap(), 7);
         let many = vec![finding; 100];
         kept.comment(1, &many, 0);
         assert_eq!((kept.comments[&(0, 1)].len(), kept.more), (64, 36));

@@ -4,7 +4,7 @@ use super::object::{Object, form, term, text, whole, words};
 use crate::decode::SECRET;
 use crate::exchange::Outcome;
 use crate::protocols::{Direction, Id, Level};
-use crate::rule::{self, Severity, Side};
+use crate::rule::{Severity, Side};
 use serde_json::{Value, json};
 
 /// Largest length and offset of bytes in a UDP payload.
@@ -38,7 +38,7 @@ pub fn terms() -> Vec<(String, Value)> {
     add("tunnel", "A tunnel that a datagram came through.", form(TUNNEL));
     add("field", "Path of a field, with indices.", form(PATH));
     add("protocol", "A protocol.", words(Id::ALL.iter().map(|id| id.info().name)));
-    add("rule_id", "Id of a rule.", words(rule::all().map(|rule| rule.id)));
+    add("rule_id", "Id of a rule.", words(crate::protocols::rules().map(|rule| rule.id)));
     add("severity", "How bad a finding is.", words(Severity::ALL.iter().map(|s| s.name())));
     add("confidence", "How sure the recognition is.", words(Level::ALL.iter().map(|level| level.name())));
     add("direction", "From client to server, or back.", words(Direction::ALL.iter().map(|d| d.name())));

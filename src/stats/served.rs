@@ -1,8 +1,8 @@
 //! What one server, or one client, sent and got.
 
 use super::ranked::Weighed;
-use crate::check::GEN_008;
 use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::general::GEN_008;
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Direction;
 use crate::report::Packet;

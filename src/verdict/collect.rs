@@ -9,7 +9,7 @@ use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Packet, Place, Report, Totals};
-use crate::rule::{self, Rule, Severity, Side};
+use crate::rule::{Rule, Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::io;
@@ -128,12 +128,12 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        for entry in self.findings.iter_mut().filter(|e| e.rule() == e.protocol.info().unanswered) {
+        for entry in self.findings.iter_mut().filter(|e| e.protocol.info().is_silence(e.rule())) {
             entry.dropped = self.seen.get(entry.file).map_or(0, |seen| seen.dropped);
         }
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
-        let rules = rule::all().map(|rule| self.result(rule)).collect();
+        let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
         let Check { files, findings, more, counts, seen, .. } = self;
         Ok(Verdict { files, seen, findings, more, rules, counts, protocols, totals })
     }
@@ -324,7 +324,7 @@ pub(super) mod tests {
         let [_, a, b, c] = n.to_be_bytes();
         let server = Endpoint::v4([10, a, b, c], 7777);
         Entry {
-            finding: Finding::of_exchange(Id::Sqp.info().unanswered),
+            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered),
             file: 0,
             frame: 1,
             cause_file: None,
@@ -357,7 +357,8 @@ pub(super) mod tests {
 
     #[test]
     fn remarks_beyond_those_kept_are_counted() {
-        let rule = rule::all().find(|rule| rule.per_server && !rule.needs_past).expect("there is one");
+        let rule =
+            crate::protocols::rules().find(|rule| rule.per_server && !rule.needs_past).expect("there is one");
         for more in [0, 3] {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
             assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
@@ -367,7 +368,7 @@ pub(super) mod tests {
     #[test]
     fn findings_that_are_judged_without_the_other_side_are_counted_where_that_matters() {
         let past = |rule: &&Rule| rule.needs_past && !rule.per_server && rule.severity > Severity::Note;
-        let rule = rule::all().find(past).expect("there is one");
+        let rule = crate::protocols::rules().find(past).expect("there is one");
         let first = entry(0).server;
         for (more, one_sided, expected) in
             [(0, vec![(first, Id::Sqp)], 0), (3, vec![], 0), (3, vec![(first, Id::Sqp)], 3)]

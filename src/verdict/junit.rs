@@ -10,7 +10,6 @@
 
 use super::github::{address, told};
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
-use crate::check;
 use crate::protocols::Id;
 use crate::report::shown;
 use crate::rule::{Rule, Severity};
@@ -165,7 +164,7 @@ impl<'a> Run<'a> {
 
     /// The tests of a capture: the shared rules, and those of the protocol.
     fn suite(&self, file: usize, id: Id) -> Suite<'a> {
-        let rules = check::RULES.iter().copied().chain(id.rules());
+        let rules = crate::general::RULES.iter().copied().chain(id.rules());
         let results = rules.filter_map(|rule| self.results.get(rule.id));
         let cases = results.map(|result| self.case(file, id, result)).collect();
         let name = format!("qdissect.{}.{}", self.names[file], id.info().name);

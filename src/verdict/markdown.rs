@@ -220,7 +220,6 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule;
 
     #[test]
     fn nothing_leaves_a_code_span_or_its_cell() {
@@ -239,7 +238,7 @@ mod tests {
 
     #[test]
     fn every_rule_leads_to_its_source_and_no_link_ends_early() {
-        for rule in rule::all() {
+        for rule in crate::protocols::rules() {
             let link = linked(rule);
             let inside = link.strip_prefix(&format!("[{}](https://", rule.id));
             assert_eq!(inside.is_some(), rule.cite.url.starts_with("https://"), "{link}");

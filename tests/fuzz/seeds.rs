@@ -7,10 +7,11 @@ use crate::bodies::{capture::MAGICS, decoder, talk, walk, writers};
 use crate::kit::format::FORMATTERS;
 use crate::kit::play::{frame, shots};
 use qdissect::capture::Source;
+use qdissect::example::Act;
 use qdissect::filter;
 use qdissect::net::peel;
 use qdissect::protocols::Id;
-use qdissect::rule::{self, Act, Example, hex};
+use qdissect::rule::{Example, hex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl Seeds {
         for id in Id::ALL {
             id.info().samples.iter().for_each(|sample| seeds.example(sample));
         }
-        rule::all().flat_map(|r| r.examples).for_each(|example| seeds.example(example));
+        qdissect::protocols::rules().flat_map(|r| r.examples).for_each(|example| seeds.example(example));
         files(&root.join("captures")).iter().for_each(|path| seeds.capture(path));
         pairings(&mut seeds);
         texts(&mut seeds, root);
@@ -69,7 +70,7 @@ impl Seeds {
         let mut asked: BTreeMap<Id, u32> = BTreeMap::new();
         let mut all = vec![0];
         for step in example.steps {
-            let Act::Send { direction, client, payload } = step.act() else { continue };
+            let Act::Send { direction, client, payload } = Act::of(step) else { continue };
             let (bytes, answers) = (hex(payload), direction == qdissect::protocols::Direction::S2c);
             for id in Id::ALL {
                 let Some(glance) = id.glance(&bytes, bytes.len(), [27_100; 2]) else { continue };
@@ -170,7 +171,7 @@ fn texts(seeds: &mut Seeds, root: &Path) {
 
 /// Configurations and baselines.
 fn settings(seeds: &mut Seeds) {
-    for r in rule::all() {
+    for r in qdissect::protocols::rules() {
         let level = format!("profile = \"strict\"\n[rules]\n{} = \"off\"\n[ports]\n7779 = \"sqp\"\n", r.id);
         seeds.add("config", level.into_bytes());
     }
@@ -221,7 +222,7 @@ const TOOLS: &[&str] = &[
 
 /// How payloads begin, and the words in them.
 fn in_payloads(examples: impl Iterator<Item = &'static Example>, words: &mut BTreeSet<Vec<u8>>) {
-    for act in examples.flat_map(|e| e.steps).map(|step| step.act()) {
+    for act in examples.flat_map(|e| e.steps).map(|step| Act::of(step)) {
         let Act::Send { payload, .. } = act else { continue };
         let bytes = hex(payload);
         words.extend((2..=4).filter_map(|n| bytes.get(..n).map(<[u8]>::to_vec)));
@@ -239,7 +240,7 @@ pub fn dictionary() -> String {
         words.extend(names.chain([info.name]).map(|name| name.as_bytes().to_vec()));
         in_payloads(info.samples.iter().chain(id.rules().flat_map(|r| r.examples)), &mut words);
     }
-    words.extend(rule::all().map(|r| r.id.into()));
+    words.extend(qdissect::protocols::rules().map(|r| r.id.into()));
     words.extend(MAGICS.iter().chain(MARKS).map(|mark| mark.to_vec()));
     words.extend(WORDS.split(' ').chain(TOOLS.iter().copied()).map(Into::into));
     let mut out = String::from("# Made by seeds.rs from the registry; not to be changed by hand.\n");

@@ -10,7 +10,6 @@ use qdissect::net::{Datagram, Tunnel, Turned};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Detail, Details, Explain, Packet, Report, is_hostile};
-use qdissect::rule;
 use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
@@ -182,7 +181,7 @@ fn every_leaf_byte_and_finding_of_every_capture_is_shown() {
 #[test]
 fn every_example_of_a_rule_is_explained() {
     let mut told = String::new();
-    for example in rule::all().flat_map(|rule| rule.examples) {
+    for example in qdissect::protocols::rules().flat_map(|rule| rule.examples) {
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
         let mut held = Held::new(everything(), "example");
         held.told = Some(String::new());

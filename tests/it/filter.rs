@@ -67,7 +67,7 @@ fn exchanges_pass_too() {
 fn what_is_picked_is_what_the_tree_holds() {
     let mut against = picked::Against::all();
     let samples = Id::ALL.iter().flat_map(|id| id.info().samples);
-    for example in samples.chain(qdissect::rule::all().flat_map(|rule| rule.examples)) {
+    for example in samples.chain(qdissect::protocols::rules().flat_map(|rule| rule.examples)) {
         (against, _) = play::report(play::everything(), against, &play::shots(example));
     }
     assert!(against.values > 2000, "{} values", against.values);

@@ -19,7 +19,7 @@ use qdissect::exchange::Outcome;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
 use qdissect::report::{Packet, Report, Totals};
-use qdissect::rule::{self, Severity, Step, hex};
+use qdissect::rule::{Severity, Step, hex};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ fn every_datagram_of_a_sample_is_claimed_and_every_request_answered() {
 #[test]
 fn rule_ids_are_unique_well_formed_and_every_rule_is_documented() {
     let (mut seen, mut short) = (HashSet::new(), vec![]);
-    for r in rule::all() {
+    for r in qdissect::protocols::rules() {
         let id = r.id;
         assert!(seen.insert(id), "{id} is declared twice");
         let parts: Vec<&str> = id.split('-').collect();

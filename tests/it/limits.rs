@@ -16,7 +16,7 @@ use qdissect::check::Policy;
 use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
 use qdissect::pipeline::Pipeline;
 use qdissect::report::Totals;
-use qdissect::rule::{self, Severity, hex};
+use qdissect::rule::{Severity, hex};
 use qdissect::verdict::{Check, Entry};
 
 fn totals(shots: &[Shot]) -> (Collected<false>, Totals) {
@@ -317,7 +317,7 @@ fn queries_without_a_token_that_are_forgotten_are_counted() {
 
 #[test]
 fn broken_rules_beyond_those_kept_are_counted() {
-    let rule = rule::all().next().unwrap();
+    let rule = qdissect::protocols::rules().next().unwrap();
     let at = Span { start: 0, end: 1 };
     let mut notes = Notes::default();
     for round in 0..2 {
@@ -338,7 +338,7 @@ fn a_rule_not_heard_yet_finds_a_place_among_those_kept() {
         index: Index::default(),
         needs: 0,
     };
-    let rules: Vec<_> = rule::all().take(MAX_VIOLATIONS + 1).collect();
+    let rules: Vec<_> = qdissect::protocols::rules().take(MAX_VIOLATIONS + 1).collect();
     let mut notes = Notes::default();
     notes.begin();
     // The first rule fills all places, and gives up one for each of the others, but not the last.

@@ -2,8 +2,8 @@
 //! nothing by itself.
 
 use crate::kit::play::{Collected, H1, H2, MS, S, START, Shot, c, everything, foreign, lines, play, s};
-use qdissect::check::GEN_008;
 use qdissect::exchange::Pairing;
+use qdissect::general::GEN_008;
 use serde_json::Value;
 
 /// Each datagram twice, a tenth of a millisecond apart, with an IP identification of its own; foreign ones far before

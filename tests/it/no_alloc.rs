@@ -11,7 +11,6 @@ use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Packet, Report, Totals};
-use qdissect::rule;
 use qdissect::rule::Example;
 use qdissect::verdict::Check;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -157,7 +156,7 @@ fn the_summary_takes_no_memory_per_packet() {
 fn check_takes_no_memory_per_packet_without_findings() {
     // Sound conversations, too, are worth some remarks. What is switched off is checked all the same.
     let mut policy = Policy::default();
-    rule::all().for_each(|rule| policy.level(rule.id, None).expect("it is a rule"));
+    qdissect::protocols::rules().for_each(|rule| policy.level(rule.id, None).expect("it is a rule"));
     let options = Options { policy: policy.clone(), ..low() };
     let (steady, check, totals) = steady(options, Check::new(policy, |_, _| Ok(())));
     assert_eq!(totals.findings.total(), 0);

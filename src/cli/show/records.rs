@@ -4,11 +4,12 @@ use qdissect::check::Counts;
 use qdissect::decode::Field;
 use qdissect::docs;
 use qdissect::example;
+use qdissect::example::Act;
 use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Form, Output, Records};
-use qdissect::rule::{Act, Example, Rule, Step, hex};
+use qdissect::rule::{Example, Rule, Step, hex};
 use serde_json::{Value, json};
 
 /// Nanoseconds as seconds.
@@ -45,7 +46,7 @@ fn example(example: &Example) -> Value {
 }
 
 fn step(step: &Step) -> Value {
-    match step.act() {
+    match Act::of(step) {
         Act::Send { direction, client, payload } => {
             let [from, to] = direction.order([["client", "second client"][client], "server"]);
             json!({ "from": from, "to": to, "payload": digits(payload) })
@@ -128,7 +129,7 @@ fn field(field: &Field) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdissect::rule::all;
+    use qdissect::protocols::rules as all;
 
     #[test]
     fn the_records_of_every_example_name_its_rule() {

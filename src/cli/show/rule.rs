@@ -61,7 +61,7 @@ fn write_rule(page: &mut Page, rule: &Rule) {
 
 /// Who breaks a rule.
 fn fault(rule: &Rule) -> &'static str {
-    let silence = Id::ALL.iter().any(|id| id.info().unanswered == rule);
+    let silence = Id::ALL.iter().any(|id| id.info().is_silence(rule));
     match rule.side {
         Side::Sender if silence => "the server, which does not answer",
         Side::Sender => "whoever sent the datagram",
@@ -181,11 +181,11 @@ mod tests {
     use super::super::page::written as text;
     use super::*;
     use qdissect::report::is_hostile;
-    use qdissect::rule::{self, Step};
+    use qdissect::rule::Step;
 
     #[test]
     fn every_rule_has_one_line_with_number_severity_and_title() {
-        let all: Vec<_> = rule::all().collect();
+        let all: Vec<_> = qdissect::protocols::rules().collect();
         let text = text(|page| list(page, &all));
         assert_eq!(text.lines().count(), all.len());
         for (line, rule) in text.lines().zip(all) {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_example_of_every_rule_shows_it_break() {
-        for rule in rule::all() {
+        for rule in qdissect::protocols::rules() {
             for (i, example) in rule.examples.iter().enumerate() {
                 let text = text(|page| write_example(page, rule, example, ""));
                 let broken = format!("[{}]", rule.id);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn no_page_holds_anything_that_could_harm_a_terminal() {
-        let all: Vec<_> = rule::all().collect();
+        let all: Vec<_> = qdissect::protocols::rules().collect();
         let text = text(|page| show(page, &all));
         assert_eq!(text.chars().find(|&c| c != '\n' && is_hostile(c)), None);
         assert!(text.lines().all(|line| !line.trim_start().starts_with("::")));
@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn what_is_alike_is_not_said_again_and_again() {
-        let rule = rule::all().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
+        let rule =
+            qdissect::protocols::rules().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
         let text = text(|page| write_rule(page, rule));
         assert!(text.contains("frames 2 to 20: the same message again\n    frame 21,"), "{text}");
         assert!(text.contains("17 further exchanges alike"), "{text}");
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn of_what_nobody_claims_sixteen_bytes_are_shown() {
-        let rule = rule::all().next().expect("there are rules");
+        let rule = qdissect::protocols::rules().next().expect("there are rules");
         for (bytes, shown) in
             [(16, "\n      ".to_owned() + &"ff".repeat(16) + "\n"), (17, "ff…\n".to_owned())]
         {
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn of_what_is_alike_four_are_shown_and_of_five_one() {
-        let rule = Id::Satisfactory.info().unanswered;
+        let rule = Id::Satisfactory.info().steps[0].rules.unanswered;
         for (polls, shown) in [(4, 4), (5, 1)] {
             let poll = |n: u8| Step::C(format!("d5f6 00 01 {:02x}00000000000000 01", n + 1).leak());
             let text = text(|page| write_example(page, rule, &example((0..polls).map(poll).collect()), ""));
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn fields_have_their_bytes_and_passwords_are_masked() {
         let page = |id: &str| {
-            let rule = rule::all().find(|r| r.id == id).expect("there is such a rule");
+            let rule = qdissect::protocols::rules().find(|r| r.id == id).expect("there is such a rule");
             text(|page| write_rule(page, rule))
         };
         let silence = page("SQP-TXN-009");

@@ -6,12 +6,12 @@ use super::reply::{REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006
 use super::request::REQ_005;
 use super::samples::*;
 use crate::bounded::{Bounded, Numbered};
-use crate::check::Raised;
+use crate::contract::Raised;
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
 use crate::protocols::{Relation, Role};
-use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use crate::rule::{Example, Rule, Step::*, rules};
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
@@ -24,8 +24,6 @@ const MAX_LOGINS: usize = 8_192;
 /// Servers whose extensions are remembered, and how many of each; where one has more, any command may be among them.
 const MAX_ANNOUNCING: usize = 1_024;
 const MAX_EXTENSIONS: usize = 32;
-/// From this ratio of answer to request on, a server is worth abusing as a reflector.
-const RATIO: usize = 5;
 
 rules! {
     /// The response uses an encoding, and the request did not use the same: nothing negotiates it.
@@ -186,17 +184,9 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     let whole = seen.datagram.cut == 0 && matches!(seen.glance.role, Role::Request | Role::Response);
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
-        Pairing::Answered(answer) => {
-            if whole && !answer.part {
-                answered(memory, seen, &answer, payload, raised);
-            }
-            let most = RATIO.saturating_mul(answer.request_bytes as usize);
-            if answer.exceeds(most, seen.datagram) {
-                raised.add(&SEC_002);
-            }
+        Pairing::Answered(answer) if whole && !answer.part => {
+            answered(memory, seen, &answer, payload, raised);
         }
-        Pairing::Copy { .. } => raised.add(&TXN_009),
-        Pairing::Unasked { .. } if seen.glance.role != Role::Stray => raised.add(&TXN_001),
         _ => {}
     }
 }
@@ -239,7 +229,7 @@ fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span
         return;
     }
     let name = memory.hash(command.name);
-    let announced = memory.announced.get(&seen.conversation.server());
+    let announced = memory.announced.get(&seen.server);
     if announced.is_none_or(|all| !all.more && !all.names.contains(&name)) {
         raised.add_at(&REQ_004, at);
     }
@@ -247,7 +237,7 @@ fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span
 
 /// auth and challenge.
 fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
-    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    let (server, client) = (seen.server, seen.client);
     let key = memory.hash((server, client));
     // Who was refused and asks again may get a string.
     if command.name == b"auth" && !matches!(memory.logins.get(&key), Some(Login::Got(_))) {
@@ -312,7 +302,7 @@ fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span
 
 /// What later requests may refer to.
 fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
-    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    let (server, client) = (seen.server, seen.client);
     if reply.status != Some(10) {
         let key = memory.hash((server, client));
         if let Some(login @ Login::Asked) = memory.logins.get_mut(&key).filter(|_| reply.name == b"auth") {
@@ -349,9 +339,8 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         }
         Relation::Same if is(cause, &[&RSP_001, &RSP_004]) => is(symptom, &[&RSP_003, &RSP_006, &TXN_003]),
         Relation::Same => symptom == &TXN_004 && is(cause, &[&REC_003, &REC_004, &REC_006, &RSP_009]),
-        Relation::Request => symptom == &TXN_008 && cause.severity == Severity::Error,
         // A reply must repeat the name of its command, whatever stands in it.
         Relation::Asked => cause.id.starts_with("GQP-CHR-") && cause == symptom,
-        Relation::Instead | Relation::Earlier => false,
+        _ => false,
     }
 }

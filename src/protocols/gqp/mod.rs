@@ -18,11 +18,15 @@ mod request;
 mod samples;
 mod strings;
 
-use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
-use crate::check::Raised;
+use super::{
+    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    is_other_query,
+};
+use crate::contract::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
+use exchange::*;
 use grammar::*;
 
 const REQUEST: u8 = 0;
@@ -56,9 +60,14 @@ impl Protocol for Gqp {
             once: false,
             validated: false,
             repeats: true,
+            rules: StepRules {
+                unasked: Some(&TXN_001),
+                copy: Some(&TXN_009),
+                larger: Some((5, &SEC_002)),
+                ..StepRules::new(&TXN_008)
+            },
         }],
         window_ms: 2000,
-        unanswered: &exchange::TXN_008,
         ends: &message::ENDS,
         fields: &[message::FIELDS, request::FIELDS, reply::FIELDS],
         rules: &[message::RULES, strings::RULES, request::RULES, reply::RULES, exchange::RULES],

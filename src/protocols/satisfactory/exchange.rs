@@ -5,12 +5,12 @@ use super::samples::*;
 use super::state::{self, RSP_001, RSP_004, RSP_005};
 use crate::bounded::Bounded;
 use crate::capture::Time;
-use crate::check::Raised;
+use crate::contract::Raised;
 use crate::decode::Span;
 use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
 use crate::protocols::Relation;
-use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use crate::rule::{Example, Rule, Step::*, rules};
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
@@ -28,8 +28,6 @@ const MAX_STATES: usize = 4_096;
 const LATE: i64 = 10_000_000_000;
 /// Polls in a row without an answer that nobody wonders about.
 const PATIENCE: u8 = 20;
-/// From this ratio of answer to poll on it is worth knowing.
-const RATIO: usize = 3;
 /// Where the cookie stands in a message with an envelope.
 const COOKIE_AT: Span = Span { start: 4, end: 12 };
 
@@ -236,8 +234,8 @@ impl Memory {
     #[inline(never)]
     fn repeated(&mut self, seen: &Seen<'_>) {
         let Some(cookie) = seen.glance.key else { return };
-        let key = self.hash((seen.conversation.server(), cookie));
-        let (who, now) = (self.hash(seen.conversation.client()) as u32, seen.datagram.time);
+        let key = self.hash((seen.server, cookie));
+        let (who, now) = (self.hash(seen.client) as u32, seen.datagram.time);
         let others = self.waiting.get_mut(&key).into_iter().flatten();
         let last = self.cookies.get_mut(&key).into_iter();
         last.chain(others).filter(|poll| poll.client == who).for_each(|poll| poll.since = now);
@@ -260,30 +258,14 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Asked { .. } => asked(memory, seen, raised),
-        Pairing::Again { .. } => {
-            memory.repeated(seen);
-            raised.add(&TXN_004);
-        }
-        Pairing::Answered(answer) => {
-            if answer.late {
-                raised.add(&TXN_010);
-            }
-            if seen.datagram.wire_len() > RATIO.saturating_mul(answer.request_bytes as usize) {
-                raised.add(&SEC_001);
-            }
-            answered(memory, seen, raised);
-        }
-        Pairing::Copy { .. } => raised.add(&TXN_005),
-        // Without a whole cookie nobody can say whose answer it is.
-        Pairing::Unasked { open, .. } if seen.glance.key.is_some() => {
-            raised.add(if open { &TXN_002 } else { &TXN_001 })
-        }
+        Pairing::Again { .. } => memory.repeated(seen),
+        Pairing::Answered(_) => answered(memory, seen, raised),
         _ => {}
     }
 }
 
 fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    let (server, client) = (seen.server, seen.client);
     if seen.glance.message == super::LEGACY_POLL && server.port() != super::LEGACY_PORT {
         raised.add(&LEG_003);
     }
@@ -299,13 +281,13 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
             raised.add_at(&TXN_006, COOKIE_AT);
         }
     }
-    if seen.conversation.unanswered == PATIENCE.saturating_add(1) {
+    if seen.unanswered == PATIENCE.saturating_add(1) {
         raised.add(&TXN_009);
     }
 }
 
 fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    let (server, client) = (seen.conversation.server(), seen.conversation.client());
+    let (server, client) = (seen.server, seen.client);
     let who = memory.hash(client) as u32;
     if let Some(cookie) = seen.glance.key {
         let key = memory.hash((server, cookie));
@@ -343,8 +325,7 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
     match relation {
         // A message that was cut has lost its terminator too.
         Relation::Same => symptom == &ENV_005 && is(cause, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001]),
-        Relation::Request => symptom == &TXN_003 && cause.severity == Severity::Error,
         Relation::Instead => symptom == &TXN_003 && is(cause, &[&ENV_002, &ENV_003, &REQ_005]),
-        Relation::Asked | Relation::Earlier => false,
+        _ => false,
     }
 }

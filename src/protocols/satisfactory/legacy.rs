@@ -5,10 +5,10 @@
 //! state  01 │ 00 │ cookie u64 │ server_state u8 │ server_net_cl u32 │ beacon_port u16
 //! ```
 
+use super::LEGACY_POLL;
 use super::envelope::{COOKIE, MESSAGE_TYPE, PROTOCOL_VERSION, SURPLUS};
 use super::samples::*;
 use super::state::{SERVER_NET_CL, SERVER_STATE, SERVER_STATE_NAME, STATES};
-use super::LEGACY_POLL;
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldSink, Value, Version, fields};
 use crate::protocols::Context;

@@ -16,11 +16,15 @@ mod legacy;
 mod samples;
 mod state;
 
-use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
-use crate::check::Raised;
+use super::{
+    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    is_other_query,
+};
+use crate::contract::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
+use exchange::*;
 
 const POLL: u8 = 0;
 const STATE_RESPONSE: u8 = 1;
@@ -58,9 +62,17 @@ impl Protocol for Satisfactory {
             once: true,
             validated: false,
             repeats: false,
+            rules: StepRules {
+                unasked: Some(&TXN_001),
+                other_key: Some(&TXN_002),
+                repeated: Some(&TXN_004),
+                late: Some(&TXN_010),
+                copy: Some(&TXN_005),
+                larger: Some((3, &SEC_001)),
+                ..StepRules::new(&TXN_003)
+            },
         }],
         window_ms: 2000,
-        unanswered: &exchange::TXN_003,
         ends: &envelope::ENVELOPE,
         fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
         rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],

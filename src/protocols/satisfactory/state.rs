@@ -8,7 +8,9 @@
 use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
 use super::samples::*;
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Labels, Span, Str, Value, Version, fields};
+use crate::decode::{
+    Cursor, Ends, Facts, Fault, Field, FieldSink, Labels, Span, Str, Value, Version, fields,
+};
 use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The game client's receive buffer in bytes.

@@ -351,11 +351,7 @@ impl<'a> Reader<'a> {
 static EXPERIENCES: [&str; 5] = ["Pilgrim", "Voyageur", "Stalker", "Interloper", "Unknown"];
 
 /// Reads the configuration string that was just decoded, checks it and reports what it says.
-pub(super) fn decode<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    text: &'a [u8],
-    players: i32,
-) {
+pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], players: i32) {
     let config = Config::read(text);
     c.check(&JSN_002, || config.is_some());
     let Some(config) = config else { return };

@@ -2,15 +2,13 @@
 
 use super::reply::{RSP_001, RSP_002};
 use super::samples::*;
-use crate::check::Raised;
+use crate::contract::Raised;
 use crate::exchange::{Pairing, Seen};
-use crate::protocols::{Relation, Role};
-use crate::rule::{Example, Rule, Severity, Step::*, rules};
+use crate::protocols::Relation;
+use crate::rule::{Example, Rule, Step::*, rules};
 
 /// The port of a server whose port nobody changed.
 pub(super) const PORT: u16 = 26950;
-/// From this ratio of answer to request on, a server is worth abusing as a reflector.
-const RATIO: usize = 10;
 
 rules! {
     /// The server only responds: the query was lost before the capture, or somebody answers what was never
@@ -59,20 +57,8 @@ rules! {
 }
 
 pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
-    match *seen.pairing {
-        Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
-        Pairing::Answered(answer) => {
-            let most = RATIO.saturating_mul(answer.request_bytes as usize);
-            let rules = [
-                (&TXN_005, answer.late),
-                (&SEC_001, seen.datagram.wire_len() > most),
-                (&TXN_006, seen.conversation.server().port() != PORT),
-            ];
-            rules.into_iter().filter(|(_, holds)| *holds).for_each(|(rule, _)| raised.add(rule));
-        }
-        Pairing::Copy { .. } => raised.add(&TXN_004),
-        Pairing::Unasked { .. } if seen.glance.role == Role::Response => raised.add(&TXN_001),
-        _ => {}
+    if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
+        raised.add(&TXN_006);
     }
 }
 
@@ -80,9 +66,8 @@ pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
 pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
     let silent = symptom == &TXN_002;
     match relation {
-        Relation::Request => silent && cause.severity == Severity::Error,
         // A reply that is cut inside its header, or something else in its place.
         Relation::Instead => silent && (cause == &RSP_001 || cause == &RSP_002),
-        Relation::Same | Relation::Asked | Relation::Earlier => false,
+        _ => false,
     }
 }

@@ -18,12 +18,16 @@ mod reply;
 mod samples;
 mod strings;
 
-use super::{Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query};
-use crate::check::Raised;
+use super::{
+    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    is_other_query,
+};
+use crate::contract::Raised;
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Value, fields};
 use crate::exchange::Seen;
 use crate::rule::{Example, Rule, Step::*, rules};
+use exchange::*;
 use reply::{HEADER, RSP_001, SURPLUS, int};
 use samples::{OK, RQ, wiki};
 
@@ -112,9 +116,16 @@ impl Protocol for Skycoop {
             once: false,
             validated: false,
             repeats: false,
+            rules: StepRules {
+                unasked: Some(&TXN_001),
+                overlapping: Some(&TXN_003),
+                late: Some(&TXN_005),
+                copy: Some(&TXN_004),
+                larger: Some((10, &SEC_001)),
+                ..StepRules::new(&TXN_002)
+            },
         }],
         window_ms: 5000,
-        unanswered: &exchange::TXN_002,
         ends: &reply::FIXED,
         fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
         rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
@@ -253,11 +264,7 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
 }
 
 /// The rest of a packet as bytes. There may be a damaged request of RCON in it, with its password.
-fn unknown<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    cx: Context,
-    whole: &'a [u8],
-) -> Result<(), Fault> {
+fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a [u8]) -> Result<(), Fault> {
     let secret = !cx.secrets && rcon::begins_request(whole);
     let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
     if !c.rest().is_empty() {

@@ -219,7 +219,9 @@ fn current<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: Units) -> Result<(), 
 fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     version(c, false)?;
     players(c)?;
-    [&FAST_CONSUMPTION, &DUPPED_SPAWNS, &DUPPED_CONTAINERS].into_iter().try_for_each(|field| truth(c, field))?;
+    [&FAST_CONSUMPTION, &DUPPED_SPAWNS, &DUPPED_CONTAINERS]
+        .into_iter()
+        .try_for_each(|field| truth(c, field))?;
     let modes = [&PLAYERS_SPAWN_TYPE, &FIRE_SYNC, &CHEATS_MODE];
     modes.into_iter().try_for_each(|field| c.field(field, le_i32).map(drop))?;
     [&CHECK_MODS_VALIDATION, &SAVE_SCAM_PROTECTION, &PVP].into_iter().try_for_each(|field| truth(c, field))

@@ -37,7 +37,7 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         Relation::Same => breaks(cause) && error(cause) && (breaks(symptom) && error(symptom) || missing),
         Relation::Request => {
             let silent = [&REQ_001, &REQ_007, &REQ_008, &REQ_010, &TXN_002, &TXN_006, &TXN_008];
-            symptom == &TXN_009 && (error(cause) || is(cause, &silent))
+            symptom == &TXN_009 && is(cause, &silent)
         }
         Relation::Instead => symptom == &TXN_009 && is(cause, &[&HDR_002, &TXN_004]),
         // The reference client reads on where a broken answer left it, and takes what it finds for a token: that may be

@@ -5,8 +5,8 @@
 
 use super::chunks::{CHK_006, CHK_007, INFO, KNOWN, SERVER_INFO, chunks};
 use super::exchange::TXN_017;
-use crate::check::GEN_001;
 use crate::decode::{Cursor, FieldSink, Fit, Violation};
+use crate::general::GEN_001;
 use crate::rule::Severity;
 
 /// Which chunks a body is decoded as, and which were asked for as far as that matters then.

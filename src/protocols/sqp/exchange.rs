@@ -2,7 +2,7 @@
 
 use super::samples::*;
 use crate::bounded::Bounded;
-use crate::check::Raised;
+use crate::contract::Raised;
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
@@ -16,10 +16,8 @@ const MAX_TOKENS: usize = 8_192;
 const MAX_SUSPECT: usize = 4_096;
 /// How often all tokens are gone through for the one that a client got last.
 const MAX_SEARCHES: u32 = 16_384;
-/// From this ratio of answer to query on it is worth knowing.
-const QUERY_RATIO: usize = 10;
 /// Where the token stands in every packet.
-const TOKEN_AT: Span = Span { start: 1, end: 5 };
+pub(super) const TOKEN_AT: Span = Span { start: 1, end: 5 };
 
 rules! {
     /// The query repeats another token than the last one this client got. Go, Unreal and C# servers do not
@@ -212,12 +210,8 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
                 raised.add(&TXN_008);
             }
         }
-        Pairing::Again { .. } if query => raised.add(&TXN_018),
         Pairing::Answered(answer) if query => answered_query(memory, seen, &answer, raised),
-        Pairing::Answered(answer) => answered_challenge(memory, seen, &answer, raised),
-        Pairing::Copy { .. } => raised.add(&TXN_013),
-        Pairing::Unasked { open: true, .. } if query => raised.add_at(&TXN_004, TOKEN_AT),
-        Pairing::Unasked { .. } => raised.add(if query { &TXN_003 } else { &TXN_005 }),
+        Pairing::Answered(_) => answered_challenge(memory, seen, raised),
         _ => {}
     }
 }
@@ -225,36 +219,20 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
 fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
     // Parts of a split answer differ, and are no second one.
     let split = seen.glance.memo != 0;
-    let large = seen.datagram.wire_len() > QUERY_RATIO.saturating_mul(answer.request_bytes as usize);
-    if answer.late {
-        raised.add(&TXN_016);
-    }
     if answer.second && !split {
         raised.add(&TXN_014);
-    }
-    if answer.foreign_key {
-        raised.add_at(&TXN_004, TOKEN_AT);
     }
     if !memory.suspect.is_empty() && memory.suspect.get(&answer.exchange).is_some() {
         raised.add(&SEC_001);
     }
-    if large {
-        raised.add(&SEC_003);
-    }
 }
 
-fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
-    let (c, token) = (seen.conversation, seen.glance.memo);
-    let (key, owner) = (memory.key(c.server(), token), memory.owner(c.server(), c.client()));
-    if answer.late {
-        raised.add(&TXN_016);
-    }
+fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    let token = seen.glance.memo;
+    let (key, owner) = (memory.key(seen.server, token), memory.owner(seen.server, seen.client));
     let before = memory.issued.insert(key, owner);
     if token != 0 && before.is_some() {
         raised.add_at(&TXN_015, TOKEN_AT);
-    }
-    if seen.datagram.wire_len() > answer.request_bytes as usize {
-        raised.add(&SEC_002);
     }
 }
 
@@ -267,8 +245,7 @@ fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut
         }
         return;
     }
-    let c = seen.conversation;
-    let (key, client) = (memory.key(c.server(), token as u32), memory.owner(c.server(), c.client()));
+    let (key, client) = (memory.key(seen.server, token as u32), memory.owner(seen.server, seen.client));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
         _ if seen.issued.is_some() => &TXN_001,

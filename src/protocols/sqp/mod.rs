@@ -22,12 +22,14 @@ mod server_rules;
 mod tables;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, is_other_query, is_raknet,
+    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    is_other_query, is_raknet,
 };
-use crate::check::Raised;
+use crate::contract::Raised;
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
+use exchange::*;
 
 const CHALLENGE_REQUEST: u8 = 0;
 const CHALLENGE_RESPONSE: u8 = 1;
@@ -66,6 +68,13 @@ impl Protocol for Sqp {
                 once: false,
                 validated: true,
                 repeats: false,
+                rules: StepRules {
+                    unasked: Some(&TXN_005),
+                    late: Some(&TXN_016),
+                    copy: Some(&TXN_013),
+                    larger: Some((1, &SEC_002)),
+                    ..StepRules::new(&TXN_009)
+                },
             },
             StepInfo {
                 name: "query",
@@ -75,10 +84,19 @@ impl Protocol for Sqp {
                 once: false,
                 validated: true,
                 repeats: false,
+                rules: StepRules {
+                    unasked: Some(&TXN_003),
+                    other_key: Some(&TXN_004),
+                    repeated: Some(&TXN_018),
+                    late: Some(&TXN_016),
+                    copy: Some(&TXN_013),
+                    larger: Some((10, &SEC_003)),
+                    key_at: Some(TOKEN_AT),
+                    ..StepRules::new(&TXN_009)
+                },
             },
         ],
         window_ms: 1000,
-        unanswered: &exchange::TXN_009,
         ends: &header::HEADER,
         fields: &[header::FIELDS, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
         rules: &[header::RULES, chunks::RULES, server_rules::RULES, tables::RULES, exchange::RULES],

@@ -10,9 +10,7 @@
 
 use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
 use super::samples::*;
-use super::server_rules::{
-    DYN_003, DYN_004, checked, ends, named_type, type_code,
-};
+use super::server_rules::{DYN_003, DYN_004, checked, ends, named_type, type_code};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
 use crate::rule::{Cite, Example, Step::*, rules};

@@ -77,11 +77,10 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule;
 
     #[test]
     fn every_rule_has_what_github_asks_for() {
-        for rule in rule::all() {
+        for rule in crate::protocols::rules() {
             let d = descriptor(rule);
             for text in ["/shortDescription/text", "/fullDescription/text", "/help/text", "/help/markdown"] {
                 let text = d.pointer(text).and_then(Value::as_str).unwrap_or_default();

@@ -6,7 +6,6 @@
 
 use crate::kit::play::{START, frame, shots};
 use qdissect::capture::{Facts, Writer};
-use qdissect::rule;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -26,7 +25,8 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 /// A capture with findings of some rules.
 fn capture() -> Vec<u8> {
     let mut writer = Writer::new(vec![], "fuzz").expect("memory takes everything");
-    let examples = rule::all().filter(|r| ["SQP-STR-002", "SQP-TXN-004", "GQP-CHR-002"].contains(&r.id));
+    let examples = qdissect::protocols::rules()
+        .filter(|r| ["SQP-STR-002", "SQP-TXN-004", "GQP-CHR-002"].contains(&r.id));
     let all = examples.filter_map(|r| r.examples.first()).flat_map(shots);
     for (i, mut shot) in all.enumerate() {
         shot.time = START + i as i64 * 300_000_000;

@@ -4,7 +4,6 @@ use crate::kit::play;
 use qdissect::capture::Source;
 use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline};
-use qdissect::rule;
 use qdissect::verdict::{Check, Entry, Excuse, Verdict};
 use std::fs;
 use std::io::Cursor;
@@ -35,7 +34,7 @@ pub fn called(path: &str, name: &str) -> Verdict {
 
 /// A capture in which one conversation breaks `SQP-STR-002` forty times.
 pub fn forty() -> Vec<u8> {
-    let rule = rule::all().find(|r| r.id == "SQP-STR-002").expect("the rule exists");
+    let rule = qdissect::protocols::rules().find(|r| r.id == "SQP-STR-002").expect("the rule exists");
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
     for turn in 0..40 {
         for shot in play::shots(&rule.examples[0]) {

@@ -6,11 +6,12 @@ use crate::bench::measure::peak;
 use crate::kit::captures::own;
 use qdissect::capture::Source;
 use qdissect::decode::Notes;
+use qdissect::example::Act;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id};
 use qdissect::report::{Packet, Report};
-use qdissect::rule::{Act, Example, hex};
+use qdissect::rule::{Example, hex};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
@@ -56,7 +57,7 @@ impl Report for Heard {
 
 /// What is said in an example, by client and server alike.
 fn lines(example: &Example) -> Vec<Line> {
-    let said = example.steps.iter().filter_map(|step| match step.act() {
+    let said = example.steps.iter().filter_map(|step| match Act::of(step) {
         Act::Send { direction, payload, .. } => Some((direction == Direction::S2c, hex(payload))),
         _ => None,
     });

@@ -65,7 +65,8 @@ impl FieldSink for Places {
 /// A truth value is heard as it is meant: any other number but 0 is as true as 1.
 pub fn every_bit_counts(id: Id, payload: &[u8], cx: &Context) {
     let said = said(id, payload, cx);
-    let truths: Vec<Span> = said.leaves.iter().filter(|(kind, _)| *kind == FieldKind::Bool).map(|(_, at)| *at).collect();
+    let truths: Vec<Span> =
+        said.leaves.iter().filter(|(kind, _)| *kind == FieldKind::Bool).map(|(_, at)| *at).collect();
     for at in 0..payload.len() {
         for bit in 0..8 {
             let mut other = payload.to_vec();

@@ -4,14 +4,16 @@ use crate::kit::play::{End, PORT, SERVER, Shot, shot};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use qdissect::example::Act;
 use qdissect::protocols::{Direction, Id};
-use qdissect::rule::{self, Act, Example, Rule, Step, hex};
+use qdissect::rule::{Example, Rule, Step, hex};
 use std::fmt;
 use std::sync::LazyLock;
 
 /// Every rule's examples, numbered from 1.
 pub fn examples() -> impl Iterator<Item = (&'static Rule, usize, &'static Example)> {
-    rule::all().flat_map(|rule| rule.examples.iter().enumerate().map(move |(i, e)| (rule, i + 1, e)))
+    qdissect::protocols::rules()
+        .flat_map(|rule| rule.examples.iter().enumerate().map(move |(i, e)| (rule, i + 1, e)))
 }
 
 /// Every sample with its protocol.
@@ -26,7 +28,7 @@ pub fn conversations() -> impl Iterator<Item = &'static Example> {
 
 /// The payload of a step and which way it goes; `None` for a pause or a whole frame.
 fn sent(step: &Step) -> Option<(Direction, Vec<u8>)> {
-    match step.act() {
+    match Act::of(step) {
         Act::Send { direction, payload, .. } => Some((direction, hex(payload))),
         _ => None,
     }

@@ -6,12 +6,13 @@
 use qdissect::capture::{Frame, Time};
 use qdissect::check::Finding;
 pub use qdissect::decode::Heard;
+use qdissect::example::Act;
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::{Form, Output, Packet, Records, Report, Totals};
-use qdissect::rule::{Act, Example, hex};
+use qdissect::rule::{Example, hex};
 use std::io;
 
 /// An address and a UDP port.
@@ -109,7 +110,7 @@ pub fn shots(example: &Example) -> Vec<Shot> {
     let mut shots = if example.at_start { vec![] } else { vec![foreign(START)] };
     let mut time = if example.at_start { START } else { START + BEFORE };
     for step in example.steps {
-        let shot = match step.act() {
+        let shot = match Act::of(step) {
             Act::Send { direction, client, payload } => {
                 let [from, to] = direction.order([CLIENTS[client], server]);
                 shot(time, from, to, &hex(payload))

@@ -1,0 +1,520 @@
+//! The vocabulary that all stages share, as plain data: what recognising, pairing and decoding say to each other, and what a
+//! protocol declares.
+
+use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Span};
+use crate::net::{Datagram, Endpoint};
+use crate::rule::{Example, Rule, Severity};
+use arrayvec::ArrayVec;
+
+// --- Recognising
+
+/// How sure a recognition is; also the three values of `--min-confidence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Not enough to claim the datagram; worth remembering until its conversation has spoken.
+    Hint,
+    /// The bytes could be it, and could be something else.
+    Low,
+    /// Several independent fields agree.
+    Medium,
+    /// Chance is out of the question.
+    High,
+}
+
+impl Level {
+    /// The levels that records name.
+    pub const ALL: &[Level] = &[Level::Low, Level::Medium, Level::High];
+
+    /// `low`, `medium` or `high`, as in records and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Hint | Level::Low => "low",
+            Level::Medium => "medium",
+            Level::High => "high",
+        }
+    }
+}
+
+/// Which way a datagram travels, decided by the messages, never by port numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Client to server.
+    C2s,
+    /// Server to client.
+    S2c,
+}
+
+impl Direction {
+    /// Both ways.
+    pub const ALL: &[Direction] = &[Direction::C2s, Direction::S2c];
+
+    /// `c2s` or `s2c`, as in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::C2s => "c2s",
+            Direction::S2c => "s2c",
+        }
+    }
+    /// Client and server of a datagram between two ends, source first; and its source and destination,
+    /// client first.
+    #[inline(always)]
+    pub fn order<T>(self, [first, second]: [T; 2]) -> [T; 2] {
+        match self {
+            Direction::C2s => [first, second],
+            Direction::S2c => [second, first],
+        }
+    }
+}
+
+/// What a message does in an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Asks; the last part of a request that spans datagrams.
+    Request,
+    /// Answers.
+    Response,
+    /// A request whose last part is still to come: the parts are one exchange.
+    RequestPart,
+    /// A part of an answer, more follow.
+    ResponsePart,
+    /// A request by its looks, but it could be an answer: the conversation must tell.
+    MaybeRequest,
+    /// An answer by its looks, but it could be a request: the conversation must tell.
+    MaybeResponse,
+    /// Neither asks nor answers: damaged beyond that, or travelling the wrong way.
+    Stray,
+}
+
+/// What recognising learns from a glance at a payload, without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// Index into [`Info::messages`].
+    pub message: u8,
+    /// What it does.
+    pub role: Role,
+    /// Index into [`Info::steps`].
+    pub step: u8,
+    /// What ties the answer to its request besides the addresses; `None` where only order does.
+    pub key: Option<u64>,
+    /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
+    /// In an answer of a step that [issues](StepInfo::issues) a value: that value.
+    pub memo: u32,
+    /// What the bytes alone are worth.
+    pub level: Level,
+    /// What the bytes are worth once they pair with a request.
+    pub paired: Level,
+    /// It begins a message, as far as its bytes tell; where messages span datagrams, others may go on
+    /// with one.
+    pub begins: bool,
+}
+
+/// What is known of a conversation when a datagram is read again with that knowledge.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Which way the datagram travels.
+    pub direction: Direction,
+    /// How sure the conversation, or the server it belongs to, is.
+    pub level: Level,
+    /// The two ends have spoken before; otherwise only the server is known.
+    pub conversation: bool,
+    /// A request of the conversation is open.
+    pub open: bool,
+    /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
+    pub pinned: bool,
+}
+
+// --- Pairing
+
+/// What a datagram is to its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// It neither asks nor answers.
+    Nothing,
+    /// It asks: a new exchange.
+    Asked {
+        /// Number of the exchange.
+        exchange: u64,
+        /// Frame of its answer, where that stands before it in the file.
+        answered_by: Option<u64>,
+        /// None of the step was open when it was asked.
+        alone: bool,
+    },
+    /// It repeats a request that is still open, or is a further part of one.
+    Again {
+        /// Number of the exchange.
+        exchange: u64,
+        /// A further part of a request, not a repetition.
+        part: bool,
+    },
+    /// It answers.
+    Answered(Answer),
+    /// It is a copy of an earlier answer.
+    Copy {
+        /// Number of the exchange.
+        exchange: u64,
+        /// Frame of that answer.
+        of: u64,
+        /// What the request asked, see [`Glance::memo`].
+        asked: u32,
+    },
+    /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
+    Twice {
+        /// The frame that holds it first.
+        of: u64,
+        /// What the request asked that it would have to answer, see [`Glance::memo`].
+        asked: Option<u32>,
+    },
+    /// It answers nothing that was asked.
+    Unasked {
+        /// Other requests of the step are open.
+        open: bool,
+        /// What the only one of them asked, see [`Glance::memo`].
+        asked: Option<u32>,
+        /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
+        elsewhere: bool,
+    },
+}
+
+/// The facts of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Number of the exchange.
+    pub exchange: u64,
+    /// Frame of the request.
+    pub request_frame: u64,
+    /// What the request asked, see [`Glance::memo`].
+    pub asked: u32,
+    /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
+    /// are out of order, `None` where one is unknown.
+    pub response_time: Option<i64>,
+    /// It came after the answer window.
+    pub late: bool,
+    /// Payload of the request in bytes, on the wire.
+    pub request_bytes: u32,
+    /// A second, different answer to the request.
+    pub second: bool,
+    /// It carries the value issued last to the client, not the one the request carries.
+    pub foreign_key: bool,
+    /// A further part of an answer that has begun.
+    pub part: bool,
+    /// Payload of the parts before it in bytes, on the wire.
+    pub before: u32,
+    /// It comes from another endpoint than the one that was asked.
+    pub elsewhere: bool,
+}
+
+impl Answer {
+    /// Payload of the answer as far as it has come in bytes, on the wire, with this datagram of it.
+    pub fn bytes(&self, d: &Datagram<'_>) -> usize {
+        (self.before as usize).saturating_add(d.wire_len())
+    }
+    /// Whether it is with this datagram that the answer becomes larger than so many bytes.
+    #[inline(always)]
+    pub fn exceeds(&self, most: usize, d: &Datagram<'_>) -> bool {
+        self.bytes(d) > most && self.before as usize <= most
+    }
+}
+
+impl Pairing {
+    /// Number of the exchange it belongs to.
+    pub fn exchange(&self) -> Option<u64> {
+        match *self {
+            Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
+            Pairing::Copy { exchange, .. } => Some(exchange),
+            Pairing::Answered(answer) => Some(answer.exchange),
+            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
+        }
+    }
+    /// Whether an earlier datagram began the message.
+    pub fn continues(&self) -> bool {
+        match *self {
+            Pairing::Again { part, .. } => part,
+            Pairing::Answered(answer) => answer.part,
+            _ => false,
+        }
+    }
+    /// What the request asked that it answers, or would have to answer.
+    pub fn asked(&self) -> Option<u32> {
+        match *self {
+            Pairing::Answered(answer) => Some(answer.asked),
+            Pairing::Copy { asked, .. } => Some(asked),
+            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
+            _ => None,
+        }
+    }
+}
+
+/// A value that a server issued to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The value.
+    pub value: u32,
+    /// A request has carried it since.
+    pub used: bool,
+}
+
+/// A datagram with everything that cross-packet rules may look at.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The datagram itself.
+    pub datagram: &'a Datagram<'a>,
+    /// What it is.
+    pub glance: &'a Glance,
+    /// What it is to its exchange.
+    pub pairing: &'a Pairing,
+    /// Who asks.
+    pub client: Endpoint,
+    /// Who answers.
+    pub server: Endpoint,
+    /// Requests of the conversation since its last answer, 255 at most.
+    pub unanswered: u8,
+    /// The value the server had issued last to this client before this datagram.
+    pub issued: Option<Issued>,
+    /// The conversation may be older than the capture.
+    pub edge: bool,
+}
+
+/// Most rules that one datagram breaks by what went before it; no protocol raises more.
+const MAX_RAISED: usize = 8;
+
+/// Rules that a datagram breaks by what went before it, each once, without the heap.
+#[derive(Clone, Debug, Default)]
+pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
+
+impl Raised {
+    /// Adds a rule that the datagram as a whole breaks.
+    #[cold]
+    pub fn add(&mut self, rule: &'static Rule) {
+        self.put(rule, None);
+    }
+    /// Adds a rule that the bytes at `at` break.
+    #[cold]
+    pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
+        self.put(rule, Some(at));
+    }
+    #[inline(never)]
+    fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
+        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.0.try_push((rule, at)); // a ninth has no place, and there is none
+        }
+    }
+    /// Forgets the protocols' own: the datagram was found to be something else to its exchange. What the capture or
+    /// the path did to it stands.
+    #[cold]
+    pub fn reconsider(&mut self) {
+        self.0.retain(|(rule, _)| rule.is_shared());
+    }
+    /// Whether a rule is among them.
+    pub fn has(&self, rule: &Rule) -> bool {
+        self.0.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
+    }
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The rules.
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
+        self.0.iter().map(|(rule, _)| *rule)
+    }
+    /// The rules, each with the bytes that break it; `None` for the datagram as a whole.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Rule, Option<Span>)> {
+        self.0.iter().copied()
+    }
+}
+
+// --- Decoding
+
+/// What pairing knows when a datagram is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Index into [`Info::messages`].
+    pub message: u8,
+    /// Which way the datagram travels.
+    pub direction: Direction,
+    /// The paired request's memo; `None` when the request was not seen.
+    pub asked: Option<u32>,
+    /// Payload bytes that the capture left out.
+    pub missing: usize,
+    /// An earlier datagram began the message.
+    pub continues: bool,
+    /// Passwords may be shown.
+    pub secrets: bool,
+}
+
+/// What a message says about its server, or where decoding stopped.
+pub type Decoded<'a> = Result<Facts<'a>, Fault>;
+
+// --- What a protocol declares
+
+/// One step of a protocol: a question and its answer.
+#[derive(Debug)]
+pub struct StepInfo {
+    /// Name in records: `challenge`, `query`, `status`, `request`.
+    pub name: &'static str,
+    /// Hex digits of the key; 0 where order pairs.
+    pub key_digits: usize,
+    /// Its answers carry a value made for this client, which later requests must repeat.
+    pub issues: bool,
+    /// A request with the key of an open one is a retransmission.
+    pub retransmits: bool,
+    /// Any second answer to a key is a copy, even a different one.
+    pub once: bool,
+    /// Its requests prove that the client receives what is sent to its address.
+    pub validated: bool,
+    /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
+    /// sure as [`Glance::paired`] says; others are medium at most.
+    pub repeats: bool,
+    /// What its datagrams break by their pairing.
+    pub rules: StepRules,
+}
+
+/// The rules that a step breaks by pairing alone, as far as its protocol has them: they are the same everywhere, and raised in one
+/// place, see [`crate::exchange`].
+#[derive(Debug)]
+pub struct StepRules {
+    /// No answer has come in time, or none at all; of the exchange.
+    pub unanswered: &'static Rule,
+    /// An answer that nobody asked for.
+    pub unasked: Option<&'static Rule>,
+    /// An answer whose key is that of no open request, though there are some.
+    pub other_key: Option<&'static Rule>,
+    /// A request while another one of the step is open.
+    pub overlapping: Option<&'static Rule>,
+    /// An open request is sent again.
+    pub repeated: Option<&'static Rule>,
+    /// An answer behind the answer window.
+    pub late: Option<&'static Rule>,
+    /// An answer that came before.
+    pub copy: Option<&'static Rule>,
+    /// An answer more than so many times as large as its request.
+    pub larger: Option<(usize, &'static Rule)>,
+    /// Where the key stands in an answer, where the rules about it are to point to that.
+    pub key_at: Option<Span>,
+}
+
+impl StepRules {
+    /// The one that every step has, and no other.
+    pub const fn new(unanswered: &'static Rule) -> StepRules {
+        StepRules {
+            unanswered,
+            unasked: None,
+            other_key: None,
+            overlapping: None,
+            repeated: None,
+            late: None,
+            copy: None,
+            larger: None,
+            key_at: None,
+        }
+    }
+}
+
+impl StepInfo {
+    /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
+    pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
+        let agree = memos[0] == memos[1] && memos[0] != 0;
+        match agree {
+            // Who gets back what it sent speaks with an echo.
+            true if self.issues => paired.min(Level::Low),
+            false if self.repeats => paired.min(Level::Medium),
+            _ => paired,
+        }
+    }
+}
+
+/// Where a cause stands, seen from its symptom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// In the same datagram.
+    Same,
+    /// In the request that was not answered.
+    Request,
+    /// In a datagram of the server that came while the request was open.
+    Instead,
+    /// In the request; the symptom is in its answer.
+    Asked,
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
+    /// a cause is one of itself.
+    Earlier,
+}
+
+/// Everything static about a protocol.
+#[derive(Debug)]
+pub struct Info {
+    /// Name in records and on the command line.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Default server ports: they never decide, but break ties.
+    pub ports: &'static [u16],
+    /// Address of the specification.
+    pub spec: &'static str,
+    /// First bytes that a glance may recognise.
+    pub first: &'static [u8],
+    /// Names of the messages; the last one is `unknown`.
+    pub messages: &'static [&'static str],
+    /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
+    pub fragment: Option<u8>,
+    /// Its steps.
+    pub steps: &'static [StepInfo],
+    /// Answer window in milliseconds of capture time.
+    pub window_ms: u32,
+    /// What the ends of the datagram break until the decoder says otherwise.
+    pub ends: &'static Ends,
+    /// The declared fields, file by file.
+    pub fields: &'static [&'static [&'static Field]],
+    /// The declared rules, file by file; the last file has those that take more than one datagram.
+    pub rules: &'static [&'static [&'static Rule]],
+    /// Conversations that follow the specification. Tested: no rule above note is broken in them.
+    pub samples: &'static [Example],
+}
+
+impl Info {
+    /// What holds for every protocol: who sends a request with an error in it gets no answer.
+    pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        relation == Relation::Request && cause.severity == Severity::Error && self.is_silence(symptom)
+    }
+
+    /// Whether a rule says that no answer has come.
+    pub fn is_silence(&self, rule: &Rule) -> bool {
+        self.steps.iter().any(|step| step.rules.unanswered == rule)
+    }
+
+    /// Index of the message called `unknown`.
+    pub const fn unknown(&self) -> u8 {
+        self.messages.len().saturating_sub(1) as u8
+    }
+}
+
+/// One game-query protocol; implemented by a unit struct in a file or folder of its own.
+pub trait Protocol {
+    /// What its cross-packet rules remember: bounded.
+    type Memory: Default;
+    /// Everything static.
+    const INFO: Info;
+
+    /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
+    /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
+    fn glance(payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance>;
+
+    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
+    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
+
+    /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
+
+    /// How many entries that memory has forgotten for want of room.
+    fn forgotten(_memory: &Self::Memory) -> u64 {
+        0
+    }
+
+    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere; beside what holds for every protocol, see
+    /// [`Info::causes`].
+    fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
+        false
+    }
+
+    /// Checks what one datagram alone cannot show. Runs in frame order.
+    fn observe(_memory: &mut Self::Memory, _seen: &Seen<'_>, _raised: &mut Raised) {}
+}
