@@ -3,12 +3,12 @@
 
 use crate::capture::Time;
 use crate::check::Finding;
-use crate::decode::{Heard, Tree};
+use crate::decode::{Listener, Heard, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Shot, Turned, peel};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
-use crate::report::{Packet, Report};
+use crate::report::{Wants, Packet, Report};
 use crate::rule::{Example, Step, hex};
 use std::fmt;
 use std::io;
@@ -146,7 +146,11 @@ fn shots(example: &Example) -> Vec<(u64, Shot)> {
 ///
 /// # Errors
 /// When the report cannot be written.
-pub fn play<R: Report>(example: &Example, options: Options, report: R) -> io::Result<R> {
+pub fn play<S: Listener>(
+    example: &Example,
+    options: Options,
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<()> {
     let mut pipeline = Pipeline::new(options, report);
     for (number, shot) in shots(example) {
         pipeline.frame(&shot.frame(number)).map_err(|e| match e {
@@ -154,7 +158,7 @@ pub fn play<R: Report>(example: &Example, options: Options, report: R) -> io::Re
             Stopped::Capture(e) => io::Error::other(e.to_string()),
         })?;
     }
-    pipeline.finish(true).map(|(report, _)| report)
+    pipeline.finish(true).map(drop)
 }
 
 /// An example as the pipeline sees it.
@@ -220,9 +224,10 @@ pub struct Said {
 /// Plays an example and keeps everything that is said of it; passwords are masked.
 pub fn dissect(example: &Example) -> Dissected {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
-    let stage = Stage { example: *example, heard: Dissected::default() };
+    let mut stage = Stage { example: *example, heard: Dissected::default() };
     // Keeping things in memory cannot fail.
-    let mut dissected = play(example, options, stage).map(|stage| stage.heard).unwrap_or_default();
+    let _ = play(example, options, &mut stage); // it takes everything
+    let mut dissected = stage.heard;
     // A fragment's datagram is told of the frame that made it whole, or of the first.
     let told = |other: &Other| dissected.datagrams.iter().any(|d| d.frame == other.frame);
     let others = others(example).into_iter().filter(|other| !told(other)).collect();
@@ -268,7 +273,10 @@ impl Stage {
 
 impl Report for Stage {
     type Sink = Heard;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         let mut tree = Tree::default();

@@ -53,8 +53,8 @@ pub fn check(
             }
             Ok(())
         };
-        let report = Check::new(options.policy.clone(), judge);
-        let (report, totals, code) = read::read_all(&args.common, options, inputs, report)?;
+        let mut report = Check::new(options.policy.clone(), judge);
+        let (totals, code) = read::read_all(&args.common, options, inputs, &mut report)?;
         let verdict = report.verdict(totals)?;
         out.flush()?;
         (verdict, code)

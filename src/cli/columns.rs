@@ -2,11 +2,10 @@
 
 use super::args::{Common, DumpFormat, Reading};
 use super::filter::{self, Expression};
-use super::run::Done;
 use super::text::perhaps;
 use clap::{Args, ValueEnum};
 use qdissect::filter::Columns;
-use qdissect::report::{Fields, Form, Layout, Occurrence, Style, Totals, quoted};
+use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
 use qdissect::similar::similar;
 use std::io::Write;
 
@@ -207,10 +206,9 @@ pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush
     Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets])
 }
 
-/// What came of rows, which say what their columns asked for in vain.
-pub fn written<W: Write>((rows, totals, code): (Fields<W>, Totals, u8)) -> Done {
+/// Says what the columns of rows asked for in vain.
+pub fn remark<W: Write>(rows: &Fields<W>) {
     filter::remark("The columns", rows.missed());
-    (code, totals.files)
 }
 
 #[cfg(test)]

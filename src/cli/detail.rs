@@ -3,8 +3,7 @@
 use super::args::{Colour, Common, DumpArgs, DumpFormat};
 use super::inputs::Inputs;
 use super::output::Target;
-use super::read::read_all;
-use super::run::{Done, FAILED, how};
+use super::run::{Done, FAILED, how, report};
 use super::say;
 use super::text::{absent, perhaps};
 use clap::Args;
@@ -107,6 +106,5 @@ pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs
     let common = &args.common;
     let detail = args.detail.detail(args.format, common, &options);
     let many = inputs.list.len() > 1;
-    let report = Details::new(to, common.line_buffered, many, detail);
-    read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
+    report(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
 }

@@ -2,10 +2,11 @@
 
 use super::args::Common;
 use super::say;
+use qdissect::decode::Listener;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::pipeline::Options;
-use qdissect::report::{Filtered, Missed, Recorder, Report, Totals, count};
+use qdissect::report::{Filtered, Missed, Report, count};
 use std::convert::Infallible;
+use std::io;
 
 /// A display filter as given, and what was made of it.
 #[derive(Clone, Debug)]
@@ -37,16 +38,18 @@ pub fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
 }
 
-/// A report behind the filter, if there is one. One type for whatever stands before a report keeps the program small.
-pub fn before<R: Report>(common: &Common, options: &Options, report: Recorder<R>) -> Filtered<Recorder<R>> {
-    Filtered::new(wanted(common).cloned(), options.secrets, report)
-}
-
-/// What was read through a filter, which says what it asked for in vain.
-pub fn passed<R: Report>((filtered, totals, code): (Filtered<R>, Totals, u8)) -> (R, Totals, u8) {
-    let (report, missed) = filtered.into_parts();
-    remark("The filter", missed);
-    (report, totals, code)
+/// Reads into a report through the filter, if there is one, and says what that asked for in vain.
+pub fn through<S: Listener, T>(
+    common: &Common,
+    secrets: bool,
+    report: &mut dyn Report<Sink = S>,
+    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<T>,
+) -> io::Result<T> {
+    let Some(filter) = wanted(common) else { return read(report) };
+    let mut filtered = Filtered::new(filter.clone(), secrets, report);
+    let done = read(&mut filtered)?;
+    remark("The filter", filtered.missed());
+    Ok(done)
 }
 
 /// Says what the filter or the columns (`who`) asked for in vain.

@@ -14,10 +14,11 @@ use super::run::{self, Done, FAILED, OK};
 use super::saver::Saver;
 use super::{say, stop};
 use qdissect::capture::{ErrorKind, Source};
+use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Details, Layout, Lister, Output, Recorder, Records, Report, Totals, shown};
+use qdissect::report::{Details, Layout, Lister, Output, Records, Report, Totals, shown};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
@@ -124,44 +125,51 @@ impl Capture<'_> {
         let quiet = args.common.quiet;
         match (chosen, args.format.form()) {
             (chosen, form) if args.summary => {
-                let (summary, totals, code) = self.run(options, Summary::default())?;
+                let mut summary = Summary::default();
+                let (totals, code) = self.run(options, &mut summary)?;
                 let form = (form, chosen.map(|(_, layout)| layout));
                 run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {
-                let rows = columns::fields(to, chosen, &args.common, true);
-                self.run(options, rows).map(columns::written)
+                let mut rows = columns::fields(to, chosen, &args.common, true);
+                let done = self.report(options, &mut rows)?;
+                columns::remark(&rows);
+                Ok(done)
             }
             (None, Some(form)) => {
-                self.report(options, Records::new(Output::new(to, form, true), true, quiet))
+                self.report(options, &mut Records::new(Output::new(to, form, true), true, quiet))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
-                self.report(options, Details::new(to, true, false, detail))
+                self.report(options, &mut Details::new(to, true, false, detail))
             }
             (None, None) => {
-                let lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
-                self.report(options, lister)
+                let mut lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
+                self.report(options, &mut lister)
             }
         }
     }
 
-    fn report<R: Report>(&self, options: Options, report: R) -> io::Result<Done> {
-        self.run(options, report).map(|(_, totals, code)| (code, totals.files))
+    fn report<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<Done> {
+        self.run(options, report).map(|(totals, code)| (code, totals.files))
     }
 
     /// Reads the capture to its end into one report, through the display filter if there is one.
-    fn run<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
-        if filter::wanted(&self.args.common).is_none() {
-            return self.read(options, report);
-        }
-        let filtered = filter::before(&self.args.common, &options, Recorder::idle(report));
-        let (recorder, totals, code) = self.read(options, filtered).map(filter::passed)?;
-        Ok((recorder.into_parts().0, totals, code))
+    fn run<S: Listener>(
+        &self,
+        options: Options,
+        report: &mut dyn Report<Sink = S>,
+    ) -> io::Result<(Totals, u8)> {
+        let secrets = options.secrets;
+        filter::through(&self.args.common, secrets, report, |report| self.read(options, report))
     }
 
-    fn read<R: Report>(&self, options: Options, report: R) -> io::Result<(R, Totals, u8)> {
+    fn read<S: Listener>(
+        &self,
+        options: Options,
+        report: &mut dyn Report<Sink = S>,
+    ) -> io::Result<(Totals, u8)> {
         // The feed itself ends after as many packets, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = named(&self.args.interface);
@@ -192,7 +200,7 @@ impl Capture<'_> {
         };
         let wrong = ended.unsaved.clone().or(wrong);
         let complete = wrong.is_none();
-        let (report, totals) = pipeline.finish(complete)?;
+        let totals = pipeline.finish(complete)?;
         if let Some(wrong) = wrong {
             say(&format_args!("qdissect: {wrong}\n"));
         }
@@ -202,7 +210,7 @@ impl Capture<'_> {
             Some(stop::TERMINATED) => stop::TERMINATED,
             _ => OK,
         };
-        Ok((report, totals, code))
+        Ok((totals, code))
     }
 
     fn died(&self, ended: &Ended) -> String {

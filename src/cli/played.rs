@@ -57,17 +57,17 @@ pub const THERE: Recording = Recording {
 impl Recording {
     /// What `check` makes of it; `judge` sees every entry.
     pub fn check(&self, example: &Example, mut judge: impl FnMut(&mut Entry)) -> Verdict {
-        let report = Check::new(Policy::default(), |entry: &mut Entry, _: &str| {
+        let mut report = Check::new(Policy::default(), |entry: &mut Entry, _: &str| {
             judge(entry);
             Ok(())
         });
         let options = Options { min_confidence: Level::Low, ..Options::default() };
-        let mut pipeline = Pipeline::new(options, report);
+        let mut pipeline = Pipeline::new(options, &mut report);
         let frames = self.frames(example);
         for (number, shot) in (1..).zip(&frames) {
             pipeline.frame(&shot.frame(number)).expect("nothing is written");
         }
-        let (report, totals) = pipeline.finish(true).expect("nothing is written");
+        let totals = pipeline.finish(true).expect("nothing is written");
         report.verdict(totals).expect("nothing is written")
     }
 

@@ -8,9 +8,10 @@ use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
 use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
+use qdissect::decode::Listener;
 use qdissect::net::Turned;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::{Recorder, Report, Totals};
+use qdissect::report::{Report, Totals};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -31,20 +32,15 @@ pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
 
 /// Reads every input into one report, through the display filter if there is one, and writes a capture of what was
 /// found where that is wanted.
-pub fn read_all<R: Report>(
+pub fn read_all<S: Listener>(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: R,
-) -> io::Result<(R, Totals, u8)> {
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<(Totals, u8)> {
     match &common.save.write {
         Some(path) => save::read_all(path, common, options, inputs, report),
-        None if filter::wanted(common).is_none() => read_into(common, options, inputs, report, &mut open),
-        None => {
-            let recorder = Recorder::idle(report);
-            let (recorder, totals, code) = read_with(common, options, inputs, recorder, &mut open)?;
-            Ok((recorder.into_parts().0, totals, code))
-        }
+        None => read_with(common, options, inputs, report, &mut open),
     }
 }
 
@@ -72,26 +68,26 @@ pub fn open(path: &Path) -> Result<Source, capture::Error> {
     Ok(source)
 }
 
-/// Reads every input into a report that may remember it, through the display filter if there is one; `open` opens them.
-pub fn read_with<R: Report>(
+/// Reads every input into one report, through the display filter if there is one; `open` opens them.
+pub fn read_with<S: Listener>(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: Recorder<R>,
+    report: &mut dyn Report<Sink = S>,
     open: Open<'_>,
-) -> io::Result<(Recorder<R>, Totals, u8)> {
-    let filtered = filter::before(common, &options, report);
-    read_into(common, options, inputs, filtered, open).map(filter::passed)
+) -> io::Result<(Totals, u8)> {
+    let secrets = options.secrets;
+    filter::through(common, secrets, report, |report| read_into(common, options, inputs, report, open))
 }
 
 /// Reads every input into one report and nothing else.
-fn read_into<R: Report>(
+fn read_into<S: Listener>(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: R,
+    report: &mut dyn Report<Sink = S>,
     open: Open<'_>,
-) -> io::Result<(R, Totals, u8)> {
+) -> io::Result<(Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
     if inputs.failed {
@@ -126,8 +122,7 @@ fn read_into<R: Report>(
             }
         }
     }
-    let (report, totals) = pipeline.finish(complete)?;
-    Ok((report, totals, code))
+    Ok((pipeline.finish(complete)?, code))
 }
 
 /// Why an input was not read to its end.
@@ -138,8 +133,8 @@ enum End {
 }
 
 /// Reads one input, and says so if it could not be read, or not to its end.
-fn read_one<R: Report>(
-    pipeline: &mut Pipeline<R>,
+fn read_one<S: Listener>(
+    pipeline: &mut Pipeline<'_, S>,
     mut input: Input,
     open: Open<'_>,
     follow: Option<(&mut Follow, bool)>,

@@ -15,6 +15,7 @@ use super::values::no_rule;
 use super::{save, say};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
+use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
 use qdissect::report::screen::{self, Screen};
@@ -150,23 +151,25 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {
             (Some(chosen), _) => {
-                let rows = columns::fields(to, chosen, common, flush);
-                read_all(common, options, inputs, rows).map(columns::written)
+                let mut rows = columns::fields(to, chosen, common, flush);
+                let done = report(common, options, inputs, &mut rows)?;
+                columns::remark(&rows);
+                Ok(done)
             }
             (None, Some(form)) => {
-                report(common, options, inputs, Records::new(Output::new(to, form, flush), true, quiet))
+                report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), true, quiet))
             }
             (None, None) => {
-                let lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone());
-                report(common, options, inputs, lister)
+                let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone());
+                report(common, options, inputs, &mut lister)
             }
         },
         Reading::Exchanges(a) => match (a.format.layout(), a.format.form()) {
-            (Some(layout), _) => report(common, options, inputs, ExchangeRows::new(to, layout, flush, quiet)),
+            (Some(layout), _) => report(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet)),
             (None, Some(form)) => {
-                report(common, options, inputs, Records::new(Output::new(to, form, flush), false, quiet))
+                report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
             }
-            (None, None) => report(common, options, inputs, Exchanges::new(to, flush, quiet, many)),
+            (None, None) => report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many)),
         },
     }
 }
@@ -242,7 +245,8 @@ fn summarise(
     options: Options,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    let (summary, totals, code) = read_all(common, options, inputs, Summary::default())?;
+    let mut summary = Summary::default();
+    let (totals, code) = read_all(common, options, inputs, &mut summary)?;
     write_summary(to, (format.form(), format.layout()), colour, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
@@ -306,8 +310,14 @@ fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     Ok(policy)
 }
 
-fn report<R: Report>(common: &Common, options: Options, inputs: Inputs, report: R) -> io::Result<Done> {
-    read_all(common, options, inputs, report).map(|(_, totals, code)| (code, totals.files))
+/// Reads every input into a report that needs nothing more at the end.
+pub fn report<S: Listener>(
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<Done> {
+    read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
 }
 
 /// What the command line asks of the pipeline.

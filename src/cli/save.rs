@@ -16,6 +16,7 @@ use super::run::{FAILED, name, why};
 use super::{say, stop};
 use clap::Args;
 use qdissect::capture::{self, Comments, Source, Writer};
+use qdissect::decode::Listener;
 use qdissect::pipeline::Options;
 use qdissect::report::{Kept, Recorder, Report, Totals, count, quoted};
 use std::fs::{self, File};
@@ -135,29 +136,28 @@ impl From<io::Error> for Wrong {
 }
 
 /// Reads every input into one report, and writes to `path` the packets that the report was told of.
-pub fn read_all<R: Report>(
+pub fn read_all<S: Listener>(
     path: &Path,
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: R,
-) -> io::Result<(R, Totals, u8)> {
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<(Totals, u8)> {
     let to = Some(path).filter(|path| !to_stdout(path));
     let mut target = match Target::open(to) {
         Ok(target) => target,
         Err(e) => {
             complain(path, Wrong::Output(e));
-            return Ok((report, Totals::default(), FAILED));
+            return Ok((Totals::default(), FAILED));
         }
     };
     let beside = matches!(target, Target::File(..));
     let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = Opened { folder, opened: vec![] };
-    let recorder = Recorder::new(report, common.save.annotate);
-    let (mut recorder, totals, code) =
-        read::read_with(common, options, inputs, recorder, &mut |path| opened.open(path))?;
-    let lost = recorder.lost();
-    let (report, mut kept) = recorder.into_parts();
+    let mut recorder = Recorder::new(report, common.save.annotate);
+    let (totals, code) =
+        read::read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
+    let (mut kept, lost) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept)
         .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));
     let code = match written {
@@ -172,7 +172,7 @@ pub fn read_all<R: Report>(
             FAILED
         }
     };
-    lost.map_or(Ok((report, totals, code)), Err)
+    lost.map_or(Ok((totals, code)), Err)
 }
 
 /// The second pass: writes what was kept of every input, and takes the comments written out of `kept`.

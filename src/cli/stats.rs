@@ -92,7 +92,8 @@ impl StatsArgs {
 /// Reads the inputs and writes the statistics.
 pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
     let sections = args.sections();
-    let (stats, totals, code) = read_all(&args.common, options, inputs, Stats::new(args.interval))?;
+    let mut stats = Stats::new(args.interval);
+    let (totals, code) = read_all(&args.common, options, inputs, &mut stats)?;
     let form = match args.format {
         StatsFormat::Json => Some(Form::Json),
         StatsFormat::Ndjson => Some(Form::Ndjson),

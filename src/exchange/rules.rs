@@ -1,25 +1,21 @@
 //! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers.
 
 use super::{Pairing, Seen};
-use crate::contract::{Raised, StepInfo};
+use crate::contract::{Raised, StepRules};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
 
-/// Raises the rules of the step, and those that every protocol shares.
+/// Raises the rules of the step.
 #[inline]
-pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
-    let rules = &step.rules;
+pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Asked { alone: false, .. } => add(raised, rules.overlapping),
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
         Pairing::Copy { .. } => add(raised, rules.copy),
-        Pairing::Unasked { open, elsewhere, .. } => {
+        Pairing::Unasked { open, .. } => {
             match (rules.other_key.filter(|_| open && seen.glance.key.is_some()), rules.key_at) {
                 (Some(rule), Some(at)) => raised.add_at(rule, at),
                 (rule, _) => add(raised, rule.or(rules.unasked)),
-            }
-            if elsewhere {
-                raised.add(&GEN_006);
             }
         }
         Pairing::Answered(answer) => {
@@ -31,16 +27,26 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             {
                 raised.add_at(rule, at);
             }
-            if answer.elsewhere {
-                raised.add(&GEN_006);
-            }
-            let request = answer.request_bytes as usize;
             if let Some((times, rule)) = rules.larger
-                && answer.exceeds(times.saturating_mul(request), seen.datagram)
+                && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), seen.datagram)
             {
                 raised.add(rule);
             }
-            if !step.validated && answer.exceeds(request, seen.datagram) {
+        }
+        _ => {}
+    }
+}
+
+/// Raises the rules that every protocol shares; `validated` says that requests of the step prove their client's address.
+#[inline]
+pub fn observe_shared(validated: bool, seen: &Seen<'_>, raised: &mut Raised) {
+    match *seen.pairing {
+        Pairing::Unasked { elsewhere: true, .. } => raised.add(&GEN_006),
+        Pairing::Answered(answer) => {
+            if answer.elsewhere {
+                raised.add(&GEN_006);
+            }
+            if !validated && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
                 raised.add(&GEN_007);
             }
         }

@@ -12,12 +12,12 @@
 //! beginning of another. For one that is slower the loop waits once, and the next block comes with frames that nobody
 //! has looked at, which is then up to the loop.
 
-use super::{AHEAD, Pipeline, Stopped};
+use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
 use crate::classify;
 use crate::net::{self, Datagram, Turned};
 use crate::protocols::{Glance, Id};
-use crate::report::Report;
+use crate::decode::Listener;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -154,7 +154,7 @@ fn fill(
     }
 }
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     /// All frames, read by another thread; by this one where there is none to be had.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
         let (protocols, lent, waited) = (self.memory.protocols(), &mut *source, &AtomicBool::new(false));
@@ -203,7 +203,7 @@ impl<R: Report> Pipeline<R> {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);
-                    self.looked_at::<AHEAD>(&Datagram { payload, ..found.datagram }, found.glance)?;
+                    self.looked_at(&Datagram { payload, ..found.datagram }, found.glance)?;
                 }
                 What::Deeper => {
                     let Some(place) = frames.next() else { continue };

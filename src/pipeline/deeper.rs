@@ -2,12 +2,12 @@
 
 use super::Pipeline;
 use crate::capture::{Frame, Time};
+use crate::decode::Listener;
 use crate::net::{Inside, Opened, Quote, Turned};
 use crate::protocols::Id;
-use crate::report::Report;
 use std::io;
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     /// A frame with a packet inside its packet.
     #[cold]
     #[inline(never)]
@@ -55,7 +55,7 @@ impl<R: Report> Pipeline<R> {
                 if !opened.pieces.is_empty() {
                     self.report.pieces(d.frame, opened.pieces);
                 }
-                return self.apart(d);
+                return self.datagram(d);
             }
             Inside::Icmp(quote) => {
                 self.totals.turned.add(Turned::Icmp);

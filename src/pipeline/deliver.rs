@@ -31,9 +31,9 @@ impl Told<'_> {
     }
 }
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if R::ORDERED && self.options.all && !self.room.is_empty() {
+        if self.wants.ordered && self.options.all && !self.room.is_empty() {
             return self.wait(d, None);
         }
         self.deliver_unclaimed(d)
@@ -81,7 +81,7 @@ impl<R: Report> Pipeline<R> {
             if self.has_news(&told) {
                 // What a request breaks is laid to its own exchange.
                 let open = (direction == Direction::S2c).then(|| self.table.oldest_open(told.slot)).flatten();
-                let rules = (&self.options.policy, &mut self.memory.servers, R::EVERY);
+                let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
                 self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
                 self.findings.iter().for_each(|f| self.totals.findings.see(f));
             } else if direction == Direction::C2s {
@@ -110,7 +110,7 @@ impl<R: Report> Pipeline<R> {
     #[inline]
     fn has_news(&self, told: &Told<'_>) -> bool {
         let servers = &self.memory.servers;
-        let news = |rule| R::EVERY || !servers.knows(told.server_index, rule);
+        let news = |rule| self.wants.every || !servers.knows(told.server_index, rule);
         let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
         heard.any(news) || told.raised.rules().any(news)
     }
@@ -118,7 +118,7 @@ impl<R: Report> Pipeline<R> {
     #[inline(always)]
     pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
-            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)?;
+            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, self.report)?;
             self.table.drop_closed();
         }
         Ok(())
@@ -126,12 +126,12 @@ impl<R: Report> Pipeline<R> {
 }
 
 #[inline]
-pub(super) fn deliver_exchange<R: Report>(
+pub(super) fn deliver_exchange<S: Listener>(
     e: &Exchange,
     options: &Options,
     blame: &Blame,
     totals: &mut Totals,
-    report: &mut R,
+    report: &mut dyn Report<Sink = S>,
 ) -> io::Result<()> {
     if e.level == Level::Hint || e.level < options.min_confidence {
         return Ok(());

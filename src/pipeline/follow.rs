@@ -3,11 +3,11 @@
 use super::room::MAX_WAIT;
 use super::{Pipeline, Stopped};
 use crate::capture::{Refill, Source, Time};
-use crate::report::Report;
+use crate::decode::Listener;
 use std::io;
 use std::time::{Duration, Instant};
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
     /// When nothing has come for `quiet`, whoever is in the waiting room waits no longer, and from then

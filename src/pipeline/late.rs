@@ -7,14 +7,14 @@ use crate::capture::Time;
 use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
+use crate::decode::Listener;
 use crate::exchange::{Answer, Exchange, Pairing, Table};
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
-use crate::report::Report;
 use std::io;
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     /// An answer that waits has found its request, which stands behind it: now it is judged as one.
     #[cold]
     #[inline(never)]
@@ -114,7 +114,7 @@ impl<R: Report> Pipeline<R> {
     /// Whether a datagram must not overtake those that wait.
     #[inline(always)]
     pub(super) fn waits_its_turn(&self, v: &Verdict, raised: &Raised) -> bool {
-        !self.room.is_empty() && (R::ORDERED || self.room.is_ahead(v, raised))
+        !self.room.is_empty() && (self.wants.ordered || self.room.is_ahead(v, raised))
     }
 
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
@@ -148,7 +148,7 @@ impl<R: Report> Pipeline<R> {
                 // One whose conversation is not confirmed yet waits in any case.
                 let waits = e.level <= Level::Low;
                 e.refresh(&self.table.conversations);
-                if R::ORDERED || waits {
+                if self.wants.ordered || waits {
                     self.make_room()?;
                     self.room.wait_exchange(e, waits);
                 } else {
@@ -212,7 +212,7 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
+        deliver_exchange(e, &self.options, &self.blame, &mut self.totals, self.report)
     }
 }
 

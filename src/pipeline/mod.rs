@@ -20,12 +20,12 @@ use crate::check::{Finding, Policy};
 use crate::classify::{self, Choice, Memory, Verdict};
 use crate::contract::{Issued, Raised};
 use crate::conversation::{Conversation, NONE};
-use crate::decode::Span;
+use crate::decode::{Listener, Span};
 use crate::exchange::{self, Pairing, Seen, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Deep, Turned};
 use crate::protocols::{Glance, Id, Level, Memories};
-use crate::report::{Report, Totals};
+use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
@@ -35,11 +35,6 @@ use settle::{settle, settle_unrecognised};
 use std::io;
 use sums::Sums;
 
-/// Who hands in datagrams: the loop, what takes over from a reader ahead, and what is rarer: frames one at a time,
-/// tunnels and fragments.
-const LOOP: u8 = 0;
-const AHEAD: u8 = 1;
-const APART: u8 = 2;
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
 /// What the user asked for.
@@ -101,7 +96,7 @@ impl From<io::Error> for Stopped {
 }
 
 /// Captures in, reports out.
-pub struct Pipeline<R: Report> {
+pub struct Pipeline<'r, S: Listener> {
     options: Options,
     memory: Memory,
     table: Table,
@@ -114,9 +109,10 @@ pub struct Pipeline<R: Report> {
     /// The highest number of a way through tunnels that the report knows.
     told: u16,
     totals: Totals,
-    report: R,
+    report: &'r mut dyn Report<Sink = S>,
+    wants: Wants,
     comments: Comments,
-    sink: R::Sink,
+    sink: S,
     findings: Vec<Finding>,
     payload: Vec<u8>,
     frame: u64,
@@ -127,9 +123,9 @@ pub struct Pipeline<R: Report> {
     fresh: bool,
 }
 
-impl<R: Report> Pipeline<R> {
+impl<'r, S: Listener> Pipeline<'r, S> {
     /// A pipeline that reports to `report`.
-    pub fn new(options: Options, mut report: R) -> Self {
+    pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
         let comments = Comments::default();
         report.comments(&comments);
         Pipeline {
@@ -143,9 +139,10 @@ impl<R: Report> Pipeline<R> {
             deep: Deep::default(),
             told: 0,
             totals: Totals::default(),
+            wants: report.wants(),
             report,
             comments,
-            sink: R::Sink::default(),
+            sink: S::default(),
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,
@@ -166,20 +163,13 @@ impl<R: Report> Pipeline<R> {
     /// # Errors
     /// When the report cannot be written.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
-        self.take::<APART>(frame)
-    }
-
-    /// [`frame`](Self::frame) where it is called for one after the other: the frame need not be handed over in memory.
-    #[inline(always)]
-    fn take<const CALLER: u8>(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.before(frame.number, frame.time)?;
         let peeled = net::peel(frame);
-        if R::FRAMES {
+        if self.wants.frames {
             self.report.frame(frame, &peeled);
         }
         match &peeled {
-            Ok(d) if CALLER == APART => self.apart(d)?,
-            Ok(d) => self.datagram::<CALLER>(d)?,
+            Ok(d) => self.datagram(d)?,
             Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(*frame)?,
             Err(reason) => self.totals.turned.add(*reason),
         }
@@ -230,7 +220,7 @@ impl<R: Report> Pipeline<R> {
     ///
     /// # Errors
     /// When the report cannot be written.
-    pub fn finish(mut self, complete: bool) -> io::Result<(R, Totals)> {
+    pub fn finish(mut self, complete: bool) -> io::Result<Totals> {
         self.close()?;
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
@@ -243,7 +233,7 @@ impl<R: Report> Pipeline<R> {
         self.tell_one_sided()?;
         self.report.listened(&mut self.sink);
         self.report.finish(&self.totals)?;
-        Ok((self.report, self.totals))
+        Ok(self.totals)
     }
 
     /// Tells which servers are there with one side only, now that nothing follows that could show the other.
@@ -265,21 +255,13 @@ impl<R: Report> Pipeline<R> {
         Ok(())
     }
 
-    /// A datagram from where frames do not come one after the other.
-    #[inline(never)]
-    fn apart(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.datagram::<APART>(d)
+    #[inline(always)]
+    fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.looked_at(d, classify::glance(d, self.memory.protocols()))
     }
 
     #[inline(always)]
-    fn datagram<const CALLER: u8>(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.looked_at::<CALLER>(d, classify::glance(d, self.memory.protocols()))
-    }
-
-    /// Compiled once for each `CALLER`: a function with one caller is inlined there, and that is worth a hundred
-    /// instructions a packet.
-    #[inline(always)]
-    fn looked_at<const CALLER: u8>(
+    fn looked_at(
         &mut self,
         d: &Datagram<'_>,
         glance: Option<(Id, Glance)>,
@@ -299,13 +281,12 @@ impl<R: Report> Pipeline<R> {
             None => {}
         }
         match &verdict {
-            Some(v) => self.claimed::<CALLER>(d, v),
+            Some(v) => self.claimed(d, v),
             None => self.unclaimed(d),
         }
     }
 
-    #[inline]
-    fn claimed<const CALLER: u8>(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+    fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
         if let Some(of) = self.copies.copy_of(d) {
             return self.twice(d, v, of);
         }
@@ -331,7 +312,7 @@ impl<R: Report> Pipeline<R> {
             }
             (server_index, level) = (c.server_index(), c.level);
             // Who judges at the end knows better by then who was never asked.
-            edge = !asked_before && (one_sided(servers, server_index, pairing) && !R::EVERY || near_start());
+            edge = !asked_before && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
             let seen = seen(c, d, &v.glance, pairing, (edge, issued));
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
@@ -389,8 +370,10 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 /// Has the rules judge that take more than one datagram.
 #[inline(always)]
 fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised) {
+    let step = &id.info().steps[seen.glance.step as usize];
+    exchange::observe(&step.rules, seen, raised);
     id.observe(memories, seen, raised);
-    exchange::observe(&id.info().steps[seen.glance.step as usize], seen, raised);
+    exchange::observe_shared(step.validated, seen, raised);
 }
 
 /// What the rules look at that take more than one datagram.

@@ -1,10 +1,10 @@
 //! Files: where they begin and end, and which go on with the one before.
 
 use super::sums::Sums;
-use super::{LOOP, Pipeline, Stopped};
+use super::{Pipeline, Stopped};
 use crate::capture::{self, Frame, Source, Time};
+use crate::decode::Listener;
 use crate::net;
-use crate::report::Report;
 use std::io;
 
 /// A file that begins that much before the end of the one before, and after its beginning, still goes on with
@@ -14,7 +14,7 @@ const MAX_BACK: i64 = 100_000_000;
 /// begins with may be older than it.
 const MAX_GAP: i64 = 30_000_000_000;
 
-impl<R: Report> Pipeline<R> {
+impl<S: Listener> Pipeline<'_, S> {
     /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
     ///
     /// It goes on with the conversations of the one before if it begins where that ended, as rotated files
@@ -125,7 +125,7 @@ impl<R: Report> Pipeline<R> {
             return Ok(());
         }
         source.each(|frame| {
-            self.take::<LOOP>(frame)?;
+            self.frame(frame)?;
             Ok(self.wants_more())
         })
     }

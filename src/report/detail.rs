@@ -5,7 +5,7 @@ use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Totals, When, duration, secrets, shown};
+use super::{Lister, Packet, Place, Report, Wants, Totals, When, duration, secrets, shown};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
@@ -205,8 +205,10 @@ impl<W: Write> Details<W> {
 
 impl<W: Write> Report for Details<W> {
     type Sink = Heard;
-    const ORDERED: bool = true;
-    const FRAMES: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, frames: true, ..Wants::default() }
+    }
 
     fn comments(&mut self, comments: &Comments) {
         self.comments = comments.clone();

@@ -82,7 +82,6 @@ fn cell(text: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
 
 impl<W: Write> Report for Exchanges<W> {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
         if self.lines.quiet {

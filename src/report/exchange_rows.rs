@@ -71,7 +71,6 @@ impl<W: Write> ExchangeRows<W> {
 
 impl<W: Write> Report for ExchangeRows<W> {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         if self.quiet {

@@ -2,7 +2,7 @@
 
 use super::recent::{Missed, Recent};
 use super::safe::{guarded, quoted_cell};
-use super::{Packet, Report, Totals, secrets, shown};
+use super::{Packet, Report, Wants, Totals, secrets, shown};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::{Notes, Span};
 use crate::filter::{Columns, Pick, Printed, View};
@@ -180,8 +180,10 @@ impl<W: Write> Fields<W> {
 
 impl<W: Write> Report for Fields<W> {
     type Sink = Notes;
-    const ORDERED: bool = true;
-    const FRAMES: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, frames: true, ..Wants::default() }
+    }
 
     fn comments(&mut self, comments: &Comments) {
         self.recent.comments = comments.clone();

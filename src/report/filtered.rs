@@ -1,13 +1,11 @@
 //! A display filter before any report: what does not pass is not told.
-//!
-//! There need not be one: then everything passes. So one type serves whoever may have a filter, and the pipeline is
-//! compiled once for them.
 
 use super::recent::{Missed, Recent};
-use super::{Packet, Report, Totals};
+use super::{Packet, Report, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
+use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};
@@ -82,57 +80,50 @@ impl Gate {
 
 /// A report that tells another one of what passes a filter: of packets, of datagrams that nobody claims, and of
 /// exchanges that pass themselves or have a packet that does.
-#[derive(Debug)]
-pub struct Filtered<R> {
-    report: R,
-    gate: Option<Gate>,
+pub struct Filtered<'r, S> {
+    report: &'r mut dyn Report<Sink = S>,
+    gate: Gate,
 }
 
-impl<R: Report> Filtered<R> {
+impl<'r, S> Filtered<'r, S> {
     /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
-    pub fn new(filter: Option<Filter>, secrets: bool, report: R) -> Self {
-        Filtered { report, gate: filter.map(|filter| Gate::new(filter, secrets)) }
+    pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report<Sink = S>) -> Self {
+        Filtered { report, gate: Gate::new(filter, secrets) }
     }
 
-    /// The report, and what was judged without all that the filter asks for.
-    pub fn into_parts(self) -> (R, Missed) {
-        let missed = |Gate { recent, pick, forgotten, .. }: Gate| Missed {
-            frames: recent.missed,
-            values: pick.missed(),
-            exchanges: forgotten,
-        };
-        (self.report, self.gate.map(missed).unwrap_or_default())
+    /// What was judged without all that the filter asks for.
+    pub fn missed(&self) -> Missed {
+        let Gate { recent, pick, forgotten, .. } = &self.gate;
+        Missed { frames: recent.missed, values: pick.missed(), exchanges: *forgotten }
     }
 }
 
-impl<R: Report> Report for Filtered<R> {
-    type Sink = R::Sink;
-    const ORDERED: bool = R::ORDERED;
-    const EVERY: bool = R::EVERY;
-    const FRAMES: bool = true;
+impl<S: Listener> Report for Filtered<'_, S> {
+    type Sink = S;
+
+    fn wants(&self) -> Wants {
+        Wants { frames: true, ..self.report.wants() }
+    }
 
     fn comments(&mut self, comments: &Comments) {
-        if let Some(gate) = &mut self.gate {
-            gate.recent.comments = comments.clone();
-        }
+        self.gate.recent.comments = comments.clone();
         self.report.comments(comments);
     }
 
     fn watches(&self) -> bool {
-        self.gate.as_ref().is_some_and(|gate| gate.recent.watches()) || self.report.watches()
+        self.gate.recent.watches() || self.report.watches()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        let Some(gate) = &mut self.gate else { return self.report.frame(frame, peeled) };
-        gate.recent.see(frame, peeled);
+        self.gate.recent.see(frame, peeled);
         // A frame without a datagram passes no filter.
-        if R::FRAMES && Turned::may_tell(peeled) {
+        if self.report.wants().frames && Turned::may_tell(peeled) {
             self.report.frame(frame, peeled);
         }
     }
 
-    fn packet(&mut self, p: &Packet<'_, R::Sink>) -> io::Result<()> {
-        if self.gate.as_mut().is_none_or(|gate| gate.packet(p)) {
+    fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+        if self.gate.packet(p) {
             return self.report.packet(p);
         }
         self.report.hidden(p);
@@ -140,7 +131,7 @@ impl<R: Report> Report for Filtered<R> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.gate.as_mut().is_none_or(|gate| gate.unclaimed(d)) {
+        if self.gate.unclaimed(d) {
             return self.report.unclaimed(d);
         }
         self.report.left_out(d.frame);
@@ -148,16 +139,14 @@ impl<R: Report> Report for Filtered<R> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.gate.as_mut().is_none_or(|gate| gate.exchange(e, findings)) {
+        if self.gate.exchange(e, findings) {
             return self.report.exchange(e, findings);
         }
         Ok(())
     }
 
     fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
-        if let Some(gate) = &mut self.gate {
-            gate.recent.files.begin(before);
-        }
+        self.gate.recent.files.begin(before);
         self.report.file(name, facts, before)
     }
 
@@ -181,7 +170,7 @@ impl<R: Report> Report for Filtered<R> {
         self.report.one_sided(servers)
     }
 
-    fn listened(&mut self, sink: &mut R::Sink) {
+    fn listened(&mut self, sink: &mut S) {
         self.report.listened(sink);
     }
 
@@ -204,9 +193,9 @@ mod tests {
     #[test]
     fn the_oldest_exchanges_that_passed_are_forgotten_and_that_is_counted() {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
-        let report = Exchanges::new(io::sink(), false, true, false);
-        let mut filtered = Filtered::new(Some(filter), false, report);
-        let gate = filtered.gate.as_mut().expect("a gate");
+        let mut report = Exchanges::new(io::sink(), false, true, false);
+        let mut filtered = Filtered::new(filter, false, &mut report);
+        let gate = &mut filtered.gate;
         let most = 262_144;
         (1..=most).for_each(|id| gate.passed.insert(2 * id, ()));
         assert!(gate.exchange(&exchange(2), &[]) && !gate.exchange(&exchange(3), &[]));
@@ -216,6 +205,6 @@ mod tests {
         gate.passed.insert(2 * most + 2, ());
         assert!(!gate.exchange(&exchange(2), &[]) && gate.exchange(&exchange(4), &[]));
         assert!(!gate.exchange(&exchange(3), &[]), "this one never passed, and comes behind");
-        assert_eq!(filtered.into_parts().1, Missed { exchanges: 1, ..Missed::default() });
+        assert_eq!(filtered.missed(), Missed { exchanges: 1, ..Missed::default() });
     }
 }

@@ -132,28 +132,34 @@ impl<S> Packet<'_, S> {
     }
 }
 
+/// What a report needs of the pipeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Datagrams in frame order: one that waits holds up those behind it.
+    pub ordered: bool,
+    /// Remarks that are made once for each server every time, for it judges at the end; and which servers are there with
+    /// one side only is decided then.
+    pub every: bool,
+    /// It may want to hear of every frame.
+    pub frames: bool,
+}
+
 /// Takes what the pipeline finds. Every method has a default that does nothing.
 pub trait Report {
     /// What it listens to while a datagram is decoded.
     type Sink: Listener;
-    /// Datagrams must come in frame order: one that waits holds up those behind it.
-    const ORDERED: bool;
-
-    /// It judges at the end: remarks that are made once for each server come every time, and which servers are there
-    /// with one side only is decided then.
-    const EVERY: bool = false;
-
-    /// It may want to hear of every frame.
-    const FRAMES: bool = false;
-
-    /// Whether it does, as things stand: a filter may look at nothing but messages. Where not, it may be told of frames, or not.
-    #[inline(always)]
-    fn watches(&self) -> bool {
-        Self::FRAMES
+    /// What it needs of the pipeline; asked once, before anything else.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 
-    /// A frame, and what was found in it; only where [`FRAMES`](Self::FRAMES) says so. What becomes of its datagram is told later, perhaps behind other frames.
-    #[inline(always)]
+    /// Whether it wants to hear of frames as things stand: a filter may look at nothing but messages. Where not, it may be
+    /// told of them, or not.
+    fn watches(&self) -> bool {
+        self.wants().frames
+    }
+
+    /// A frame, and what was found in it; only where it [wants](Wants::frames) that. What becomes of its datagram is told later, perhaps behind other frames.
     fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
     /// A datagram of one of the protocols.
     ///

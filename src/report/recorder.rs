@@ -2,9 +2,10 @@
 //! the captures can pick them out.
 
 use super::joined::Joined;
-use super::{Files, Packet, Place, Report, Totals};
+use super::{Files, Packet, Place, Report, Totals, Wants};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
+use crate::decode::Listener;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, Endpoint, Tunnel, Turned};
 use crate::protocols::Id;
@@ -145,68 +146,45 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
     text
 }
 
-/// A report that remembers what it hears, if it is to, and tells another one.
+/// A report that remembers what it hears, and tells another one.
 ///
 /// Where that one cannot write any more, it is told no more, and everything is remembered all the same.
-#[derive(Debug)]
-pub struct Recorder<R> {
-    report: R,
-    /// What is remembered, if anything is to be.
-    kept: Option<Kept>,
+pub struct Recorder<'r, S> {
+    report: &'r mut dyn Report<Sink = S>,
+    kept: Kept,
     closed: bool,
     /// Why the report is told no more, but for a reader that went away.
     lost: Option<io::Error>,
 }
 
-impl<R: Report> Recorder<R> {
+impl<'r, S> Recorder<'r, S> {
     /// One before `report`, which also keeps findings if asked to.
-    pub fn new(report: R, annotate: bool) -> Self {
-        let kept = Some(Kept { annotate, ..Kept::default() });
-        Recorder { kept, ..Recorder::idle(report) }
+    pub fn new(report: &'r mut dyn Report<Sink = S>, annotate: bool) -> Self {
+        Recorder { report, kept: Kept { annotate, ..Kept::default() }, closed: false, lost: None }
     }
 
-    /// One that only tells `report`.
-    pub fn idle(report: R) -> Self {
-        Recorder { report, kept: None, closed: false, lost: None }
+    /// What was remembered; and why the report could not be written to its end, if so: a reader that went away is no
+    /// reason.
+    pub fn into_parts(self) -> (Kept, Option<io::Error>) {
+        (self.kept, self.lost)
     }
 
-    /// Why the report could not be written to its end, once; `None` where a reader went away.
-    pub fn lost(&mut self) -> Option<io::Error> {
-        self.lost.take()
-    }
-
-    /// The report, and what was remembered.
-    pub fn into_parts(self) -> (R, Kept) {
-        (self.report, self.kept.unwrap_or_default())
-    }
-
-    /// Remembers something, if it is to.
-    fn keep(&mut self, keep: impl FnOnce(&mut Kept)) {
-        if let Some(kept) = &mut self.kept {
-            keep(kept);
-        }
-    }
-
-    fn tell(&mut self, tell: impl FnOnce(&mut R) -> io::Result<()>) -> io::Result<()> {
-        if self.kept.is_none() {
-            return tell(&mut self.report);
-        }
-        if self.closed {
-            return Ok(());
-        }
-        if let Err(e) = tell(&mut self.report) {
+    fn tell(&mut self, tell: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<()>) {
+        if !self.closed
+            && let Err(e) = tell(self.report)
+        {
             self.closed = true;
             self.lost = Some(e).filter(|e| e.kind() != ErrorKind::BrokenPipe);
         }
-        Ok(())
     }
 }
 
-impl<R: Report> Report for Recorder<R> {
-    type Sink = R::Sink;
-    const ORDERED: bool = R::ORDERED;
-    const EVERY: bool = R::EVERY;
-    const FRAMES: bool = R::FRAMES;
+impl<S: Listener> Report for Recorder<'_, S> {
+    type Sink = S;
+
+    fn wants(&self) -> Wants {
+        self.report.wants()
+    }
 
     fn comments(&mut self, comments: &Comments) {
         self.report.comments(comments);
@@ -216,40 +194,37 @@ impl<R: Report> Report for Recorder<R> {
         self.report.watches()
     }
 
-    #[inline(always)]
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.report.frame(frame, peeled);
     }
 
-    fn packet(&mut self, packet: &Packet<'_, R::Sink>) -> io::Result<()> {
-        self.keep(|kept| {
-            kept.mark_all(packet.datagram);
-            kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
-        });
-        self.tell(|report| report.packet(packet))
+    fn packet(&mut self, packet: &Packet<'_, S>) -> io::Result<()> {
+        self.kept.mark_all(packet.datagram);
+        self.kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
+        self.tell(|report| report.packet(packet));
+        Ok(())
     }
 
     fn unclaimed(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
-        self.keep(|kept| kept.mark_all(datagram));
-        self.tell(|report| report.unclaimed(datagram))
+        self.kept.mark_all(datagram);
+        self.tell(|report| report.unclaimed(datagram));
+        Ok(())
     }
 
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.keep(|kept| {
-            // A filter may pass the exchange and not its request, which is then not written.
-            if kept.is_marked(exchange.request_frame) {
-                kept.comment(exchange.request_frame, findings, 0);
-            }
-        });
-        self.tell(|report| report.exchange(exchange, findings))
+        // A filter may pass the exchange and not its request, which is then not written.
+        if self.kept.is_marked(exchange.request_frame) {
+            self.kept.comment(exchange.request_frame, findings, 0);
+        }
+        self.tell(|report| report.exchange(exchange, findings));
+        Ok(())
     }
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
-        self.keep(|kept| {
-            kept.files.begin(before);
-            kept.capture(kept.files.len() - 1);
-        });
-        self.tell(|report| report.file(name, facts, before))
+        self.kept.files.begin(before);
+        self.kept.capture(self.kept.files.len() - 1);
+        self.tell(|report| report.file(name, facts, before));
+        Ok(())
     }
 
     fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
@@ -265,7 +240,7 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.keep(|kept| kept.joined.note(frame, pieces));
+        self.kept.joined.note(frame, pieces);
         self.report.pieces(frame, pieces);
     }
 
@@ -274,23 +249,23 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     fn file_read(&mut self, facts: &Facts) {
-        self.keep(|kept| {
-            let last = kept.files.len().saturating_sub(1);
-            kept.capture(last).facts = facts.clone();
-        });
+        let last = self.kept.files.len().saturating_sub(1);
+        self.kept.capture(last).facts = facts.clone();
         self.report.file_read(facts);
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
-        self.tell(|report| report.one_sided(servers))
+        self.tell(|report| report.one_sided(servers));
+        Ok(())
     }
 
-    fn listened(&mut self, sink: &mut R::Sink) {
+    fn listened(&mut self, sink: &mut S) {
         self.report.listened(sink);
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.tell(|report| report.finish(totals))
+        self.tell(|report| report.finish(totals));
+        Ok(())
     }
 }
 

@@ -229,7 +229,6 @@ impl Summary {
 
 impl Report for Summary {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.count(p.findings, p.datagram.frame);

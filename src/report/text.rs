@@ -2,7 +2,7 @@
 
 use super::push::{left, push_duration, push_endpoint, push_number, right};
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, count, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Wants, Totals, count, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
@@ -293,7 +293,10 @@ impl<W: Write> Lister<W> {
 
 impl<W: Write> Report for Lister<W> {
     type Sink = Notes;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.show(p)

@@ -26,7 +26,7 @@ use crate::net::{Datagram, Endpoint, Turned};
 use crate::protocols::{Direction, Id};
 use crate::report::summary::keep;
 use crate::report::times::Times;
-use crate::report::{Captures, Output, Packet, Report, Totals, capture_record};
+use crate::report::{Wants, Captures, Output, Packet, Report, Totals, capture_record};
 use hierarchy::Hierarchy;
 use ranked::Ranked;
 use series::Series;
@@ -118,8 +118,10 @@ impl Stats {
 
 impl Report for Stats {
     type Sink = Notes;
-    const ORDERED: bool = false;
-    const FRAMES: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { frames: true, ..Wants::default() }
+    }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.hierarchy.frame(frame, peeled);

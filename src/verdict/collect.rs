@@ -8,7 +8,7 @@ use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
-use crate::report::{Files, Packet, Place, Report, Totals};
+use crate::report::{Wants, Files, Packet, Place, Report, Totals};
 use crate::rule::{Rule, Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
@@ -205,8 +205,10 @@ fn see(list: &mut Vec<Id>, id: Id) {
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     type Sink = Coverage;
-    const ORDERED: bool = true;
-    const EVERY: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, every: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
         let d = p.datagram;

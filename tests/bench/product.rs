@@ -44,9 +44,9 @@ pub fn exchanges(path: &Path) -> io::Result<Totals> {
     Ok(totals)
 }
 
-fn read<const THREADS: usize, R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {
+fn read<const THREADS: usize, R: Report>(path: &Path, mut report: R) -> io::Result<(R, Totals)> {
     let mut source = Source::open(path).map_err(io::Error::other)?;
-    let mut pipeline = Pipeline::new(Options::default(), report);
+    let mut pipeline = Pipeline::new(Options::default(), &mut report);
     let name = path.to_string_lossy();
     let done = match THREADS {
         1 => pipeline.read(&mut source, &name),
@@ -56,5 +56,6 @@ fn read<const THREADS: usize, R: Report>(path: &Path, report: R) -> io::Result<(
         Stopped::Capture(e) => io::Error::other(e),
         Stopped::Report(e) => e,
     })?;
-    pipeline.finish(true)
+    let totals = pipeline.finish(true)?;
+    Ok((report, totals))
 }

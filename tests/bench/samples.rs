@@ -10,7 +10,7 @@ use qdissect::exchange::Pairing;
 use qdissect::net::{Datagram, peel};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Direction, Id, Level};
-use qdissect::report::{Packet, Report};
+use qdissect::report::{Wants, Packet, Report};
 use std::io;
 
 /// Packets of a sample: enough for kinds to be shuffled and tables to fill, few enough for the caches.
@@ -92,7 +92,10 @@ struct Keep(Vec<Heard>);
 
 impl Report for Keep {
     type Sink = Notes;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, packet: &Packet<'_, Notes>) -> io::Result<()> {
         let Packet { datagram, id, message, step, direction, level, pairing, .. } = *packet;
@@ -114,9 +117,10 @@ impl Report for Keep {
 
 /// Everything the pipeline tells of the datagrams of query traffic.
 pub fn heard() -> Vec<Heard> {
-    let mut pipeline = Pipeline::new(Options::default(), Keep::default());
+    let mut keep = Keep::default();
+    let mut pipeline = Pipeline::new(Options::default(), &mut keep);
     let read = pipeline.read(&mut open(pcap()), "sample");
-    let (Ok(()), Ok((keep, _))) = (read, pipeline.finish(true)) else {
+    let (Ok(()), Ok(_)) = (read, pipeline.finish(true)) else {
         unreachable!("the sample is whole, and nothing here is written");
     };
     assert!(keep.0.len() as u64 > PACKETS / 2, "{} datagrams recognised", keep.0.len());

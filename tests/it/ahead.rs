@@ -216,9 +216,9 @@ fn a_report_that_cannot_be_written_ends_the_reading() {
     let (long, mut expected) = (long(), vec![]);
     for ahead in [false, true] {
         let mut written = vec![];
-        let records =
+        let mut records =
             Records::new(Output::new(Full(&mut written, 100_000), Form::Ndjson, false), true, false);
-        let mut pipeline = Pipeline::new(Options::default(), records);
+        let mut pipeline = Pipeline::new(Options::default(), &mut records);
         let mut source = Source::from_reader("input", Box::new(Cursor::new(long.clone()))).unwrap();
         let read = match ahead {
             true => pipeline.read_ahead(&mut source, "input"),

@@ -9,7 +9,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::summary::Summary;
-use qdissect::report::{Form, Output, Packet, Records, Report, Totals, duration};
+use qdissect::report::{Wants, Form, Output, Packet, Records, Report, Totals, duration};
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
@@ -95,19 +95,19 @@ fn name(path: &Path) -> String {
 }
 
 /// Reads a capture; the last value says why reading stopped early, if it did.
-fn read<R: Report>(path: &Path, options: Options, report: R) -> (R, Option<Totals>, String) {
+fn read<R: Report>(path: &Path, options: Options, mut report: R) -> (R, Option<Totals>, String) {
     let mut source = match Source::open(path) {
         Ok(source) => source,
         Err(e) => return (report, None, format!("cannot be opened: {e}\n")),
     };
-    let mut pipeline = Pipeline::new(options, report);
+    let mut pipeline = Pipeline::new(options, &mut report);
     let stopped = pipeline.read(&mut source, &name(path));
     let end = match &stopped {
         Ok(()) => String::new(),
         Err(Stopped::Capture(e)) => format!("stopped: {e}\n"),
         Err(Stopped::Report(e)) => panic!("the report takes everything: {e}"),
     };
-    let (report, totals) = pipeline.finish(stopped.is_ok()).expect("the report takes everything");
+    let totals = pipeline.finish(stopped.is_ok()).expect("the report takes everything");
     (report, Some(totals), end)
 }
 
@@ -123,7 +123,10 @@ struct Views {
 
 impl Report for Views {
     type Sink = Heard;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn file(&mut self, name: &str, facts: &Facts, _before: u64) -> io::Result<()> {
         self.trees.push(format!("{name}, {}\n", facts.format));

@@ -1,7 +1,7 @@
 //! Satisfactory: several clients with one cookie, as those have that never change it.
 
 use crate::kit::play::{END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot};
-use qdissect::report::{Packet, Report};
+use qdissect::report::{Wants, Packet, Report};
 use qdissect::rule::hex;
 use std::io;
 
@@ -30,8 +30,10 @@ struct Told(Vec<(u64, Vec<&'static str>)>);
 
 impl Report for Told {
     type Sink = Heard;
-    const ORDERED: bool = true;
-    const EVERY: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, every: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         self.0.push((p.datagram.frame, p.findings.iter().map(|f| f.rule.id).collect()));

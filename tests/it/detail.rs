@@ -9,7 +9,7 @@ use qdissect::exchange::{Exchange, Windows};
 use qdissect::net::{Datagram, Tunnel, Turned};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
-use qdissect::report::{Detail, Details, Explain, Packet, Report, is_hostile};
+use qdissect::report::{Wants, Detail, Details, Explain, Packet, Report, is_hostile};
 use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
@@ -99,7 +99,10 @@ fn assert_fields(text: &str, tree: &Tree) {
 
 impl Report for Held {
     type Sink = Heard;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
         self.details.frame(frame, peeled);
@@ -168,12 +171,13 @@ fn every_leaf_byte_and_finding_of_every_capture_is_shown() {
     for path in captures(Path::new("captures")) {
         let Ok(mut source) = Source::open(&path) else { continue };
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
-        let mut pipeline = Pipeline::new(options, Held::new(everything(), &path.to_string_lossy()));
+        let mut report = Held::new(everything(), &path.to_string_lossy());
+        let mut pipeline = Pipeline::new(options, &mut report);
         // Damage at the end of a file is no matter here.
         let _ = pipeline.read(&mut source, &path.to_string_lossy());
-        let (held, _) = pipeline.finish(true).unwrap();
-        (packets, others) = (packets + held.packets, others + held.others);
-        exchanges += held.exchanges;
+        pipeline.finish(true).unwrap();
+        (packets, others) = (packets + report.packets, others + report.others);
+        exchanges += report.exchanges;
     }
     assert!(packets > 1_000 && others > 100 && exchanges > 100, "{packets} {others} {exchanges}");
 }
@@ -185,7 +189,7 @@ fn every_example_of_a_rule_is_explained() {
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
         let mut held = Held::new(everything(), "example");
         held.told = Some(String::new());
-        let held = example::play(example, options, held).unwrap();
+        example::play(example, options, &mut held).unwrap();
         told += &held.told.unwrap_or_default();
     }
     for sentence in [
@@ -210,7 +214,8 @@ fn every_example_of_a_rule_is_explained() {
 fn written(path: &str, options: Options, detail: Detail) -> String {
     let out = Shared::default();
     let mut source = Source::open(Path::new(path)).unwrap();
-    let mut pipeline = Pipeline::new(options, Details::new(out.clone(), false, false, detail));
+    let mut report = Details::new(out.clone(), false, false, detail);
+    let mut pipeline = Pipeline::new(options, &mut report);
     pipeline.read(&mut source, path).unwrap();
     pipeline.finish(true).unwrap();
     out.take()

@@ -143,7 +143,6 @@ struct Turned;
 
 impl Report for Turned {
     type Sink = Heard;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
         let (message, direction, asked, continues) =
@@ -164,7 +163,6 @@ struct Declared;
 
 impl Report for Declared {
     type Sink = Heard;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
         declared::check(p.id, p.message, p.datagram.payload, &p.sink.tree);
@@ -179,7 +177,8 @@ fn every_field_is_declared_with_its_type_where_it_stands() {
     }
     for path in captures(Path::new(env!("CARGO_MANIFEST_DIR")).join("captures")) {
         let Ok(mut source) = Source::open(&path) else { continue };
-        let mut pipeline = Pipeline::new(everything(), Declared);
+        let mut report = Declared;
+        let mut pipeline = Pipeline::new(everything(), &mut report);
         let _ = pipeline.read(&mut source, "capture"); // what was read before an error counts
         let _ = pipeline.finish(true);
     }

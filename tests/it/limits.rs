@@ -202,15 +202,15 @@ fn findings_beyond_those_kept_are_counted() {
 #[test]
 fn captures_beyond_those_kept_share_a_place_that_says_so() {
     let most = 4_096;
-    let mut pipeline =
-        Pipeline::new(everything(), Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+    let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+    let mut pipeline = Pipeline::new(everything(), &mut check);
     for n in 0..most + 3 {
         // A poll with a byte too many, and its answer: each in a capture of its own.
         let shots = [shot(START, CLIENTS[0], END, &[&poll(n)[..], &[0xff]].concat())];
         let frames = shots.iter().map(|shot| frame(shot, u64::from(n) + 1, 0));
         pipeline.play(&format!("{n}.pcap"), &Facts::default(), frames).unwrap();
     }
-    let (check, totals) = pipeline.finish(true).unwrap();
+    let totals = pipeline.finish(true).unwrap();
     let verdict = check.verdict(totals).unwrap();
     let names: Vec<_> = verdict.files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((names.len(), names[4_095], names[4_096]), (4_097, "4095.pcap", "(further captures)"));

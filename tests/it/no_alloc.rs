@@ -5,7 +5,7 @@ use crate::kit::play;
 use crate::kit::play::{Shot, shots};
 use qdissect::check::Finding;
 use qdissect::check::Policy;
-use qdissect::decode::Notes;
+use qdissect::decode::{Listener, Notes};
 use qdissect::exchange::Exchange;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
@@ -56,7 +56,6 @@ struct Counts {
 
 impl Report for Counts {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.packets += 1;
@@ -90,8 +89,8 @@ fn readdress(shots: &mut [Shot], round: u32) {
 }
 
 /// Heap calls of some rounds.
-fn rounds<R: Report>(
-    pipeline: &mut Pipeline<R>,
+fn rounds<S: Listener>(
+    pipeline: &mut Pipeline<'_, S>,
     conversations: &mut [Vec<Shot>],
     numbers: std::ops::Range<u32>,
 ) -> u64 {
@@ -114,7 +113,7 @@ const WARM_UP: u32 = 25_000;
 const MEASURED: u32 = 2_000;
 
 /// Heap calls of a report in warm tables; the report and the totals.
-fn steady<R: Report>(options: Options, report: R) -> (u64, R, Totals) {
+fn steady<R: Report>(options: Options, mut report: R) -> (u64, R, Totals) {
     let own = |example: &Example| {
         let mut shots = shots(example);
         shots.pop();
@@ -124,10 +123,10 @@ fn steady<R: Report>(options: Options, report: R) -> (u64, R, Totals) {
     let samples = Id::ALL.iter().flat_map(|id| id.info().samples);
     let mut conversations: Vec<Vec<Shot>> = samples.map(own).collect();
     let per_round: usize = conversations.iter().map(Vec::len).sum();
-    let mut pipeline = Pipeline::new(options, report);
+    let mut pipeline = Pipeline::new(options, &mut report);
     let warm_up = rounds(&mut pipeline, &mut conversations, 1..WARM_UP);
     let steady = rounds(&mut pipeline, &mut conversations, WARM_UP..WARM_UP + MEASURED);
-    let (report, totals) = pipeline.finish(true).expect("nothing is written");
+    let totals = pipeline.finish(true).expect("nothing is written");
     println!("heap calls: {warm_up} while warming up, then {steady}; {totals:?}");
     assert_eq!(totals.recognised, per_round as u64 * u64::from(WARM_UP + MEASURED - 1));
     (steady, report, totals)

@@ -36,13 +36,14 @@ fn judge(captures: &[(&str, &str)], complete: bool, excuse: fn(&Entry) -> Option
         entry.excused = excuse(entry);
         Ok(())
     };
-    let mut pipeline = Pipeline::new(Options::default(), Check::new(Policy::default(), judge));
+    let mut check = Check::new(Policy::default(), judge);
+    let mut pipeline = Pipeline::new(Options::default(), &mut check);
     for (path, name) in captures {
         let bytes = fs::read(path).expect("the capture exists");
         let mut source = Source::from_reader(name, Box::new(Cursor::new(bytes))).expect("a capture");
         pipeline.read(&mut source, name).expect("it can be read");
     }
-    let (check, totals) = pipeline.finish(complete).expect("nothing is written yet");
+    let totals = pipeline.finish(complete).expect("nothing is written yet");
     check.verdict(totals).expect("nothing is written yet")
 }
 

@@ -15,6 +15,7 @@ use qdissect::classify::Choice;
 use qdissect::net::Shot;
 use qdissect::pasted::{self, Ends, Pasted};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::decode::Listener;
 use qdissect::report::{Output, Records, Report, quoted};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -148,11 +149,11 @@ fn dissect(
     let input = Input { name, shots: &shots, complete };
     match args.format.form() {
         Some(form) => {
-            input.play(options, Records::new(Output::new(&mut target, form, false), true, false))?
+            input.play(options, &mut Records::new(Output::new(&mut target, form, false), true, false))?
         }
         None => {
             let screen = run::how(args.color, common);
-            input.play(options, Told::new(&mut target, screen, &shots))?;
+            input.play(options, &mut Told::new(&mut target, screen, &shots))?;
         }
     }
     target.complete(!pasted.pieces.is_empty())
@@ -175,7 +176,7 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    fn play<R: Report>(&self, options: Options, report: R) -> io::Result<()> {
+    fn play<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<()> {
         let mut links = vec![];
         for shot in self.shots {
             if !links.contains(&shot.link) {

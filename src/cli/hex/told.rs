@@ -7,7 +7,7 @@ use qdissect::decode::Heard;
 use qdissect::exchange::Exchange;
 use qdissect::net::{Datagram, Shot, Turned, peel};
 use qdissect::report::screen::Screen;
-use qdissect::report::{Lister, Manner, Packet, Report, Totals, fields, finding_line};
+use qdissect::report::{Wants, Lister, Manner, Packet, Report, Totals, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -58,7 +58,10 @@ fn number(frame: u64) -> String {
 
 impl<W: Write> Report for Told<W> {
     type Sink = Heard;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         self.until(p.datagram.frame)?;

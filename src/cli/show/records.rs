@@ -68,8 +68,8 @@ fn digits(text: &str) -> String {
 fn played(example: &Example) -> Vec<Value> {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
     let mut out = vec![];
-    let report = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
-    if example::play(example, options, report).is_err() {
+    let mut report = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    if example::play(example, options, &mut report).is_err() {
         return vec![]; // memory takes everything
     }
     let text = String::from_utf8_lossy(&out);

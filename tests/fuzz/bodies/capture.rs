@@ -146,10 +146,11 @@ fn summarised(bytes: &[u8]) {
     let reader = Drops(bytes.to_vec(), 0, usize::MAX);
     let Ok(mut source) = Source::from_reader("fuzz", Box::new(reader)) else { return };
     let options = qdissect::pipeline::Options { min_confidence: Level::Medium, ..everything() };
-    let mut pipeline = Pipeline::new(options, Summary::default());
+    let mut summary = Summary::default();
+    let mut pipeline = Pipeline::new(options, &mut summary);
     let stopped = pipeline.read(&mut source, "fuzz");
     assert!(!matches!(stopped, Err(Stopped::Report(_))), "the summary takes everything");
-    let (summary, totals) = pipeline.finish(stopped.is_ok()).expect("the summary takes everything");
+    let totals = pipeline.finish(stopped.is_ok()).expect("the summary takes everything");
     let mut text = vec![];
     screen::write(&mut text, Screen { width: 80, colour: false }, &summary, &totals).expect("memory");
     let text = String::from_utf8(text).expect("the screen is text");

@@ -32,7 +32,6 @@ impl Asked {
 
 impl Report for Asked {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, packet: &Packet<'_, Notes>) -> io::Result<()> {
         let holds = |filter: &Filter| {

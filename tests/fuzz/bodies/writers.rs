@@ -56,8 +56,8 @@ pub struct Given<'a> {
 }
 
 impl Given<'_> {
-    fn told<R: Report>(&self, report: R) -> (R, Totals) {
-        let mut pipeline = Pipeline::new(self.options.clone(), report);
+    fn told<R: Report>(&self, mut report: R) -> (R, Totals) {
+        let mut pipeline = Pipeline::new(self.options.clone(), &mut report);
         let whole = match &self.told {
             Told::Talk(shots) => {
                 let frames = shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
@@ -68,7 +68,8 @@ impl Given<'_> {
             Told::Capture(bytes) => Source::from_reader(&self.name, Box::new(Cursor::new(bytes.to_vec())))
                 .is_ok_and(|mut source| pipeline.read(&mut source, &self.name).is_ok()),
         };
-        pipeline.finish(whole).expect("memory takes everything")
+        let totals = pipeline.finish(whole).expect("memory takes everything");
+        (report, totals)
     }
 
     /// Writes it in every format, and reads that back.

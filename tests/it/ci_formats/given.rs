@@ -14,12 +14,13 @@ pub fn judge(captures: &[(&[u8], &str)], complete: bool, excuse: fn(&Entry) -> O
         entry.excused = excuse(entry);
         Ok(())
     };
-    let mut pipeline = Pipeline::new(Options::default(), Check::new(Policy::default(), judge));
+    let mut check = Check::new(Policy::default(), judge);
+    let mut pipeline = Pipeline::new(Options::default(), &mut check);
     for (bytes, name) in captures {
         let mut source = Source::from_reader(name, Box::new(Cursor::new(bytes.to_vec()))).expect("a capture");
         pipeline.read(&mut source, name).expect("it can be read");
     }
-    let (check, totals) = pipeline.finish(complete).expect("nothing is written yet");
+    let totals = pipeline.finish(complete).expect("nothing is written yet");
     check.verdict(totals).expect("nothing is written yet")
 }
 

@@ -10,7 +10,7 @@ use qdissect::example::Act;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id};
-use qdissect::report::{Packet, Report};
+use qdissect::report::{Wants, Packet, Report};
 use qdissect::rule::{Example, hex};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,7 +43,10 @@ struct Heard {
 
 impl Report for Heard {
     type Sink = Notes;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         if p.id == self.id {
@@ -70,9 +73,10 @@ fn scripts(id: Id) -> Vec<Vec<Line>> {
     let mut all: Vec<_> = examples.map(lines).collect();
     for path in own() {
         let Ok(mut source) = Source::open(&path) else { continue };
-        let mut pipeline = Pipeline::new(Options::default(), Heard { id, talks: BTreeMap::new() });
+        let mut heard = Heard { id, talks: BTreeMap::new() };
+        let mut pipeline = Pipeline::new(Options::default(), &mut heard);
         let _ = pipeline.read(&mut source, "capture"); // damaged ones are read as far as they go
-        let (heard, _) = pipeline.finish(true).expect("nothing is written");
+        pipeline.finish(true).expect("nothing is written");
         all.extend(heard.talks.into_values());
     }
     all.retain(|script| !script.is_empty());

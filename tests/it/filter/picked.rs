@@ -69,7 +69,6 @@ fn values<'a>(tree: &Tree, payload: &'a [u8], protocol: &str, name: &str) -> (Ve
 
 impl Report for Against {
     type Sink = Heard;
-    const ORDERED: bool = false;
 
     fn packet(&mut self, packet: &Packet<'_, Heard>) -> io::Result<()> {
         let protocol = packet.id.info().name;

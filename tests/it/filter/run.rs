@@ -7,7 +7,7 @@ use qdissect::filter::{Facts, Filter, Pick, View};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
-use qdissect::report::{Packet, Report};
+use qdissect::report::{Wants, Packet, Report};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -46,7 +46,10 @@ impl Judge {
 
 impl Report for Judge {
     type Sink = Notes;
-    const ORDERED: bool = true;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         let Some((facts, bytes)) = self.known(p.datagram) else { return Ok(()) };
@@ -87,10 +90,10 @@ pub fn passed(path: &Path, expressions: &[&str]) -> Option<Vec<Passed>> {
         let pick = Pick::new(&filter);
         Passed { filter, pick, frames: vec![], exchanges: vec![] }
     };
-    let judge = Judge { frames, passed: expressions.iter().map(compiled).collect() };
+    let mut judge = Judge { frames, passed: expressions.iter().map(compiled).collect() };
     let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
-    let mut pipeline = Pipeline::new(options, judge);
+    let mut pipeline = Pipeline::new(options, &mut judge);
     let _ = pipeline.read(&mut Source::open(path).ok()?, "capture");
-    let (judge, _) = pipeline.finish(true).expect("nothing is written");
+    pipeline.finish(true).expect("nothing is written");
     Some(judge.passed)
 }

@@ -11,7 +11,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Form, Output, Packet, Records, Report, Totals};
+use qdissect::report::{Wants, Form, Output, Packet, Records, Report, Totals};
 use qdissect::rule::{Example, hex};
 use std::io;
 
@@ -178,7 +178,10 @@ impl<const ORDERED: bool> Collected<ORDERED> {
 
 impl<const ORDERED: bool> Report for Collected<ORDERED> {
     type Sink = Heard;
-    const ORDERED: bool = ORDERED;
+
+    fn wants(&self) -> Wants {
+        Wants { ordered: ORDERED, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         self.packets.push(Seen {
@@ -209,14 +212,15 @@ pub fn everything() -> Options {
 }
 
 /// Plays frames through the pipeline, whatever the report.
-pub fn report<R: Report>(options: Options, report: R, shots: &[Shot]) -> (R, Totals) {
-    let mut pipeline = Pipeline::new(options, report);
+pub fn report<R: Report>(options: Options, mut report: R, shots: &[Shot]) -> (R, Totals) {
+    let mut pipeline = Pipeline::new(options, &mut report);
     let mut at = 0;
     for (i, shot) in shots.iter().enumerate() {
         pipeline.frame(&frame(shot, i as u64 + 1, at)).expect("the report takes everything");
         at += shot.bytes.len() as u64;
     }
-    pipeline.finish(true).expect("the report takes everything")
+    let totals = pipeline.finish(true).expect("the report takes everything");
+    (report, totals)
 }
 
 /// The records of some frames.

@@ -39,9 +39,9 @@ impl How {
 }
 
 /// Reads captures one after the other; what went wrong, and the totals.
-pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, String) {
+pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, mut report: R) -> (R, Totals, String) {
     let options = Options { all: true, min_confidence: how.least, ..Options::default() };
-    let (mut pipeline, mut errors, mut complete) = (Pipeline::new(options, report), String::new(), true);
+    let (mut pipeline, mut errors, mut complete) = (Pipeline::new(options, &mut report), String::new(), true);
     for (i, input) in inputs.iter().enumerate() {
         let name = format!("input {i}");
         let reader = Slow(Cursor::new(input.clone()), how.step);
@@ -67,7 +67,7 @@ pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, report: R) -> (R, Totals, St
         }
         let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
     }
-    let (report, totals) = pipeline.finish(complete).expect("memory takes everything");
+    let totals = pipeline.finish(complete).expect("memory takes everything");
     (report, totals, errors)
 }
 
@@ -87,12 +87,12 @@ pub fn records(inputs: &[Vec<u8>], how: How) -> (String, Totals, String) {
 #[allow(dead_code)] // not in all tests that say what captures say
 pub fn picked(inputs: &[Vec<u8>], how: How, filter: &str) -> [String; 2] {
     let mut out = vec![];
-    let records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
     let filter = Filter::parse(filter).expect("a filter");
-    let report = Filtered::new(Some(filter), false, Recorder::new(records, true));
-    let (filtered, ..) = run(inputs, how, report);
-    let (recorder, missed) = filtered.into_parts();
-    let (_, kept) = recorder.into_parts();
+    let mut recorder = Recorder::new(&mut records, true);
+    let (filtered, ..) = run(inputs, how, Filtered::new(filter, false, &mut recorder));
+    let missed = filtered.missed();
+    let (kept, _) = recorder.into_parts();
     let mut comments: Vec<_> = kept.comments.iter().collect();
     comments.sort();
     let kept = format!("{missed:?} {:?} {comments:?}", kept.captures);

@@ -30,13 +30,14 @@ fn read(files: &[&[Shot]]) -> (Collected<true>, Totals) {
     read_as(everything(), Collected::default(), files)
 }
 
-fn read_as<R: Report>(options: Options, report: R, files: &[&[Shot]]) -> (R, Totals) {
-    let mut pipeline = Pipeline::new(options, report);
+fn read_as<R: Report>(options: Options, mut report: R, files: &[&[Shot]]) -> (R, Totals) {
+    let mut pipeline = Pipeline::new(options, &mut report);
     for shots in files {
         let mut source = Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
         pipeline.read(&mut source, "file").expect("it can be read");
     }
-    pipeline.finish(true).expect("nothing is written")
+    let totals = pipeline.finish(true).expect("nothing is written");
+    (report, totals)
 }
 
 #[test]
@@ -130,7 +131,6 @@ struct Waits {
 
 impl Report for Waits {
     type Sink = Notes;
-    const ORDERED: bool = false;
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if !std::mem::replace(&mut self.waited, true) {
@@ -155,10 +155,10 @@ fn the_reader_waits_when_it_is_so_many_blocks_ahead() {
     assert!(file.len() as u64 > 12 * BUFFER);
     let reader = Counted(Cursor::new(file), given.clone());
     let mut source = Source::from_reader("file", Box::new(reader)).expect("a capture");
-    let report = Waits { given, waited: false, most: 0 };
-    let mut pipeline = Pipeline::new(Options { all: true, ..Options::default() }, report);
+    let mut report = Waits { given, waited: false, most: 0 };
+    let mut pipeline = Pipeline::new(Options { all: true, ..Options::default() }, &mut report);
     pipeline.read_ahead(&mut source, "file").expect("it can be read");
-    let (report, totals) = pipeline.finish(true).expect("nothing is written");
+    let totals = pipeline.finish(true).expect("nothing is written");
     assert_eq!(totals.unclaimed, 2_500);
     // A block begins with what the one before has left of a frame.
     let frame = 16 + 14 + 20 + 8 + 1_400;

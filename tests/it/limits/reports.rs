@@ -56,12 +56,13 @@ fn a_table_of_two_hundred_rows_counts_none_beyond_them() {
 #[test]
 fn further_files_have_no_record_of_their_own_and_are_counted() {
     let files = |count: usize| {
-        let mut pipeline = Pipeline::new(everything(), Summary::default());
+        let mut summary = Summary::default();
+        let mut pipeline = Pipeline::new(everything(), &mut summary);
         for n in 0..count {
             let none: [Frame<'_>; 0] = [];
             pipeline.play(&format!("{n}.pcap"), &Facts::default(), none).expect("memory");
         }
-        let (summary, totals) = pipeline.finish(true).expect("memory");
+        let totals = pipeline.finish(true).expect("memory");
         said(&summary, &totals)
     };
     for (count, without) in [(1_000, 0), (1_003, 3)] {

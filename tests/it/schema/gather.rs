@@ -26,8 +26,8 @@ pub enum Input<'a> {
 
 impl Input<'_> {
     /// The report at its end, and the totals; `None` where nothing can be opened.
-    fn tell<R: Report>(&self, options: Options, report: R) -> Option<(R, Totals)> {
-        let mut pipeline = Pipeline::new(options, report);
+    fn tell<R: Report>(&self, options: Options, mut report: R) -> Option<(R, Totals)> {
+        let mut pipeline = Pipeline::new(options, &mut report);
         let facts = |format: &'static str| Facts { format, links: vec![1], ..Facts::default() };
         match self {
             Input::Files(paths) => {
@@ -57,7 +57,8 @@ impl Input<'_> {
                 pipeline.play("text", &facts("hex"), frames).expect("the report takes everything");
             }
         }
-        Some(pipeline.finish(true).expect("the report takes everything"))
+        let totals = pipeline.finish(true).expect("the report takes everything");
+        Some((report, totals))
     }
 
     /// The records of every command that reads captures, line by line.
