@@ -51,6 +51,14 @@ pub(super) struct Orphan {
     pub bytes: u32,
 }
 
+impl Orphan {
+    /// What seemed to ask, as an answer.
+    fn of(conversation: Slot, r: &Request) -> Orphan {
+        let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
+        Orphan { conversation, step, key: None, paired, memo, frame, time, since, hash, bytes }
+    }
+}
+
 impl Table {
     pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let (g, id) = (&v.glance, v.id);
@@ -99,7 +107,9 @@ impl Table {
         };
         if let Some(orphan) = &orphan {
             let worth = step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]);
-            self.conversations.confirm(slot, worth);
+            // By order alone, and against the order in the file: what follows must not contradict it.
+            let sure = v.decided || step.key_digits > 0;
+            self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
             (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
             request.state = State::Answered;
         }
@@ -125,41 +135,49 @@ impl Table {
         if role == Role::MaybeResponse { self.fingerprint(d) } else { 0 }
     }
 
-    /// What seemed to ask did not: the conversation goes the other way. It may be the answer to a
-    /// request that stands behind it.
+    /// The conversation goes the other way. What seemed to ask did not, and may be the answer to a request that stands
+    /// behind it; what was taken back when it turned before asks again.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
         let mut next = self.conversations.latest(slot);
+        let mut issued = None;
         for _ in 0..MAX_STEPS_BACK {
             let queue = &mut self.queues[id as usize];
-            let Some((seq, r)) = queue.back_to(next) else { return };
+            let Some((seq, r)) = queue.back_to(next) else { break };
             next = r.previous;
-            if r.state == State::Open {
-                queue.set(seq, State::Gone);
-                if self.withdrawn.len() >= MAX_WITHDRAWN {
-                    self.withdrawn.pop_front();
+            match r.state {
+                State::Open => {
+                    queue.set(seq, State::Withdrawn);
+                    // What can only ask was no answer either.
+                    if r.answer_hash != 0 {
+                        issued = issued.or(Some((r.step, r.memo)));
+                        self.keep_orphan(Orphan::of(slot, &r));
+                    }
+                    self.remember_withdrawn(r.id);
                 }
-                self.withdrawn.push_back(r.id);
-                let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = r;
-                let (conversation, key, since) = (slot, None, last);
-                // What can only ask was no answer either.
-                if hash != 0 {
-                    self.issue(slot, &id.info().steps[usize::from(step)], memo);
-                    self.keep_orphan(Orphan {
-                        conversation,
-                        step,
-                        key,
-                        paired,
-                        memo,
-                        frame,
-                        time,
-                        since,
-                        hash,
-                        bytes,
-                    });
+                State::Withdrawn => {
+                    queue.set(seq, State::Open);
+                    self.withdrawn.retain(|&exchange| exchange != r.id);
                 }
+                // Only the order of the frames, against which it was paired, said that this was asked.
+                State::Answered if r.answer_frame < r.frame => {
+                    queue.set(seq, State::Gone);
+                    self.remember_withdrawn(r.id);
+                }
+                _ => {}
             }
         }
+        if let Some((step, memo)) = issued {
+            self.issue(slot, &id.info().steps[usize::from(step)], memo);
+        }
+    }
+
+    /// An exchange is none.
+    fn remember_withdrawn(&mut self, exchange: u64) {
+        if self.withdrawn.len() >= MAX_WITHDRAWN {
+            self.withdrawn.pop_front();
+        }
+        self.withdrawn.push_back(exchange);
     }
 
     /// Keeps an answer whose request may stand behind it, for as long as that may be.
@@ -179,6 +197,7 @@ impl Table {
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);
         self.close_oldest(at);
+        self.heed_idle();
     }
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
@@ -274,10 +293,9 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::NONE;
     use crate::exchange::Windows;
     use crate::net::Endpoint;
-    use crate::protocols::{Direction, Glance};
+    use crate::protocols::Glance;
 
     /// What the n-th client sends: its conversation, and what it is to that. What is not sure may be an answer.
     fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
@@ -289,8 +307,7 @@ mod tests {
         let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
         let glance = Glance { message, role, step, key, memo, level, paired, begins };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let (direction, decided, doubtful, server_index) = (Direction::C2s, sure, !sure, NONE);
-        let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, glance) };
         let slot = table.enter(&d, &verdict);
         (slot, table.pair(slot, &d, &verdict))
     }

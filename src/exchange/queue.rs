@@ -19,6 +19,8 @@ pub(super) enum State {
     Answered,
     /// Closed without an answer, or moved to the end of the queue.
     Gone,
+    /// Taken back: it answered instead, as far as is known.
+    Withdrawn,
 }
 
 /// A request, open or remembered.
@@ -59,19 +61,19 @@ pub(super) struct Request {
 pub(super) struct Kept {
     pub id: u64,
     pub key: u64,
-    frame: u64,
+    pub frame: u64,
     time: Time,
     pub conversation: u32,
     /// How many requests of the protocol ago the one before it in its conversation was asked; 0 for none.
     back: u32,
-    memo: u32,
+    pub memo: u32,
     pub bytes: u32,
     pub answer_hash: u32,
     /// The lower half of its number: an answer stands less than 2^31 frames after its request, or before it.
     answer_frame: u32,
     retransmissions: u16,
     pub parts: u8,
-    step: u8,
+    pub step: u8,
     paired: Level,
     pub state: State,
     marks: Marks,
@@ -86,7 +88,7 @@ const TIMELY: u8 = 1 << 3;
 
 impl Kept {
     #[inline(always)]
-    fn answer_frame(&self) -> u64 {
+    pub fn answer_frame(&self) -> u64 {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
         self.frame.wrapping_add_signed(after.into())
     }
@@ -223,12 +225,15 @@ impl Queue {
     pub fn due(&self) -> Time {
         self.due
     }
+    /// Capture time at the last transmission of the oldest request.
+    pub fn oldest_sent(&self) -> Time {
+        match self.requests.front() {
+            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time,
+            _ => times_of(self.first, &self.times).1,
+        }
+    }
     fn see_due(&mut self) {
-        self.due = match self.requests.front() {
-            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time.plus(self.late),
-            Some(_) => times_of(self.first, &self.times).1.plus(self.late),
-            None => NEVER,
-        };
+        self.due = if self.requests.is_empty() { NEVER } else { self.oldest_sent().plus(self.late) };
     }
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<Request> {
@@ -360,7 +365,7 @@ mod tests {
             (conversation, memo, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
             (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
             (given_up, alone, partial) in any::<(bool, bool, bool)>(),
-            state in prop::sample::select(vec![State::Open, State::Answering, State::Answered, State::Gone]),
+            state in prop::sample::select(vec![State::Open, State::Answered, State::Gone, State::Withdrawn]),
         ) -> Request {
             let (paired, answer_frame) = (Level::High, frame.wrapping_add_signed(after.into()));
             Request {

@@ -28,7 +28,7 @@ use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
-use room::{Claim, Room, is_part};
+use room::{Claim, MAX_WAIT, Room, is_part};
 use settle::{settle, settle_unrecognised};
 use std::io;
 use sums::Sums;
@@ -311,7 +311,8 @@ impl<R: Report> Pipeline<R> {
         let first = self.first;
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
-        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest() != 0, c.issued()));
+        let of = |c: &Conversation| (c.latest() != 0, c.issued(), c.level);
+        let (asked_before, issued, sure_before) = before.map_or((false, None, Level::Hint), of);
         let asked_before = asked_before && !(self.table.only_withdrew(slot) && near_start());
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
@@ -336,6 +337,9 @@ impl<R: Report> Pipeline<R> {
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
                 self.answered_early(slot, frame, exchange, d, v);
+            }
+            Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
+                self.room.count_missed(a.request_frame);
             }
             _ if pairing.continues() => self.room.go_on(slot, v.direction),
             _ => {}

@@ -111,6 +111,8 @@ pub struct Known {
     pub conversation: bool,
     /// A request of the conversation is open.
     pub open: bool,
+    /// What its receiver sent waits for an answer, and may instead have issued this value to its sender.
+    pub issued: Option<u32>,
     /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
     pub pinned: bool,
 }
