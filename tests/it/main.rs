@@ -56,3 +56,5 @@ mod swapped;
 mod terminal;
 mod tshark;
 mod tunnels;
+mod whose_answer;
+mod whose_silence;
