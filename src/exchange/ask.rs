@@ -63,7 +63,6 @@ impl Table {
     pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let (g, id) = (&v.glance, v.id);
         let step = &id.info().steps[g.step as usize];
-        let key = g.key.unwrap_or(0);
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
         let mut alone = true;
@@ -87,7 +86,7 @@ impl Table {
             conversation: slot.at(),
             previous: latest,
             id: exchange,
-            key,
+            key: g.key,
             memo: g.memo,
             frame: d.frame,
             time: d.time,
@@ -104,6 +103,7 @@ impl Table {
             given_up: false,
             alone,
             partial: g.role == Role::RequestPart,
+            hidden: false,
         };
         if let Some(orphan) = &orphan {
             let worth = step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]);
@@ -180,6 +180,16 @@ impl Table {
         self.withdrawn.push_back(exchange);
     }
 
+    /// The datagram of a request is not shown: should nobody answer it, nothing is said of that either.
+    #[cold]
+    pub fn hide(&mut self, slot: Slot, exchange: u64) {
+        let its = |(_, r): &(u64, &Kept)| r.id == exchange && r.state != State::Gone;
+        let found = self.chain(slot).find(its).map(|(seq, _)| seq);
+        if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
+            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(Kept::hide);
+        }
+    }
+
     /// Keeps an answer whose request may stand behind it, for as long as that may be.
     pub(super) fn keep_orphan(&mut self, new: Orphan) {
         while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < new.frame)
@@ -205,7 +215,7 @@ impl Table {
     fn push(&mut self, id: Id, slot: Slot, request: &Request) {
         let at = id as usize;
         if let Some(c) = self.conversations.get_mut(slot) {
-            c.carry(request.key);
+            request.key.into_iter().for_each(|key| c.carry(key));
             c.ask(self.queues[at].end() + 1);
         }
         if self.queues[at].len() >= MAX_REQUESTS {
@@ -251,8 +261,7 @@ impl Table {
     fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
-        let keyed = step.key_digits > 0;
-        let key = v.glance.key.unwrap_or(0);
+        let key = v.glance.key;
         let mut alone = true;
         for _ in 0..MAX_STEPS_BACK {
             let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone } };
@@ -264,10 +273,10 @@ impl Table {
             if r.partial && !v.glance.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            if step.retransmits && r.key == key && r.memo == v.glance.memo {
+            if step.retransmits && key.is_some() && r.key == key && r.memo == v.glance.memo {
                 return Earlier::Same(seq);
             }
-            if !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+            if r.key.is_none() && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
                 queue.get_mut(seq).into_iter().for_each(Kept::give_up);
             }
             alone = false;

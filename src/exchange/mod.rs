@@ -26,7 +26,7 @@ pub use windows::Windows;
 use crate::capture::Time;
 use crate::conversation::{Conversation, Conversations, Issued, Slot};
 use crate::net::{Datagram, Endpoint};
-use crate::protocols::{Glance, Id, Level};
+use crate::protocols::{Context, Glance, Id, Level};
 
 /// A millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
@@ -147,12 +147,13 @@ impl Pairing {
             _ => false,
         }
     }
-    /// What the request asked that it answers, or would have to answer.
+    /// What the request asked that it answers, or would have to answer; see [`Context::asked`].
     pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
+            Pairing::Twice { asked, .. } => asked,
+            Pairing::Unasked { asked, .. } => asked.map(|memo| memo | Context::NOT_ITS_OWN),
             _ => None,
         }
     }

@@ -31,7 +31,8 @@ pub(super) struct Request {
     /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
     pub previous: u64,
     pub id: u64,
-    pub key: u64,
+    /// `None` where the step has none, and where the message ends before it.
+    pub key: Option<u64>,
     pub memo: u32,
     pub frame: u64,
     pub time: Time,
@@ -54,13 +55,15 @@ pub(super) struct Request {
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
+    /// Its datagram is not shown, so that nothing is said of its silence either.
+    pub hidden: bool,
 }
 
 /// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub id: u64,
-    pub key: u64,
+    key: u64,
     pub frame: u64,
     time: Time,
     pub conversation: u32,
@@ -85,12 +88,25 @@ const ALONE: u8 = 1 << 1;
 const PARTIAL: u8 = 1 << 2;
 /// Its three times are one; otherwise [`Queue::times`] has the others.
 const TIMELY: u8 = 1 << 3;
+/// It has a key.
+const KEYED: u8 = 1 << 4;
+/// See [`Request::hidden`].
+const HIDDEN: u8 = 1 << 5;
 
 impl Kept {
     #[inline(always)]
     pub fn answer_frame(&self) -> u64 {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
         self.frame.wrapping_add_signed(after.into())
+    }
+    /// See [`Request::key`].
+    #[inline(always)]
+    pub fn key(&self) -> Option<u64> {
+        self.marks.has(KEYED).then_some(self.key)
+    }
+    /// Its datagram is not shown.
+    pub fn hide(&mut self) {
+        self.marks.set(HIDDEN, true);
     }
     /// Whether the last part of it is still to come.
     pub fn set_partial(&mut self, partial: bool) {
@@ -113,7 +129,7 @@ impl Kept {
             conversation: self.conversation,
             previous: self.previous(seq),
             id: self.id,
-            key: self.key,
+            key: self.key(),
             memo: self.memo,
             frame: self.frame,
             time: self.time,
@@ -130,6 +146,7 @@ impl Kept {
             given_up: self.marks.has(GIVEN_UP),
             alone: self.marks.has(ALONE),
             partial: self.marks.has(PARTIAL),
+            hidden: self.marks.has(HIDDEN),
         }
     }
 }
@@ -302,7 +319,7 @@ impl Queue {
         }
         self.requests.push_back(Kept {
             id: r.id,
-            key: r.key,
+            key: r.key.unwrap_or(0),
             frame: r.frame,
             time: r.time,
             conversation: r.conversation,
@@ -322,6 +339,8 @@ impl Queue {
                 (ALONE, r.alone),
                 (PARTIAL, r.partial),
                 (TIMELY, timely),
+                (KEYED, r.key.is_some()),
+                (HIDDEN, r.hidden),
             ]),
         });
         if self.requests.len() == 1 {
@@ -361,16 +380,18 @@ mod tests {
         /// A request that is the `seq`-th, if it is put behind so many.
         fn request()(
             (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
-            (id, key, frame, after) in (any::<u64>(), any::<u64>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
+            (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
             (conversation, memo, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
             (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
-            (given_up, alone, partial) in any::<(bool, bool, bool)>(),
-            state in prop::sample::select(vec![State::Open, State::Answered, State::Gone, State::Withdrawn]),
+            (given_up, alone, partial, hidden) in any::<(bool, bool, bool, bool)>(),
+            state in prop::sample::select(vec![
+                State::Open, State::Answering, State::Answered, State::Gone, State::Withdrawn,
+            ]),
         ) -> Request {
             let (paired, answer_frame) = (Level::High, frame.wrapping_add_signed(after.into()));
             Request {
                 conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, bytes,
-                retransmissions, parts, step, paired, state, given_up, alone, partial,
+                retransmissions, parts, step, paired, state, given_up, alone, partial, hidden,
             }
         }
     }

@@ -154,19 +154,15 @@ impl Table {
     #[cold]
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
+        let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
         let Some((seq, _)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
-        self.closed.push(Exchange { reason: Some(reason), ..refused });
-    }
-
-    /// The oldest open exchange of a conversation.
-    pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
-        let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        open.last().map(|(_, r)| r.id)
+        if !request.hidden {
+            self.closed.push(Exchange { reason: Some(reason), ..refused });
+        }
     }
 
     /// Moves capture time on; closes what has waited too long.
@@ -257,11 +253,12 @@ impl Table {
     }
 
     /// The record of an open request that gets no answer any more; none of what seemed to ask and was
-    /// never confirmed, for that was more likely an answer.
+    /// never confirmed, for that was more likely an answer, nor of what was not shown.
     fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        (c.decided() || !c.doubtful()).then(|| record(c, request, outcome, None, None, 0))
+        let told = (c.decided() || !c.doubtful()) && !request.hidden;
+        told.then(|| record(c, request, outcome, None, None, 0))
     }
 
     /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.

@@ -17,7 +17,8 @@ pub struct Context {
     pub message: u8,
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// The paired request's memo; `None` when the request was not seen.
+    /// The paired request's memo; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`] set, that of the only
+    /// open request, to which the datagram does not belong.
     pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
@@ -25,6 +26,11 @@ pub struct Context {
     pub continues: bool,
     /// Passwords may be shown.
     pub secrets: bool,
+}
+
+impl Context {
+    /// See [`Context::asked`]; a bit that no memo uses which a decoder reads.
+    pub const NOT_ITS_OWN: u32 = 1 << 31;
 }
 
 /// What a message says about its server, for the table of servers.
@@ -69,9 +75,9 @@ pub struct StepInfo {
     pub once: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
-    /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
-    /// sure as [`Glance::paired`] says; others are medium at most.
-    pub repeats: bool,
+    /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
+    /// sure as [`Glance::paired`] says; others are medium at most. What is wrong with it there, is here too.
+    pub repeats: Option<&'static Field>,
 }
 
 impl StepInfo {
@@ -81,7 +87,7 @@ impl StepInfo {
         match agree {
             // Who gets back what it sent speaks with an echo.
             true if self.issues => paired.min(Level::Low),
-            false if self.repeats => paired.min(Level::Medium),
+            false if self.repeats.is_some() => paired.min(Level::Medium),
             _ => paired,
         }
     }
@@ -94,9 +100,9 @@ pub enum Relation {
     Same,
     /// In the request that was not answered.
     Request,
-    /// In a datagram of the server that came while the request was open.
+    /// In a datagram of the server that came while the request was open, and answered nothing.
     Instead,
-    /// In the request; the symptom is in its answer.
+    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats).
     Asked,
     /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
     /// a cause is one of itself.

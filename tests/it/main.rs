@@ -58,3 +58,5 @@ mod swapped;
 mod terminal;
 mod tshark;
 mod tunnels;
+mod whose_answer;
+mod whose_silence;

@@ -80,7 +80,7 @@ impl Protocol for Gqp {
             retransmits: false,
             once: false,
             validated: false,
-            repeats: true,
+            repeats: Some(&request::NAME),
         }],
         window_ms: 2000,
         unanswered: &exchange::TXN_008,

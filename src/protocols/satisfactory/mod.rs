@@ -85,7 +85,7 @@ impl Protocol for Satisfactory {
             retransmits: true,
             once: true,
             validated: false,
-            repeats: false,
+            repeats: None,
         }],
         window_ms: 2000,
         unanswered: &exchange::TXN_003,

@@ -81,7 +81,7 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
     let silent = symptom == &TXN_002;
     match relation {
         Relation::Request => silent && cause.severity == Severity::Error,
-        // A reply that is cut inside its header, or something else in its place.
+        // Something else in place of a reply, or one that is cut inside its header.
         Relation::Instead => silent && (cause == &RSP_001 || cause == &RSP_002),
         Relation::Same | Relation::Asked | Relation::Earlier => false,
     }

@@ -144,7 +144,7 @@ impl Protocol for Skycoop {
             retransmits: false,
             once: false,
             validated: false,
-            repeats: false,
+            repeats: None,
         }],
         window_ms: 5000,
         unanswered: &exchange::TXN_002,

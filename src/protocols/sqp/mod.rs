@@ -107,7 +107,7 @@ impl Protocol for Sqp {
                 retransmits: false,
                 once: false,
                 validated: true,
-                repeats: false,
+                repeats: None,
             },
             StepInfo {
                 name: "query",
@@ -116,7 +116,7 @@ impl Protocol for Sqp {
                 retransmits: true,
                 once: false,
                 validated: true,
-                repeats: false,
+                repeats: None,
             },
         ],
         window_ms: 1000,
