@@ -97,6 +97,8 @@ pub struct Verdict {
     pub decided: bool,
     /// It asks as it seems, but may be an answer.
     pub doubtful: bool,
+    /// Its conversation goes the other way than was certain so far.
+    pub turns: bool,
     /// Its conversation, if there is one already.
     pub slot: Option<Slot>,
     /// Index of its server, or [`NONE`].
@@ -113,6 +115,7 @@ impl Verdict {
             direction: Direction::C2s,
             decided: false,
             doubtful: false,
+            turns: false,
             slot: None,
             server_index: NONE,
         }
@@ -127,6 +130,15 @@ impl Verdict {
         let [_, server] = self.direction.order([d.src, d.dst]);
         server
     }
+}
+
+/// What waits for an answer in a conversation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waiting {
+    /// Something does.
+    pub open: bool,
+    /// The value that the latest of it carries where an answer would issue one: it may be that answer instead.
+    pub issued: Option<u32>,
 }
 
 /// What was learnt so far.
@@ -186,7 +198,7 @@ impl Memory {
         (level, open): (Level, bool),
     ) -> Known {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == id);
-        Known { direction, level, conversation: true, open, pinned }
+        Known { direction, level, conversation: true, open, issued: None, pinned }
     }
 
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
@@ -207,15 +219,18 @@ impl Memory {
         d: &Datagram<'_>,
         v: &mut Verdict,
         known: Option<(Slot, &Conversation)>,
-        open: impl FnOnce() -> bool,
+        open: impl Fn(Option<u8>) -> bool,
     ) -> bool {
         match known {
             Some((slot, c)) if c.decided() => return self.in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
+                if carries_issued(v, d, c) {
+                    v.glance.level = Level::High;
+                }
                 self.by_itself(d, v, Some(c));
                 (v.slot, v.server_index) = (Some(slot), c.server_index());
                 if !v.decided {
-                    self.tentative(d, v, c);
+                    return self.tentative(d, v, c);
                 }
             }
             None => self.by_itself(d, v, None),
@@ -260,23 +275,46 @@ impl Memory {
         v: &mut Verdict,
         slot: Slot,
         c: &Conversation,
-        open: impl FnOnce() -> bool,
+        open: impl Fn(Option<u8>) -> bool,
     ) -> bool {
         (v.direction, v.decided) = (c.direction(d.src), true);
         (v.slot, v.server_index) = (Some(slot), c.server_index());
-        agrees(v, v.direction) || self.reads_in(d, v, c.level, open())
+        agrees(v, v.direction) || self.reads_in(d, v, c, [open(None), open(Some(v.glance.step))])
     }
 
-    /// Has the protocol read a datagram of its conversation again.
+    /// Has the protocol read a datagram of its conversation again, unless that goes the other way: its bytes say so for
+    /// certain, nothing so sure has said before which way it goes, and it is no damaged answer to an open request of its
+    /// step.
     #[cold]
     #[inline(never)]
-    fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, level: Level, open: bool) -> bool {
-        reads(d, v, self.known_in(d, v.id, v.direction, (level, open)))
+    fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation, [any, same]: [bool; 2]) -> bool {
+        let other = match v.glance.role {
+            Role::Request | Role::RequestPart if !same => Direction::C2s,
+            Role::Response | Role::ResponsePart => Direction::S2c,
+            _ => v.direction,
+        };
+        if v.glance.level == Level::High && c.level < Level::High && other != v.direction {
+            (v.direction, v.server_index, v.turns) = (other, NONE, true);
+            return true;
+        }
+        if c.idle() {
+            // The other one may ask now.
+            let (way, server) = (v.direction, v.server_index);
+            self.by_itself(d, v, None);
+            if v.direction != way {
+                return true;
+            }
+            (v.decided, v.server_index) = (true, server);
+        }
+        reads(d, v, self.known_in(d, v.id, v.direction, (c.level, any)))
     }
 
-    /// The conversation has a candidate, and who asks is not certain yet.
-    fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) {
+    /// The conversation has a candidate, and who asks is not certain yet; `false` where it is none of ours.
+    fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) -> bool {
         let by_asker = c.client() == d.src;
+        if v.glance.level == Level::Hint && v.glance.role == Role::Response && by_asker && !c.doubtful() {
+            return c.latest() == 0; // who asks does not answer
+        }
         let role = match (v.glance.role, by_asker) {
             (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
             // What seemed to ask was the answer to this one, which the capture shows too late; or nothing was
@@ -290,33 +328,50 @@ impl Memory {
             Role::Stray if !by_asker => Direction::S2c,
             _ => Direction::C2s,
         };
-        v.doubtful = c.doubtful() && by_asker;
+        v.doubtful = c.doubtful() && v.client(d) == c.client();
         if role != v.glance.role {
             let known = self.known_in(d, v.id, v.direction, (Level::Medium, true));
-            if let Some(read) = v.id.read(d.payload, d.wire_len(), known) {
-                v.glance.message = read.message;
-            }
-            v.glance.role = role;
+            let read = v.id.read(d.payload, d.wire_len(), known);
+            v.glance.message = read.map_or(v.glance.message, |read| read.message);
+            // What cannot be read as an answer is none.
+            let stray = role == Role::Response && read.is_some_and(|read| read.role == Role::Stray);
+            v.glance.role = if stray { Role::Stray } else { role };
         }
+        true
     }
 
     /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
     pub fn settle_unrecognised(
         &self,
         d: &Datagram<'_>,
-        conversation: impl Fn(Id) -> Option<(Slot, Conversation, bool)>,
+        conversation: impl Fn(Id) -> Option<(Slot, Conversation, Waiting)>,
     ) -> Option<Verdict> {
         let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let mut stray = None;
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
-            let Some((slot, c, open)) = conversation(id) else { continue };
-            let direction = c.direction(d.src);
-            if let Some(glance) = read(id, self.known_in(d, id, direction, (c.level, open))) {
+            let Some((slot, c, Waiting { open, issued })) = conversation(id) else { continue };
+            let way = c.direction(d.src);
+            let reads = |direction| {
+                let known = Known { issued, ..self.known_in(d, id, direction, (c.level, open)) };
+                Some((direction, read(id, known)?))
+            };
+            // What seems to have asked may have answered: then this asks.
+            let asks = !c.decided() && c.doubtful() && way == Direction::S2c;
+            let asks = if asks { reads(Direction::C2s) } else { None };
+            if let Some((direction, glance)) = asks.or_else(|| reads(way)) {
                 let (slot, server_index) = (Some(slot), c.server_index());
-                let (decided, doubtful) = (c.decided(), c.doubtful());
-                let v = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+                let decided = c.decided() || glance.role == Role::Request && glance.level == Level::High;
+                let doubtful = c.doubtful() && direction == way;
+                let v = Verdict {
+                    direction,
+                    decided,
+                    doubtful,
+                    slot,
+                    server_index,
+                    ..Verdict::by_looks(id, glance)
+                };
                 if glance.role != Role::Stray {
                     return Some(v);
                 }
@@ -333,13 +388,20 @@ impl Memory {
         })?;
         let glance = read(id, known_at(direction, pinned.is_some()))?;
         let slot = conversation(id).map(|(slot, ..)| slot);
-        Some(Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index })
+        Some(Verdict { direction, decided: true, slot, server_index, ..Verdict::by_looks(id, glance) })
     }
+}
+
+/// Whether the client of a conversation that is not sure yet asks with the value that was issued to it.
+#[inline]
+fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
+    let issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.glance.key);
+    v.glance.role == Role::Request && c.client() == d.src && issued()
 }
 
 /// What is known of a datagram to or from a server, or to or from a port that the user pinned.
 fn known_at(direction: Direction, pinned: bool) -> Known {
-    Known { direction, level: Level::Medium, conversation: pinned, open: false, pinned }
+    Known { direction, level: Level::Medium, conversation: pinned, open: false, issued: None, pinned }
 }
 
 /// Whether what a glance saw goes in the direction that is known; settles what it may be.

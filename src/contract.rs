@@ -119,6 +119,8 @@ pub struct Known {
     pub conversation: bool,
     /// A request of the conversation is open.
     pub open: bool,
+    /// What its receiver sent waits for an answer, and may instead have issued this value to its sender.
+    pub issued: Option<u32>,
     /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
     pub pinned: bool,
 }
@@ -233,12 +235,13 @@ impl Pairing {
             _ => false,
         }
     }
-    /// What the request asked that it answers, or would have to answer.
+    /// What the request asked that it answers, or would have to answer; see [`Context::asked`].
     pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
+            Pairing::Twice { asked, .. } => asked,
+            Pairing::Unasked { asked, .. } => asked.map(|memo| memo | Context::NOT_ITS_OWN),
             _ => None,
         }
     }
@@ -332,7 +335,8 @@ pub struct Context {
     pub message: u8,
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// The paired request's memo; `None` when the request was not seen.
+    /// The paired request's memo; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`] set, that of the only
+    /// open request, to which the datagram does not belong.
     pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
@@ -340,6 +344,11 @@ pub struct Context {
     pub continues: bool,
     /// Passwords may be shown.
     pub secrets: bool,
+}
+
+impl Context {
+    /// See [`Context::asked`]; a bit that no memo uses which a decoder reads.
+    pub const NOT_ITS_OWN: u32 = 1 << 31;
 }
 
 /// What a message says about its server, or where decoding stopped.
@@ -362,9 +371,9 @@ pub struct StepInfo {
     pub once: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
-    /// An answer repeats what its request asked, so that their memos are equal. Only such a pair is as
-    /// sure as [`Glance::paired`] says; others are medium at most.
-    pub repeats: bool,
+    /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
+    /// sure as [`Glance::paired`] says; others are medium at most. What is wrong with it there, is here too.
+    pub repeats: Option<&'static Field>,
     /// What its datagrams break by their pairing.
     pub rules: StepRules,
 }
@@ -417,7 +426,7 @@ impl StepInfo {
         match agree {
             // Who gets back what it sent speaks with an echo.
             true if self.issues => paired.min(Level::Low),
-            false if self.repeats => paired.min(Level::Medium),
+            false if self.repeats.is_some() => paired.min(Level::Medium),
             _ => paired,
         }
     }
@@ -430,9 +439,9 @@ pub enum Relation {
     Same,
     /// In the request that was not answered.
     Request,
-    /// In a datagram of the server that came while the request was open.
+    /// In a datagram of the server that came while the request was open, and answered nothing.
     Instead,
-    /// In the request; the symptom is in its answer.
+    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats).
     Asked,
     /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
     /// a cause is one of itself.

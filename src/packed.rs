@@ -40,6 +40,11 @@ impl Marks {
     pub const fn has(self, mark: u8) -> bool {
         self.0 & mark != 0
     }
+    /// Whether of these marks exactly those are there.
+    #[inline(always)]
+    pub const fn of_these_only(self, marks: u8, there: u8) -> bool {
+        self.0 & marks == there
+    }
     #[inline(always)]
     pub const fn set(&mut self, mark: u8, yes: bool) {
         self.0 = self.0 & !mark | if yes { mark } else { 0 };
@@ -59,5 +64,6 @@ mod tests {
         marks.set(4, false);
         marks.set(8, true);
         assert_eq!([1, 2, 4, 8].map(|mark| marks.has(mark)), [true, false, false, true]);
+        assert_eq!([1, 3, 9].map(|there| marks.of_these_only(1 | 2 | 8, there)), [false, false, true]);
     }
 }

@@ -1,5 +1,6 @@
 //! Conversations: who speaks which protocol with whom.
 
+mod idle;
 mod table;
 
 pub use table::{Conversations, MAX_CONVERSATIONS};
@@ -23,6 +24,7 @@ pub struct Conversation {
     value: u32,
     /// Tells this conversation from an earlier one in the same slot.
     generation: u32,
+    /// See [`Conversation::latest`]; where it is [`IDLE`], a [`idle::stamp`] of its last datagram.
     latest: Count,
     /// See [`Conversation::server_index`]: [`NONE`] is -1 in either width.
     server: i16,
@@ -50,6 +52,8 @@ const ISSUED: u8 = 1 << 3;
 const USED: u8 = 1 << 4;
 /// It is over, and its slot is free.
 const OVER: u8 = 1 << 5;
+/// All that it asked is forgotten.
+const IDLE: u8 = 1 << 6;
 
 const _: () = assert!(MAX_SERVERS <= i16::MAX as usize && size_of::<Conversation>() == 64);
 
@@ -109,6 +113,15 @@ impl Conversation {
     pub fn doubtful(&self) -> bool {
         self.marks.has(DOUBTFUL)
     }
+    /// All that it asked is forgotten.
+    pub fn idle(&self) -> bool {
+        self.marks.has(IDLE)
+    }
+    /// Who the client is, is certain, and it is not idle.
+    #[inline(always)]
+    pub fn steady(&self) -> bool {
+        self.marks.of_these_only(DECIDED | IDLE, DECIDED)
+    }
     /// Says both.
     pub fn decide(&mut self, decided: bool, doubtful: bool) {
         self.marks.set(DECIDED, decided);
@@ -116,7 +129,7 @@ impl Conversation {
     }
     /// A pair was found: it is as sure as that makes it.
     #[inline(always)]
-    fn confirm(&mut self, paired: Level) {
+    pub fn confirm(&mut self, paired: Level) {
         self.level = self.level.max(paired);
         self.marks.set(DECIDED, self.decided() || self.level >= Level::Medium);
         self.unanswered = 0;
@@ -151,6 +164,10 @@ impl Conversation {
         self.marks.set(ISSUED, true);
         self.marks.set(USED, false);
     }
+    /// What was issued went the other way.
+    pub fn take_back(&mut self) {
+        self.marks.set(ISSUED, false);
+    }
     /// A request carries that value.
     #[inline(always)]
     pub fn carry(&mut self, value: u64) {
@@ -158,7 +175,8 @@ impl Conversation {
             self.marks.set(USED, true);
         }
     }
-    /// Sequence number of the latest request, plus one; 0 where there is none.
+    /// Sequence number of the latest request, plus one; 0 where there was none. Of one that is forgotten another number,
+    /// which no request has.
     #[inline(always)]
     pub fn latest(&self) -> u64 {
         self.latest.get()

@@ -1,8 +1,10 @@
 //! The table of conversations.
 //!
-//! Bounded. When it is full the conversation whose last request is oldest goes, and is counted.
+//! Bounded. When it is full an idle conversation goes, see `idle`, else the one whose last request is oldest, and is
+//! counted.
 
-use super::{Conversation, NONE, OVER, Slot};
+use super::idle::Idle;
+use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
 use crate::net::Endpoint;
 use crate::packed::Count;
@@ -43,7 +45,8 @@ pub struct Conversations {
     /// these, and what is small is found in fast memory.
     recent: Box<[(u16, u16); RECENT]>,
     hasher: DefaultHashBuilder,
-    slots: Vec<Conversation>,
+    pub(super) slots: Vec<Conversation>,
+    pub(super) idle: Idle,
     most: usize,
     /// Slot of the conversation that asked last; [`NONE`] where there is none at all.
     newest: u32,
@@ -69,6 +72,7 @@ impl Conversations {
             recent: Box::new([(0, 0); RECENT]),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
+            idle: Idle::default(),
             most: most.min(MAX_CONVERSATIONS),
             newest: NONE,
             free: NONE,
@@ -136,7 +140,8 @@ impl Conversations {
         {
             new.issue(value);
         }
-        let evicted = if self.free == NONE && self.slots.len() >= self.most { self.evict() } else { None };
+        let full = self.free == NONE && self.slots.len() >= self.most;
+        let evicted = if full && !self.drop_idle() { self.evict() } else { None };
         let at = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
                 let (at, next) = (self.free as u16, slot.older);
@@ -174,6 +179,7 @@ impl Conversations {
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();
+        slot.marks.set(IDLE, false);
         slot.marks.set(OVER, true);
         slot.older = if self.free == NONE { at } else { self.free as u16 };
         self.free = at.into();
@@ -207,6 +213,7 @@ impl Conversations {
         while let Some(oldest) = self.oldest() {
             self.close(oldest);
         }
+        self.idle.clear();
     }
 
     fn oldest(&self) -> Option<Slot> {

@@ -100,7 +100,11 @@ impl Table {
         let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
         let keyed = step.key_digits > 0;
         // Without a key, copies and time stamps have a say.
-        let sure = if keyed { v.glance.key == Some(r.key) } else { r.previous == 0 && r.last >= r.time };
+        let sure = if keyed {
+            v.glance.key.is_some() && v.glance.key == r.key
+        } else {
+            r.previous == 0 && r.last >= r.time
+        };
         (its && sure).then_some(seq)
     }
 
@@ -160,7 +164,7 @@ impl Table {
     #[cold]
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.glance.key.filter(|_| step.key_digits > 0)?;
-        self.latest_open(d, v, |r| r.key == key).next().map(|(seq, slot, _)| (seq, slot))
+        self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
     /// The latest such requests of an answer's step that its receiver has open, wherever they went.
@@ -199,6 +203,23 @@ impl Table {
             .for_each(|(seq, r)| search.look(seq, &r));
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
+    }
+
+    /// The exchange whose answer a datagram of the server stands in for: the one that an answer in its place would be paired
+    /// with by order. One that is damaged beyond that may stand in for an answer of any step.
+    #[cold]
+    pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
+        let (now, window) = (self.now(d), self.windows.answer(v.id));
+        let queue = &self.queues[v.id as usize];
+        let open = || {
+            let asked = self.chain(slot).filter_map(|(seq, _)| queue.get(seq));
+            asked.filter(|r| {
+                let its = v.glance.role == Role::Stray || r.step == v.glance.step;
+                r.state == State::Open && r.frame < d.frame && its
+            })
+        };
+        let waits = |r: &Request| !r.given_up && now.since(r.sent).is_none_or(|t| t <= window);
+        open().filter(waits).last().or_else(|| open().last()).map(|r| r.id)
     }
 
     /// What a copy that the capture made of frame `of` is to its exchange. Nothing changes by it.
@@ -273,7 +294,6 @@ pub(super) fn record(
     response_time: Option<i64>,
     response_bytes: u64,
 ) -> Exchange {
-    let keyed = c.id.info().steps[r.step as usize].key_digits > 0;
     Exchange {
         id: r.id,
         protocol: c.id,
@@ -283,7 +303,7 @@ pub(super) fn record(
         client: c.client(),
         server: c.server(),
         server_index: c.server_index(),
-        key: keyed.then_some(r.key),
+        key: r.key,
         request_frame: r.frame,
         request_time: r.time,
         response_frame,

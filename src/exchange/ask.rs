@@ -51,11 +51,18 @@ pub(super) struct Orphan {
     pub bytes: u32,
 }
 
+impl Orphan {
+    /// What seemed to ask, as an answer.
+    fn of(conversation: Slot, r: &Request) -> Orphan {
+        let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
+        Orphan { conversation, step, key: None, paired, memo, frame, time, since, hash, bytes }
+    }
+}
+
 impl Table {
     pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let (g, id) = (&v.glance, v.id);
         let step = &id.info().steps[g.step as usize];
-        let key = g.key.unwrap_or(0);
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
         let mut alone = true;
@@ -79,7 +86,7 @@ impl Table {
             conversation: slot.at(),
             previous: latest,
             id: exchange,
-            key,
+            key: g.key,
             memo: g.memo,
             frame: d.frame,
             time: d.time,
@@ -96,10 +103,13 @@ impl Table {
             given_up: false,
             alone,
             partial: g.role == Role::RequestPart,
+            hidden: false,
         };
         if let Some(orphan) = &orphan {
             let worth = step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]);
-            self.conversations.confirm(slot, worth);
+            // By order alone, and against the order in the file: what follows must not contradict it.
+            let sure = v.decided || step.key_digits > 0;
+            self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
             (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
             request.state = State::Answered;
         }
@@ -125,40 +135,58 @@ impl Table {
         if role == Role::MaybeResponse { self.fingerprint(d) } else { 0 }
     }
 
-    /// What seemed to ask did not: the conversation goes the other way. It may be the answer to a
-    /// request that stands behind it.
+    /// The conversation goes the other way. What seemed to ask did not, and may be the answer to a request that stands
+    /// behind it; what was taken back when it turned before asks again.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
         let mut next = self.conversations.latest(slot);
+        let mut issued = None;
         for _ in 0..MAX_STEPS_BACK {
             let queue = &mut self.queues[id as usize];
-            let Some((seq, r)) = queue.back_to(next) else { return };
+            let Some((seq, r)) = queue.back_to(next) else { break };
             next = r.previous;
-            if r.state == State::Open {
-                queue.set(seq, State::Gone);
-                if self.withdrawn.len() >= MAX_WITHDRAWN {
-                    self.withdrawn.pop_front();
+            match r.state {
+                State::Open => {
+                    queue.set(seq, State::Withdrawn);
+                    // What can only ask was no answer either.
+                    if r.answer_hash != 0 {
+                        issued = issued.or(Some((r.step, r.memo)));
+                        self.keep_orphan(Orphan::of(slot, &r));
+                    }
+                    self.remember_withdrawn(r.id);
                 }
-                self.withdrawn.push_back(r.id);
-                let Request { step, paired, memo, frame, time, last, answer_hash: hash, bytes, .. } = r;
-                let (conversation, key, since) = (slot, None, last);
-                // What can only ask was no answer either.
-                if hash != 0 {
-                    self.issue(slot, &id.info().steps[usize::from(step)], memo);
-                    self.keep_orphan(Orphan {
-                        conversation,
-                        step,
-                        key,
-                        paired,
-                        memo,
-                        frame,
-                        time,
-                        since,
-                        hash,
-                        bytes,
-                    });
+                State::Withdrawn => {
+                    queue.set(seq, State::Open);
+                    self.withdrawn.retain(|&exchange| exchange != r.id);
                 }
+                // Only the order of the frames, against which it was paired, said that this was asked.
+                State::Answered if r.answer_frame < r.frame => {
+                    queue.set(seq, State::Gone);
+                    self.remember_withdrawn(r.id);
+                }
+                _ => {}
             }
+        }
+        if let Some((step, memo)) = issued {
+            self.issue(slot, &id.info().steps[usize::from(step)], memo);
+        }
+    }
+
+    /// An exchange is none.
+    fn remember_withdrawn(&mut self, exchange: u64) {
+        if self.withdrawn.len() >= MAX_WITHDRAWN {
+            self.withdrawn.pop_front();
+        }
+        self.withdrawn.push_back(exchange);
+    }
+
+    /// The datagram of a request is not shown: should nobody answer it, nothing is said of that either.
+    #[cold]
+    pub fn hide(&mut self, slot: Slot, exchange: u64) {
+        let its = |(_, r): &(u64, &Kept)| r.id == exchange && r.state != State::Gone;
+        let found = self.chain(slot).find(its).map(|(seq, _)| seq);
+        if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
+            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(Kept::hide);
         }
     }
 
@@ -179,6 +207,7 @@ impl Table {
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);
         self.close_oldest(at);
+        self.heed_idle();
     }
 
     /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
@@ -186,7 +215,7 @@ impl Table {
     fn push(&mut self, id: Id, slot: Slot, request: &Request) {
         let at = id as usize;
         if let Some(c) = self.conversations.get_mut(slot) {
-            c.carry(request.key);
+            request.key.into_iter().for_each(|key| c.carry(key));
             c.ask(self.queues[at].end() + 1);
         }
         if self.queues[at].len() >= MAX_REQUESTS {
@@ -232,8 +261,7 @@ impl Table {
     fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
-        let keyed = step.key_digits > 0;
-        let key = v.glance.key.unwrap_or(0);
+        let key = v.glance.key;
         let mut alone = true;
         for _ in 0..MAX_STEPS_BACK {
             let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone } };
@@ -245,10 +273,10 @@ impl Table {
             if r.partial && !v.glance.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            if step.retransmits && r.key == key && r.memo == v.glance.memo {
+            if step.retransmits && key.is_some() && r.key == key && r.memo == v.glance.memo {
                 return Earlier::Same(seq);
             }
-            if !keyed && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+            if r.key.is_none() && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
                 queue.get_mut(seq).into_iter().for_each(Kept::give_up);
             }
             alone = false;
@@ -274,10 +302,9 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::NONE;
     use crate::exchange::Windows;
     use crate::net::Endpoint;
-    use crate::protocols::{Direction, Glance};
+    use crate::protocols::Glance;
 
     /// What the n-th client sends: its conversation, and what it is to that. What is not sure may be an answer.
     fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
@@ -289,8 +316,7 @@ mod tests {
         let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
         let glance = Glance { message, role, step, key, memo, level, paired, begins };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let (direction, decided, doubtful, server_index) = (Direction::C2s, sure, !sure, NONE);
-        let verdict = Verdict { id, glance, direction, decided, doubtful, slot, server_index };
+        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, glance) };
         let slot = table.enter(&d, &verdict);
         (slot, table.pair(slot, &d, &verdict))
     }

@@ -19,6 +19,8 @@ pub(super) enum State {
     Answered,
     /// Closed without an answer, or moved to the end of the queue.
     Gone,
+    /// Taken back: it answered instead, as far as is known.
+    Withdrawn,
 }
 
 /// A request, open or remembered.
@@ -29,7 +31,8 @@ pub(super) struct Request {
     /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
     pub previous: u64,
     pub id: u64,
-    pub key: u64,
+    /// `None` where the step has none, and where the message ends before it.
+    pub key: Option<u64>,
     pub memo: u32,
     pub frame: u64,
     pub time: Time,
@@ -52,26 +55,28 @@ pub(super) struct Request {
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
+    /// Its datagram is not shown, so that nothing is said of its silence either.
+    pub hidden: bool,
 }
 
 /// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub id: u64,
-    pub key: u64,
-    frame: u64,
+    key: u64,
+    pub frame: u64,
     time: Time,
     pub conversation: u32,
     /// How many requests of the protocol ago the one before it in its conversation was asked; 0 for none.
     back: u32,
-    memo: u32,
+    pub memo: u32,
     pub bytes: u32,
     pub answer_hash: u32,
     /// The lower half of its number: an answer stands less than 2^31 frames after its request, or before it.
     answer_frame: u32,
     retransmissions: u16,
     pub parts: u8,
-    step: u8,
+    pub step: u8,
     paired: Level,
     pub state: State,
     marks: Marks,
@@ -83,12 +88,25 @@ const ALONE: u8 = 1 << 1;
 const PARTIAL: u8 = 1 << 2;
 /// Its three times are one; otherwise [`Queue::times`] has the others.
 const TIMELY: u8 = 1 << 3;
+/// It has a key.
+const KEYED: u8 = 1 << 4;
+/// See [`Request::hidden`].
+const HIDDEN: u8 = 1 << 5;
 
 impl Kept {
     #[inline(always)]
-    fn answer_frame(&self) -> u64 {
+    pub fn answer_frame(&self) -> u64 {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
         self.frame.wrapping_add_signed(after.into())
+    }
+    /// See [`Request::key`].
+    #[inline(always)]
+    pub fn key(&self) -> Option<u64> {
+        self.marks.has(KEYED).then_some(self.key)
+    }
+    /// Its datagram is not shown.
+    pub fn hide(&mut self) {
+        self.marks.set(HIDDEN, true);
     }
     /// Whether the last part of it is still to come.
     pub fn set_partial(&mut self, partial: bool) {
@@ -111,7 +129,7 @@ impl Kept {
             conversation: self.conversation,
             previous: self.previous(seq),
             id: self.id,
-            key: self.key,
+            key: self.key(),
             memo: self.memo,
             frame: self.frame,
             time: self.time,
@@ -128,6 +146,7 @@ impl Kept {
             given_up: self.marks.has(GIVEN_UP),
             alone: self.marks.has(ALONE),
             partial: self.marks.has(PARTIAL),
+            hidden: self.marks.has(HIDDEN),
         }
     }
 }
@@ -223,12 +242,15 @@ impl Queue {
     pub fn due(&self) -> Time {
         self.due
     }
+    /// Capture time at the last transmission of the oldest request.
+    pub fn oldest_sent(&self) -> Time {
+        match self.requests.front() {
+            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time,
+            _ => times_of(self.first, &self.times).1,
+        }
+    }
     fn see_due(&mut self) {
-        self.due = match self.requests.front() {
-            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time.plus(self.late),
-            Some(_) => times_of(self.first, &self.times).1.plus(self.late),
-            None => NEVER,
-        };
+        self.due = if self.requests.is_empty() { NEVER } else { self.oldest_sent().plus(self.late) };
     }
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<Request> {
@@ -297,7 +319,7 @@ impl Queue {
         }
         self.requests.push_back(Kept {
             id: r.id,
-            key: r.key,
+            key: r.key.unwrap_or(0),
             frame: r.frame,
             time: r.time,
             conversation: r.conversation,
@@ -317,6 +339,8 @@ impl Queue {
                 (ALONE, r.alone),
                 (PARTIAL, r.partial),
                 (TIMELY, timely),
+                (KEYED, r.key.is_some()),
+                (HIDDEN, r.hidden),
             ]),
         });
         if self.requests.len() == 1 {
@@ -356,16 +380,18 @@ mod tests {
         /// A request that is the `seq`-th, if it is put behind so many.
         fn request()(
             (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
-            (id, key, frame, after) in (any::<u64>(), any::<u64>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
+            (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
             (conversation, memo, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
             (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
-            (given_up, alone, partial) in any::<(bool, bool, bool)>(),
-            state in prop::sample::select(vec![State::Open, State::Answering, State::Answered, State::Gone]),
+            (given_up, alone, partial, hidden) in any::<(bool, bool, bool, bool)>(),
+            state in prop::sample::select(vec![
+                State::Open, State::Answering, State::Answered, State::Gone, State::Withdrawn,
+            ]),
         ) -> Request {
             let (paired, answer_frame) = (Level::High, frame.wrapping_add_signed(after.into()));
             Request {
                 conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, bytes,
-                retransmissions, parts, step, paired, state, given_up, alone, partial,
+                retransmissions, parts, step, paired, state, given_up, alone, partial, hidden,
             }
         }
     }

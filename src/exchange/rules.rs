@@ -13,7 +13,9 @@ pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
         Pairing::Copy { .. } => add(raised, rules.copy),
         Pairing::Unasked { open, .. } => {
-            match (rules.other_key.filter(|_| open && seen.glance.key.is_some()), rules.key_at) {
+            match (rules.other_key.filter(|_| open), rules.key_at) {
+                // Without a whole key nobody can say whose answer it is.
+                (Some(_), _) if seen.glance.key.is_none() => {}
                 (Some(rule), Some(at)) => raised.add_at(rule, at),
                 (rule, _) => add(raised, rule.or(rules.unasked)),
             }

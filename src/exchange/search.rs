@@ -36,15 +36,15 @@ pub(super) struct Search<'v> {
     hash: u32,
     /// Oldest open one with the key.
     by_key: Option<u64>,
-    /// Oldest open one inside its window that was not given up, and oldest open one at all; whole
-    /// requests go before those whose end never came.
+    /// Of those without a key: oldest open one inside its window that was not given up, and oldest open one at all;
+    /// whole requests go before those whose end never came.
     waiting: Option<(bool, u64)>,
     any: Option<(bool, u64)>,
     open: u32,
     only_open: (u64, u32),
     copy: Option<Pairing>,
-    /// That is inside the answer window of its request.
-    fresh: bool,
+    /// That has the very bytes.
+    same: bool,
     answered: Option<Answer>,
 }
 
@@ -63,13 +63,17 @@ impl<'v> Search<'v> {
             open: 0,
             only_open: (0, 0),
             copy: None,
-            fresh: false,
+            same: false,
             answered: None,
         }
     }
 
     fn keyed(&self) -> bool {
         self.step.key_digits > 0
+    }
+
+    fn has_key_of(&self, r: &Request) -> bool {
+        r.key.is_some() && r.key == self.key
     }
 
     pub fn look(&mut self, seq: u64, r: &Request) {
@@ -79,7 +83,7 @@ impl<'v> Search<'v> {
         match r.state {
             State::Open => self.look_open(seq, r),
             // A server may answer with another key than the request's: copies of that are known by their bytes.
-            State::Answered if !self.keyed() || Some(r.key) == self.key || r.answer_hash == self.hash => {
+            State::Answered if !self.keyed() || self.has_key_of(r) || r.answer_hash == self.hash => {
                 self.look_answered(r);
             }
             _ => {}
@@ -89,8 +93,8 @@ impl<'v> Search<'v> {
     fn look_open(&mut self, seq: u64, r: &Request) {
         self.open += 1;
         self.only_open = (seq, r.memo);
-        if self.keyed() {
-            if Some(r.key) == self.key {
+        if r.key.is_some() {
+            if self.has_key_of(r) {
                 self.by_key = Some(seq);
             }
             return;
@@ -110,11 +114,12 @@ impl<'v> Search<'v> {
     }
 
     fn look_answered(&mut self, r: &Request) {
-        if r.answer_hash == self.hash || self.step.once {
-            let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
-            if self.copy.is_none() {
-                (self.copy, self.fresh) =
-                    (Some(copy), self.now.since(r.sent).is_none_or(|t| t <= self.window));
+        let same = r.answer_hash == self.hash;
+        if same || self.step.once {
+            // Of answers to one key, the one with the very bytes; else the latest.
+            if self.copy.is_none() || same && !self.same {
+                let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
+                (self.copy, self.same) = (Some(copy), same);
             }
         } else if self.keyed() && self.answered.is_none() {
             self.answered = Some(Answer { second: true, ..r.answered(self.now) });
@@ -124,10 +129,8 @@ impl<'v> Search<'v> {
     /// The verdict; `issued` is the value the server issued last to this client.
     pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
-        let by_order = self.waiting.or(self.any).map(|(_, seq)| seq).filter(|_| !self.keyed());
-        // A value made anew is hardly the same twice: at first it is taken for a copy, and later for what a server gives to all.
-        let copy_first = self.copy.is_some() && self.step.issues && self.fresh;
-        let request = self.by_key.or(by_order).filter(|_| !copy_first);
+        let by_order = self.waiting.or(self.any).map(|(_, seq)| seq);
+        let request = if self.keyed() { self.by_key } else { by_order };
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }
@@ -139,6 +142,10 @@ impl<'v> Search<'v> {
         }
         if self.keyed() && self.open == 1 && issued.is_some() && issued.map(u64::from) == self.key {
             return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
+        }
+        // A request that ends before its key does.
+        if let Some(seq) = by_order {
+            return Found { request: Some((seq, false)), open, ..Found::default() };
         }
         Found { open, asked: (self.open == 1).then_some(self.only_open.1), ..Found::default() }
     }

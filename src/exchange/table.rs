@@ -6,7 +6,7 @@ use super::queue::{Closed, Kept, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
-use crate::classify::Verdict;
+use crate::classify::{Verdict, Waiting};
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role};
@@ -114,32 +114,55 @@ impl Table {
     /// Whether all that seemed to ask in a conversation turned out to have answered.
     #[inline]
     pub fn only_withdrew(&self, slot: Slot) -> bool {
-        let withdrew = |r: &Kept| r.state == State::Gone && self.withdrew(r.id);
-        !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| withdrew(r))
+        !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| r.state == State::Withdrawn)
     }
 
-    /// Whether a request of the conversation is open.
-    pub fn has_open(&self, slot: Slot) -> bool {
-        self.chain(slot).any(|(_, r)| r.state == State::Open)
+    /// The exchange that the datagram in a frame has opened.
+    #[cold]
+    pub fn asked_in(&self, slot: Slot, frame: u64) -> Option<u64> {
+        let asks = |r: &Kept| r.frame == frame && matches!(r.state, State::Open | State::Answered);
+        self.chain(slot).find(|(_, r)| asks(r)).map(|(_, r)| r.id)
+    }
+
+    /// How long an answer may take at most, in nanoseconds.
+    pub fn late_window(&self, id: Id) -> i64 {
+        self.windows.late(id)
+    }
+
+    /// Whether a request of the conversation is open, of that step or of any.
+    pub fn has_open(&self, slot: Slot, step: Option<u8>) -> bool {
+        self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
+    }
+
+    /// Whether a request that stands before a frame is open.
+    #[cold]
+    pub fn asked_before(&self, slot: Slot, frame: u64) -> bool {
+        self.chain(slot).any(|(_, r)| r.frame < frame && r.state == State::Open)
+    }
+
+    /// What waits for an answer in a conversation.
+    pub fn waiting(&self, slot: Slot) -> Waiting {
+        let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
+        let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        let issues = |r: &Kept| c.id.info().steps[usize::from(r.step)].issues;
+        let issued = open().find(|(_, r)| issues(r)).map(|(_, r)| r.memo);
+        let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
+        Waiting { open: open().next().is_some(), issued }
     }
 
     /// An ICMP error has come back for a request: closes the open one with that key, or the oldest open one.
     #[cold]
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        let same = key.and_then(|key| open().find(|(_, r)| r.key == key));
+        let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
         let Some((seq, _)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
-        self.closed.push(Exchange { reason: Some(reason), ..refused });
-    }
-
-    /// The oldest open exchange of a conversation.
-    pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
-        let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        open.last().map(|(_, r)| r.id)
+        if !request.hidden {
+            self.closed.push(Exchange { reason: Some(reason), ..refused });
+        }
     }
 
     /// Moves capture time on; closes what has waited too long.
@@ -182,20 +205,29 @@ impl Table {
             let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
             if due >= self.clock {
                 self.next_deadline = due;
-                return;
+                break;
             }
             self.close_oldest(at);
         }
+        self.conversations.expire_idle(self.clock);
+        self.heed_idle();
     }
 
-    /// Takes the oldest request out of a queue: closes it, if it was still open, and with it its
-    /// conversation, if that has asked nothing since.
+    /// Idle conversations are to end in time.
+    pub(super) fn heed_idle(&mut self) {
+        let until = self.conversations.idle_until();
+        self.next_deadline = until.map_or(self.next_deadline, |until| self.next_deadline.min(until));
+    }
+
+    /// Takes the oldest request out of a queue: closes it, if it was still open. Its conversation rests, if that has asked
+    /// nothing since.
     pub(super) fn close_oldest(&mut self, at: usize) {
         let Some((seq, oldest)) = self.queues[at].oldest() else { return };
         let conversation = oldest.conversation;
         if matches!(oldest.state, State::Open | State::Answering) {
             self.close_waiting(at, seq);
         }
+        let last = self.queues[at].oldest_sent();
         self.queues[at].drop_oldest();
         // The slot may be another conversation's by now: that has asked later, or something else.
         if let Some((slot, c)) = self.conversations.at(conversation)
@@ -204,7 +236,7 @@ impl Table {
             // Its next request may have been answered before it.
             && !self.orphans.iter().any(|o| o.conversation == slot)
         {
-            self.conversations.close(slot);
+            self.conversations.rest(slot, last);
         }
     }
 
@@ -221,11 +253,12 @@ impl Table {
     }
 
     /// The record of an open request that gets no answer any more; none of what seemed to ask and was
-    /// never confirmed, for that was more likely an answer.
+    /// never confirmed, for that was more likely an answer, nor of what was not shown.
     fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        (c.decided() || !c.doubtful()).then(|| record(c, request, outcome, None, None, 0))
+        let told = (c.decided() || !c.doubtful()) && !request.hidden;
+        told.then(|| record(c, request, outcome, None, None, 0))
     }
 
     /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.
@@ -233,23 +266,37 @@ impl Table {
     pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(slot) = v.slot else { return self.open(d, v) };
         match self.conversations.get_mut(slot) {
-            Some(c) if c.decided() => c.level = c.level.max(v.glance.level),
+            Some(c) if c.steady() && !v.turns => {
+                c.level = c.level.max(v.glance.level);
+                slot
+            }
             _ => self.decide(slot, d, v),
         }
-        slot
     }
 
-    /// Who asks in a conversation is not certain yet: what a datagram says of that.
+    /// Who asks in a conversation is not certain yet: what a datagram says of that. Or it was idle.
     #[cold]
-    fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) {
-        let Some(c) = self.conversations.get_mut(slot) else { return };
-        let turned = c.level <= Level::Low && c.latest() != 0 && c.client() != v.client(d);
+    fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Slot {
+        let Some(c) = self.conversations.get(slot) else { return slot };
+        let turns = c.client() != v.client(d);
+        if turns && c.idle() {
+            // The same two, and the other one asks: that is another conversation.
+            self.conversations.close(slot);
+            return self.open(d, v);
+        }
+        let asks = !matches!(v.glance.role, Role::Response | Role::ResponsePart | Role::Stray);
+        self.conversations.wake(slot, asks, self.clock);
+        let Some(c) = self.conversations.get_mut(slot) else { return slot };
+        let turned = turns && c.latest() != 0 && (c.level <= Level::Low || v.turns);
         c.set_client(v.client(d));
-        c.decide(v.decided, v.doubtful);
+        c.decide(c.decided() || v.decided, v.doubtful);
         c.level = c.level.max(v.glance.level);
         if turned {
+            c.take_back();
+            c.set_server_index(v.server_index);
             self.withdraw(slot, v.id);
         }
+        slot
     }
 
     /// Says what a datagram that has [entered](Table::enter) its conversation is to its exchange.
@@ -291,7 +338,7 @@ impl Table {
             let end = match request.state {
                 State::Open => self.silence(gone, &request),
                 State::Answering => self.parts_of(gone, &request),
-                State::Answered | State::Gone => None,
+                State::Answered | State::Gone | State::Withdrawn => None,
             };
             end.into_iter().for_each(|e| self.closed.push(e));
         }
@@ -315,7 +362,6 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::NONE;
     use crate::net::Endpoint;
     use crate::protocols::{Direction, Glance};
 
@@ -340,8 +386,7 @@ mod tests {
         };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict =
-            Verdict { id, glance, direction, decided: true, doubtful: false, slot, server_index: NONE };
+        let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_looks(id, glance) };
         table.advance(time);
         let slot = table.enter(&d, &verdict);
         table.pair(slot, &d, &verdict)

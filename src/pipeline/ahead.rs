@@ -15,9 +15,9 @@
 use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
 use crate::classify;
+use crate::decode::Listener;
 use crate::net::{self, Datagram, Turned};
 use crate::protocols::{Glance, Id};
-use crate::decode::Listener;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

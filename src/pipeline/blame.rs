@@ -28,10 +28,17 @@ const MAX_CONVERSATIONS: usize = 4_096;
 /// What earlier datagrams may have caused.
 #[derive(Debug)]
 pub struct Blame {
-    exchanges: Numbered<ArrayVec<Cause, MAX_CAUSES>>,
+    exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>>,
     /// By client and server, as a seeded hash: a mistake would take one chance in 2^64.
     answers: Bounded<u64, Cause>,
     hasher: DefaultHashBuilder,
+}
+
+/// A cause, and where it stands, seen from what it may cause in its exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Noted {
+    cause: Cause,
+    relation: Relation,
 }
 
 impl Default for Blame {
@@ -45,8 +52,8 @@ impl Default for Blame {
 }
 
 impl Blame {
-    /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes. `open`
-    /// is the oldest open exchange of the conversation; `every` wants once-per-server remarks each time.
+    /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes. `awaited`
+    /// is the exchange whose answer the datagram stands in for; `every` wants once-per-server remarks each time.
     #[cold]
     #[inline(never)]
     pub fn judge<S: Listener>(
@@ -56,7 +63,7 @@ impl Blame {
         told: &Told<'_>,
         sink: &S,
         (policy, servers, every): (&Policy, &mut Servers, bool),
-        open: Option<u64>,
+        awaited: Option<u64>,
     ) {
         let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
         out.extend(heard.iter().filter(|v| !(d.partial && v.rule == &GEN_001)).map(Finding::of_violation));
@@ -77,7 +84,7 @@ impl Blame {
             true
         });
         self.link(id, out, d, told);
-        self.remember(id, out, d, told, open);
+        self.remember(id, out, d, told, awaited);
         // Asked last: what is not told must not count as told. What was told before causes others all the same.
         if !every {
             out.retain(|f| !f.rule.per_server || servers.first_time(told.server_index, f.rule));
@@ -93,7 +100,7 @@ impl Blame {
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
         let silence = silence_of(id, told.verdict.glance.step);
         for rule in rules.filter(|rule| id.causes(rule, silence, Relation::Request)) {
-            self.note(exchange, Cause { rule, frame });
+            self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
     }
 
@@ -123,9 +130,10 @@ impl Blame {
                 id.causes(cause, symptom, Relation::Same) && (j < i || !both)
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
-            let asked = exchange.into_iter().flatten();
             // Who waited is judged behind others that it stands before: these caused nothing in it.
             let before = |c: &&Cause| c.frame < d.frame;
+            let repeated = exchange.into_iter().flatten().filter(|_| told.repeats(&out[i]));
+            let asked = repeated.filter(|noted| noted.relation == Relation::Asked).map(|noted| &noted.cause);
             let asked = asked.filter(before).find(|c| id.causes(c.rule, symptom, Relation::Asked));
             let earlier = answer.filter(before).filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
             out[i].caused_by = same.or(asked.copied()).or(earlier.copied());
@@ -133,24 +141,32 @@ impl Blame {
     }
 
     /// Remembers what later datagrams may be symptoms of.
-    fn remember(&mut self, id: Id, found: &[Finding], d: &Datagram<'_>, told: &Told<'_>, open: Option<u64>) {
+    fn remember(
+        &mut self,
+        id: Id,
+        found: &[Finding],
+        d: &Datagram<'_>,
+        told: &Told<'_>,
+        awaited: Option<u64>,
+    ) {
         let (silence, mut broken) = (silence_of(id, told.verdict.glance.step), false);
         for f in found.iter().filter(|f| f.counts()) {
             let cause = Cause { rule: f.rule, frame: d.frame };
             match told.verdict.direction {
                 Direction::C2s => {
-                    let silent = id.causes(f.rule, silence, Relation::Request);
-                    if (silent || id.causes(f.rule, f.rule, Relation::Asked))
-                        && let Some(exchange) = told.pairing.exchange()
-                    {
-                        self.note(exchange, cause);
+                    let Some(exchange) = told.pairing.exchange() else { continue };
+                    if id.causes(f.rule, silence, Relation::Request) {
+                        self.note(exchange, cause, Relation::Request);
+                    }
+                    if told.repeats(f) && id.causes(f.rule, f.rule, Relation::Asked) {
+                        self.note(exchange, cause, Relation::Asked);
                     }
                 }
                 Direction::S2c => {
                     if id.causes(f.rule, silence, Relation::Instead)
-                        && let Some(exchange) = open
+                        && let Some(exchange) = awaited.filter(|_| !told.is_of_another(f))
                     {
-                        self.note(exchange, cause);
+                        self.note(exchange, cause, Relation::Instead);
                     }
                     // The first fault of a datagram is what makes the others.
                     if id.causes(f.rule, f.rule, Relation::Earlier) && !std::mem::replace(&mut broken, true) {
@@ -161,10 +177,12 @@ impl Blame {
         }
     }
 
-    fn note(&mut self, exchange: u64, cause: Cause) {
+    fn note(&mut self, exchange: u64, cause: Cause, relation: Relation) {
+        let noted = Noted { cause, relation };
         match self.exchanges.get_mut(exchange) {
-            Some(causes) => drop(causes.try_push(cause)),
-            None => self.exchanges.insert(exchange, ArrayVec::from_iter([cause])),
+            Some(causes) if causes.contains(&noted) => {}
+            Some(causes) => drop(causes.try_push(noted)),
+            None => self.exchanges.insert(exchange, ArrayVec::from_iter([noted])),
         }
     }
 
@@ -185,14 +203,10 @@ impl Blame {
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
         finding.sent(Direction::S2c);
-        let explains = |c: &&Cause| {
-            let causes = |relation| e.protocol.causes(c.rule, rule, relation);
-            causes(Relation::Request) || causes(Relation::Instead)
-        };
-        let causes = self.exchanges.get(e.id);
+        let noted = self.exchanges.get(e.id).into_iter().flatten();
+        let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
         // The earliest: datagrams that waited are judged late.
-        finding.caused_by =
-            causes.and_then(|all| all.iter().filter(explains).min_by_key(|c| c.frame).copied());
+        finding.caused_by = causes.min_by_key(|cause| cause.frame);
         Some(finding)
     }
 }
@@ -214,16 +228,12 @@ pub fn refusal(policy: &Policy) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::net::Endpoint;
-    use crate::rule::Rule;
 
-    /// A rule of SQP that explains silence, or one that does not.
-    fn rule(explains: bool) -> &'static Rule {
+    /// A cause that explains silence.
+    fn cause(frame: u64) -> Cause {
         let silence = silence_of(Id::Sqp, 0);
-        let causes = |rule: &Rule| {
-            Id::Sqp.causes(rule, silence, Relation::Request)
-                || Id::Sqp.causes(rule, silence, Relation::Instead)
-        };
-        crate::protocols::rules().find(|rule| causes(rule) == explains).expect("there is one of each")
+        let rule = crate::protocols::rules().find(|rule| Id::Sqp.causes(rule, silence, Relation::Request));
+        Cause { rule: rule.expect("there are some"), frame }
     }
 
     fn silence(blame: &Blame, id: u64) -> Option<Cause> {
@@ -234,25 +244,32 @@ mod tests {
 
     #[test]
     fn four_causes_of_an_exchange_are_remembered() {
-        let cause = |frame, explains| Cause { rule: rule(explains), frame };
-        for (others, expected) in [(3, Some(cause(9, true))), (4, None)] {
+        for (others, expected) in [(3, Some(cause(9))), (4, None)] {
             let mut blame = Blame::default();
-            (0..others).for_each(|frame| blame.note(7, cause(frame, false)));
-            blame.note(7, cause(9, true));
+            (0..others).for_each(|frame| blame.note(7, cause(frame), Relation::Asked));
+            blame.note(7, cause(9), Relation::Request);
             assert_eq!(silence(&blame, 7), expected, "{others} before it");
         }
     }
 
     #[test]
+    fn what_is_noted_twice_takes_one_place() {
+        let mut blame = Blame::default();
+        (0..MAX_CAUSES).for_each(|_| blame.note(7, cause(8), Relation::Asked));
+        blame.note(7, cause(9), Relation::Instead);
+        assert_eq!(silence(&blame, 7), Some(cause(9)));
+    }
+
+    #[test]
     fn the_oldest_exchanges_are_forgotten_and_that_is_known() {
         let (mut blame, most) = (Blame::default(), MAX_EXCHANGES as u64);
-        let cause = Cause { rule: rule(true), frame: 1 };
+        let cause = cause(1);
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let doubtful =
             |blame: &Blame, id| blame.may_have_forgotten(&Exchange::unanswered(id, Id::Sqp, [end; 2]));
-        (1..=most).for_each(|n| blame.note(2 * n, cause));
+        (1..=most).for_each(|n| blame.note(2 * n, cause, Relation::Request));
         assert_eq!((silence(&blame, 2), doubtful(&blame, 1)), (Some(cause), false));
-        blame.note(2 * most + 2, cause);
+        blame.note(2 * most + 2, cause, Relation::Request);
         assert_eq!((silence(&blame, 2), silence(&blame, 4)), (None, Some(cause)));
         assert_eq!([1, 2, 3, 4].map(|id| doubtful(&blame, id)), [true, true, false, false]);
     }

@@ -2,6 +2,7 @@
 
 use super::blame::{self, Blame};
 use super::{Options, Pipeline};
+use crate::check::Finding;
 use crate::classify::Verdict;
 use crate::contract::Raised;
 use crate::conversation::Slot;
@@ -9,7 +10,7 @@ use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::general::{GEN_003, GEN_008};
 use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Level, Role};
+use crate::protocols::{Context, Direction, Glance, Level, Role};
 use crate::report::{Packet, Report, Totals};
 use std::io;
 
@@ -28,6 +29,16 @@ impl Told<'_> {
     /// The capture holds it twice; what it breaks is said of the first.
     pub fn is_copy(&self) -> bool {
         !self.raised.is_empty() && self.raised.has(&GEN_008)
+    }
+    /// Whether a finding is about the field that an answer repeats from its request.
+    pub fn repeats(&self, finding: &Finding) -> bool {
+        let Verdict { id, glance, .. } = self.verdict;
+        finding.field.is_some() && finding.field == id.info().steps[usize::from(glance.step)].repeats
+    }
+    /// Whether a finding in an answer is the matter of another exchange, which it names. Only that it names that, is not.
+    pub fn is_of_another(&self, finding: &Finding) -> bool {
+        let Glance { role, key, .. } = self.verdict.glance;
+        role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
     }
 }
 
@@ -60,6 +71,9 @@ impl<S: Listener> Pipeline<'_, S> {
         let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
         let level = if doubtful { level.min(Level::Medium) } else { level };
         if level == Level::Hint || level < self.options.min_confidence {
+            if let Pairing::Asked { exchange, .. } = *told.pairing {
+                self.table.hide(told.slot, exchange);
+            }
             return self.deliver_unclaimed(d);
         }
         self.totals.recognised += 1;
@@ -79,10 +93,11 @@ impl<S: Listener> Pipeline<'_, S> {
                 more_findings = 0;
             }
             if self.has_news(&told) {
-                // What a request breaks is laid to its own exchange.
-                let open = (direction == Direction::S2c).then(|| self.table.oldest_open(told.slot)).flatten();
+                // What answers stands in for no other answer.
+                let instead = direction == Direction::S2c && told.pairing.exchange().is_none();
+                let awaited = instead.then(|| self.table.awaited(told.slot, d, v)).flatten();
                 let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
-                self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, open);
+                self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
                 self.findings.iter().for_each(|f| self.totals.findings.see(f));
             } else if direction == Direction::C2s {
                 self.blame.remarked(d, &told, &self.sink);

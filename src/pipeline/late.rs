@@ -2,7 +2,7 @@
 
 use super::deliver::{Told, deliver_exchange};
 use super::room::{Claim, Item};
-use super::{Pipeline, observe, seen};
+use super::{Pipeline, learn, observe, seen};
 use crate::capture::Time;
 use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
@@ -99,7 +99,7 @@ impl<S: Listener> Pipeline<'_, S> {
     /// A datagram of which not everything is known yet, or that must not overtake others.
     #[inline(never)]
     pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
-        if claim.waits(d, !claim.candidate, d.frame, self.table.clock()) {
+        if claim.waits(d, !claim.candidate, &self.table, (d.frame, self.table.clock())) {
             return self.wait(d, Some(claim));
         }
         // What is said of it must not depend on whether it has to wait for its turn.
@@ -134,7 +134,7 @@ impl<S: Listener> Pipeline<'_, S> {
     /// Lets the first ones out while the room is full.
     fn make_room(&mut self) -> io::Result<()> {
         while self.room.is_full() {
-            self.room.count_early();
+            self.room.count_early(self.table.clock());
             self.let_one_out()?;
         }
         Ok(())
@@ -159,7 +159,7 @@ impl<S: Listener> Pipeline<'_, S> {
         let frame = self.frame;
         self.drain(|(pipeline, d, claim)| {
             let confirmed = pipeline.confirmed(claim.slot);
-            !claim.waits(d, confirmed, frame, clock)
+            !claim.waits(d, confirmed, &pipeline.table, (frame, clock))
         })?;
         self.deliver_closed()
     }
@@ -183,6 +183,7 @@ impl<S: Listener> Pipeline<'_, S> {
         let item = self.room.pop(&mut payload);
         let out = match item {
             None => Ok(()),
+            Some(Item::Exchange(e, true)) if self.table.withdrew(e.id) => Ok(()),
             Some(Item::Exchange(mut e, waited)) => {
                 if waited {
                     e.refresh(&self.table.conversations); // it may have become surer since
@@ -193,6 +194,7 @@ impl<S: Listener> Pipeline<'_, S> {
             Some(Item::Datagram(d, _, Some(mut claim))) => {
                 let d = Datagram { payload: &payload, ..d };
                 if !claim.settled {
+                    self.stand_by(&d, &claim);
                     self.settle_late(&d, &mut claim);
                 }
                 if matches!(claim.pairing, Pairing::Unasked { .. }) {
@@ -206,9 +208,23 @@ impl<S: Listener> Pipeline<'_, S> {
         out
     }
 
+    /// An answer that stands before its request is their conversation's, unless something has contradicted that by now.
+    fn stand_by(&mut self, d: &Datagram<'_>, claim: &Claim) {
+        let Pairing::Answered(answer) = claim.pairing else { return };
+        if answer.request_frame <= d.frame || self.table.withdrew(answer.exchange) {
+            return;
+        }
+        let Verdict { id, glance: g, .. } = &claim.verdict;
+        let worth = id.info().steps[usize::from(g.step)].worth(g.paired, [answer.asked, g.memo]);
+        if let Some(c) = self.table.conversations.get_mut(claim.slot).filter(|c| c.level <= Level::Low) {
+            c.confirm(worth);
+            learn(c, &mut self.memory.servers, &claim.pairing);
+        }
+    }
+
     /// The last word on a datagram that waited.
     fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        settle_late(&self.memory, &self.table, &mut self.memories, d, claim);
+        settle_late(&self.memory, &mut self.table, &mut self.memories, d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
@@ -218,58 +234,65 @@ impl<S: Listener> Pipeline<'_, S> {
 
 /// What a datagram is that waited, by all that has come since.
 #[inline(never)]
-fn settle_late(memory: &Memory, table: &Table, memories: &mut Memories, d: &Datagram<'_>, claim: &mut Claim) {
-    if let Pairing::Asked { exchange, .. } = claim.pairing
-        && table.withdrew(exchange)
-    {
+fn settle_late(
+    memory: &Memory,
+    table: &mut Table,
+    memories: &mut Memories,
+    d: &Datagram<'_>,
+    claim: &mut Claim,
+) {
+    if claim.pairing.exchange().is_some_and(|exchange| table.withdrew(exchange)) {
         claim.pairing = Pairing::Nothing;
-    }
-    if claim.verdict.server_index == NONE
-        && let Some(c) = table.conversations.get(claim.slot)
-    {
-        claim.verdict.server_index = c.server_index(); // known by now, perhaps
-    }
-    let role = claim.verdict.glance.role;
-    let asks = matches!(role, Role::Request | Role::RequestPart);
-    let unsure = asks && !claim.verdict.decided;
-    if !(unsure || matches!(role, Role::MaybeRequest | Role::MaybeResponse)) {
-        return;
     }
     let conversation = table.conversations.get(claim.slot).copied();
     let v = &mut claim.verdict;
-    match conversation {
-        Some(c) if c.decided() => {
-            let direction = c.direction(d.src);
-            let known = memory.known_in(d, v.id, direction, (c.level, true));
-            let same = direction == v.direction;
-            if !same && matches!(claim.pairing, Pairing::Asked { .. }) {
-                return; // it was answered before its conversation turned: that exchange stands
+    if v.server_index == NONE
+        && let Some(c) = &conversation
+    {
+        v.server_index = c.server_index(); // known by now, perhaps
+    }
+    let maybe = matches!(v.glance.role, Role::MaybeRequest | Role::MaybeResponse);
+    match conversation.as_ref().filter(|c| c.decided()) {
+        Some(c) if c.direction(d.src) == v.direction => {
+            // What it is a part of is known already.
+            let unsure = v.glance.role == Role::Request && !v.decided;
+            if maybe || unsure {
+                let known = memory.known_in(d, v.id, v.direction, (c.level, true));
+                v.server_index = c.server_index();
+                v.glance = v.id.read(d.payload, d.wire_len(), known).unwrap_or(v.glance);
             }
-            if same && role == Role::RequestPart {
-                return; // what it is a part of is known already
-            }
-            v.direction = direction;
-            v.server_index = c.server_index();
-            match v.id.read(d.payload, d.wire_len(), known) {
-                Some(read) => v.glance = read,
-                // Its message goes the other way, and it is none that goes this way.
-                None if !same => v.glance.message = v.id.info().unknown(),
-                None => {}
-            }
-            if same {
-                return;
-            }
+            return;
         }
-        _ if role != Role::MaybeResponse => return,
-        _ => v.direction = Direction::S2c,
+        // It was paired before its conversation turned: that exchange stands.
+        Some(_) if claim.pairing.exchange().is_some() => return,
+        Some(c) => turn(memory, c, d, v),
+        None if v.glance.role != Role::MaybeResponse => return,
+        // It answered, after all, and nothing was asked.
+        None => (v.direction, v.glance.role) = (Direction::S2c, Role::Response),
     }
     if claim.raised.has(&GEN_008) {
         return; // what it breaks is said of the first
     }
-    // It answered, after all, and nothing was asked.
-    v.glance.role = Role::Response;
-    claim.pairing = Pairing::Unasked { open: false, asked: None, elsewhere: false };
-    reconsider(memories, table.conversations.get(claim.slot), d, claim);
+    let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
+    let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true };
+    claim.pairing = match v.glance.role {
+        Role::Stray => Pairing::Nothing,
+        _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
+        _ if table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
+        _ => Pairing::Unasked { open: false, asked: None, elsewhere: false },
+    };
+    reconsider(memories, conversation.as_ref(), d, claim);
+}
+
+/// The conversation of a datagram goes the other way than was thought.
+fn turn(memory: &Memory, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
+    (v.direction, v.server_index) = (c.direction(d.src), c.server_index());
+    let known = memory.known_in(d, v.id, v.direction, (c.level, true));
+    match v.id.read(d.payload, d.wire_len(), known) {
+        Some(read) => v.glance = read,
+        // Its message goes the other way, and it is none that goes this way.
+        None => (v.glance.message, v.glance.role) = (v.id.info().unknown(), Role::Stray),
+    }
 }
 
 /// A datagram has been found to be something else to its exchange: it is judged as that, where its conversation is still known.

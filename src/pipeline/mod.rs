@@ -30,7 +30,7 @@ use crate::servers::Servers;
 use blame::Blame;
 use copies::Copies;
 use deliver::Told;
-use room::{Claim, Room, is_part};
+use room::{Claim, MAX_WAIT, Room, is_part};
 use settle::{settle, settle_unrecognised};
 use std::io;
 use sums::Sums;
@@ -261,11 +261,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     }
 
     #[inline(always)]
-    fn looked_at(
-        &mut self,
-        d: &Datagram<'_>,
-        glance: Option<(Id, Glance)>,
-    ) -> io::Result<()> {
+    fn looked_at(&mut self, d: &Datagram<'_>, glance: Option<(Id, Glance)>) -> io::Result<()> {
         self.totals.udp += 1;
         let (memory, table) = (&self.memory, &self.table);
         let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
@@ -294,7 +290,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let first = self.first;
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
-        let (asked_before, issued) = before.map_or((false, None), |c| (c.latest() != 0, c.issued()));
+        let of = |c: &Conversation| (c.latest() != 0, c.issued(), c.level);
+        let (asked_before, issued, sure_before) = before.map_or((false, None, Level::Hint), of);
         let asked_before = asked_before && !(self.table.only_withdrew(slot) && near_start());
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
@@ -312,13 +309,17 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             }
             (server_index, level) = (c.server_index(), c.level);
             // Who judges at the end knows better by then who was never asked.
-            edge = !asked_before && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
+            edge = !asked_before
+                && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
             let seen = seen(c, d, &v.glance, pairing, (edge, issued));
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
                 self.answered_early(slot, frame, exchange, d, v);
+            }
+            Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
+                self.room.count_missed(a.request_frame);
             }
             _ if pairing.continues() => self.room.go_on(slot, v.direction),
             _ => {}

@@ -10,7 +10,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::Raised;
 use crate::conversation::Slot;
-use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing};
+use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Role};
 use std::collections::VecDeque;
@@ -19,7 +19,8 @@ use std::collections::VecDeque;
 pub const MAX_WAITING: usize = 1024;
 /// Most bytes of payload in the room.
 pub const MAX_WAITING_BYTES: usize = 256 * 1024;
-/// Longest wait for a candidate in nanoseconds of capture time.
+/// How long a candidate waits in any case, in nanoseconds of capture time. One that asks waits on while its answer may come,
+/// as long as there is room.
 pub const MAX_WAIT: i64 = 1_000_000_000;
 
 /// What has been found out about a datagram that one of the protocols claims.
@@ -84,9 +85,18 @@ impl Room {
         self.items.len() >= MAX_WAITING || self.bytes.len() + usize::from(u16::MAX) > MAX_WAITING_BYTES
     }
 
-    /// Counts one that left before its conversation had spoken, for want of room.
-    pub fn count_early(&mut self) {
-        self.early += 1;
+    /// Counts the one whose turn is next, who leaves before its conversation has spoken, for want of room.
+    pub fn count_early(&mut self, clock: Time) {
+        let waited_on =
+            matches!(self.front(), Some(Item::Datagram(_, _, Some(c))) if c.waited(clock) > MAX_WAIT);
+        self.early += u64::from(!waited_on);
+    }
+
+    /// The request in a frame has turned out to be one: counts it if it waited on for that, and had to leave.
+    #[cold]
+    pub fn count_missed(&mut self, frame: u64) {
+        let waits = self.claims().any(|(number, _)| number == frame);
+        self.early += u64::from(!waits);
     }
 
     /// How many left early.
@@ -172,14 +182,31 @@ pub fn is_part(role: Role) -> bool {
 }
 
 impl Claim {
+    /// How long it has waited.
+    fn waited(&self, clock: Time) -> i64 {
+        clock.since(self.since).unwrap_or(0)
+    }
+
+    /// Whether its answer may still come.
+    fn hopes(&self, table: &Table, passed: i64) -> bool {
+        let asks = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Again { .. });
+        asks && passed <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
+    }
+
     /// Whether it must still wait, at frame `frame` and capture time `clock`, its conversation having
     /// been confirmed or not.
-    pub fn waits(&self, d: &Datagram<'_>, confirmed: bool, frame: u64, clock: Time) -> bool {
+    pub fn waits(
+        &self,
+        d: &Datagram<'_>,
+        confirmed: bool,
+        table: &Table,
+        (frame, clock): (u64, Time),
+    ) -> bool {
         if self.settled {
             return false;
         }
-        let passed = clock.since(self.since).unwrap_or(0);
-        let candidate = self.candidate && !confirmed && passed <= MAX_WAIT;
+        let passed = self.waited(clock);
+        let candidate = self.candidate && !confirmed && (passed <= MAX_WAIT || self.hopes(table, passed));
         let unasked = matches!(self.pairing, Pairing::Unasked { .. });
         let unasked = unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES);
         candidate || unasked || self.unfinished && passed <= PARTS_WINDOW

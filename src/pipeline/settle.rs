@@ -13,7 +13,7 @@ use crate::protocols::{Id, Level};
 pub(super) fn settle(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
     let slot = table.conversations.find(d.src, d.dst, v.id);
     let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
-    let open = || slot.is_some_and(|slot| table.has_open(slot));
+    let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
     let weak = v.glance.level <= Level::Low;
     if !memory.settle(d, v, known, open) {
         return false;
@@ -43,7 +43,7 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
         Some(g) => {
             let known = table.conversations.get(slot).map(|c| (slot, c));
             let mut v = Verdict::by_looks(owner, g);
-            memory.settle(d, &mut v, known, || table.has_open(slot)).then_some(v)
+            memory.settle(d, &mut v, known, |step| table.has_open(slot, step)).then_some(v)
         }
         None => settle_unrecognised(memory, table, d),
     }
@@ -55,6 +55,6 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
 pub(super) fn settle_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {
     memory.settle_unrecognised(d, |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;
-        Some((slot, *table.conversations.get(slot)?, table.has_open(slot)))
+        Some((slot, *table.conversations.get(slot)?, table.waiting(slot)))
     })
 }

@@ -22,7 +22,8 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let mut out = vec![];
     for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
         for direction in [Direction::C2s, Direction::S2c] {
-            let known = Known { direction, level: Level::High, conversation: true, open: true, pinned: true };
+            let (level, conversation, open) = (Level::High, true, true);
+            let known = Known { direction, level, conversation, open, issued: None, pinned: true };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
             let Some(Glance { message, .. }) = glance else { continue };
             let missing = d.cut as usize;

@@ -146,11 +146,11 @@ pub fn any_exchange() -> Value {
         .end("A request and what became of it.")
 }
 
-/// What ties answer to request; null where order does.
+/// What ties answer to request; null where order does, and where the request ends before it.
 fn key(step: &StepInfo) -> Value {
     match step.key_digits {
         0 => json!({ "type": "null" }),
-        digits => form(&format!("0x[0-9a-f]{{{digits}}}")),
+        digits => or_null(form(&format!("0x[0-9a-f]{{{digits}}}"))),
     }
 }
 

@@ -9,7 +9,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::summary::Summary;
-use qdissect::report::{Wants, Form, Output, Packet, Records, Report, Totals, duration};
+use qdissect::report::{Form, Output, Packet, Records, Report, Totals, Wants, duration};
 use std::fmt::Write;
 use std::io;
 use std::path::Path;

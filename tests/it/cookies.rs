@@ -1,7 +1,7 @@
 //! Satisfactory: several clients with one cookie, as those have that never change it.
 
 use crate::kit::play::{END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot};
-use qdissect::report::{Wants, Packet, Report};
+use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
 use std::io;
 

@@ -9,7 +9,7 @@ use qdissect::exchange::{Exchange, Windows};
 use qdissect::net::{Datagram, Tunnel, Turned};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
-use qdissect::report::{Wants, Detail, Details, Explain, Packet, Report, is_hostile};
+use qdissect::report::{Detail, Details, Explain, Packet, Report, Wants, is_hostile};
 use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};

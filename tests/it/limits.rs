@@ -124,7 +124,7 @@ fn of_so_many_unknown_tokens_it_is_asked_whether_their_client_had_another() {
             shot(START, END, client, &hex("00 80902348")),
             to(START, client, "01 80902348 0001 01"),
         ];
-        let later = START + 20 * S;
+        let later = START + 90 * S;
         shots.extend((0..before).map(|n| to(later, (host(n), 9), "01 11111111 0001 01")));
         shots.push(to(later, client, "01 22222222 0001 01"));
         let (heard, _) = totals(&shots);

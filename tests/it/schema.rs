@@ -139,7 +139,7 @@ fn what_stands_deeper_is_strict_too() {
     let exchange = find(&|r| r["type"] == "exchange" && r["step"] == "query");
     for (key, value) in [
         ("key", json!("0x1")),
-        ("key", json!(null)),
+        ("key", json!("0x")),
         ("outcome", json!("lost")),
         ("reason", json!("")),
         ("step", json!("status")),

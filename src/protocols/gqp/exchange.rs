@@ -339,7 +339,7 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         }
         Relation::Same if is(cause, &[&RSP_001, &RSP_004]) => is(symptom, &[&RSP_003, &RSP_006, &TXN_003]),
         Relation::Same => symptom == &TXN_004 && is(cause, &[&REC_003, &REC_004, &REC_006, &RSP_009]),
-        // A reply must repeat the name of its command, whatever stands in it.
+        // A reply must repeat the name of its command, whatever stands in that.
         Relation::Asked => cause.id.starts_with("GQP-CHR-") && cause == symptom,
         _ => false,
     }

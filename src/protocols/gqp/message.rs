@@ -173,12 +173,12 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     let end = c.offset();
     let last = Span { start: end.saturating_sub(1), end };
     c.about(Some(&COMMANDS));
-    if cx.message != FRAGMENT {
-        return Err(c.short(&FRM_001));
+    let part = cx.message == FRAGMENT;
+    if part {
+        c.check_at(&FRM_003, last, || false);
     }
-    c.check_at(&FRM_003, last, || false);
     c.check_at(&FRM_005, last, || !number_sign);
-    Ok(())
+    if part { Ok(()) } else { Err(c.short(&FRM_001)) }
 }
 
 /// A message in an encoding: its body is opaque.

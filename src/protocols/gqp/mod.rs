@@ -59,7 +59,7 @@ impl Protocol for Gqp {
             retransmits: false,
             once: false,
             validated: false,
-            repeats: true,
+            repeats: Some(&request::NAME),
             rules: StepRules {
                 unasked: Some(&TXN_001),
                 copy: Some(&TXN_009),

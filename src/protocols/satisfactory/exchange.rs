@@ -265,11 +265,20 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
 }
 
 fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    let (server, client) = (seen.server, seen.client);
-    if seen.glance.message == super::LEGACY_POLL && server.port() != super::LEGACY_PORT {
+    if seen.glance.message == super::LEGACY_POLL && seen.server.port() != super::LEGACY_PORT {
         raised.add(&LEG_003);
     }
-    let Some(cookie) = seen.glance.key else { return };
+    if let Some(cookie) = seen.glance.key {
+        polled(memory, seen, cookie, raised);
+    }
+    if seen.unanswered == PATIENCE.saturating_add(1) {
+        raised.add(&TXN_009);
+    }
+}
+
+/// A poll with a whole cookie.
+fn polled(memory: &mut Memory, seen: &Seen<'_>, cookie: u64, raised: &mut Raised) {
+    let (server, client) = (seen.server, seen.client);
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
     let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
     if let Some(old) = memory.cookies.insert(key, new) {
@@ -280,9 +289,6 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
         if open {
             raised.add_at(&TXN_006, COOKIE_AT);
         }
-    }
-    if seen.unanswered == PATIENCE.saturating_add(1) {
-        raised.add(&TXN_009);
     }
 }
 
@@ -325,7 +331,8 @@ pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
     match relation {
         // A message that was cut has lost its terminator too.
         Relation::Same => symptom == &ENV_005 && is(cause, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001]),
-        Relation::Instead => symptom == &TXN_003 && is(cause, &[&ENV_002, &ENV_003, &REQ_005]),
+        // Also an answer that is cut inside its cookie.
+        Relation::Instead => symptom == &TXN_003 && is(cause, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001]),
         _ => false,
     }
 }

@@ -61,7 +61,7 @@ impl Protocol for Satisfactory {
             retransmits: true,
             once: true,
             validated: false,
-            repeats: false,
+            repeats: None,
             rules: StepRules {
                 unasked: Some(&TXN_001),
                 other_key: Some(&TXN_002),
@@ -99,8 +99,10 @@ impl Protocol for Satisfactory {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         let answer = by_server && known.open;
+        // A further answer to a poll, too.
+        let again = by_server && known.conversation && known.level >= Level::Medium;
         if let [1, 0, ..] = p
-            && answer
+            && (answer || again)
             && (10..=32).contains(&wire_len)
         {
             return legacy(Role::Response, p, LEGACY_PORT);

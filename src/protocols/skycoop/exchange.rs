@@ -66,7 +66,7 @@ pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
 pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
     let silent = symptom == &TXN_002;
     match relation {
-        // A reply that is cut inside its header, or something else in its place.
+        // Something else in place of a reply, or one that is cut inside its header.
         Relation::Instead => silent && (cause == &RSP_001 || cause == &RSP_002),
         _ => false,
     }

@@ -115,7 +115,7 @@ impl Protocol for Skycoop {
             retransmits: false,
             once: false,
             validated: false,
-            repeats: false,
+            repeats: None,
             rules: StepRules {
                 unasked: Some(&TXN_001),
                 overlapping: Some(&TXN_003),

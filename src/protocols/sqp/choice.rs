@@ -131,7 +131,7 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
     let whole = c.to_end();
     c.about(Some(&INFO));
     c.check_at(&TXN_017, whole, || false);
-    Choice { kinds, asked: None }
+    Choice { kinds, asked }
 }
 
 /// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.

@@ -242,6 +242,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     c.check_whole(&RSP_009, || wire_len <= CLIENT_BUFFER);
     let version = c.field(&VERSION, be_u16)?;
     c.check(&RSP_004, || version <= 2);
+    // Nor is it compared with a request to which the answer does not belong.
     let asked = cx.asked.filter(|a| a >> 24 == 1).map(|a| (a >> 8) as u16);
     c.check(&TXN_010, || asked.is_none_or(|a| a == version));
     let current_packet = c.field(&CURRENT_PACKET, byte)?;

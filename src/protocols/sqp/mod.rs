@@ -67,7 +67,7 @@ impl Protocol for Sqp {
                 retransmits: false,
                 once: false,
                 validated: true,
-                repeats: false,
+                repeats: None,
                 rules: StepRules {
                     unasked: Some(&TXN_005),
                     late: Some(&TXN_016),
@@ -83,7 +83,7 @@ impl Protocol for Sqp {
                 retransmits: true,
                 once: false,
                 validated: true,
-                repeats: false,
+                repeats: None,
                 rules: StepRules {
                     unasked: Some(&TXN_003),
                     other_key: Some(&TXN_004),
@@ -118,16 +118,19 @@ impl Protocol for Sqp {
         }
         match *rest {
             [chunks @ 0x01..=0x1f] if wire_len == 8 => {
-                Some(query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High))
+                let asks = query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High);
+                // Small integers are no random data: a token must be there, or have been issued.
+                Some(if token == 0 { Glance { level: Level::Low, paired: Level::Low, ..asks } } else { asks })
             }
             [0, 0, high, low, ..] => {
                 let length = u16::from_be_bytes([high, low]) as usize;
-                let fits = wire_len == length.saturating_add(11);
-                if !fits && is_raknet(p) {
-                    return None;
+                let answers = |level| query(Role::Response, QUERY_RESPONSE, token, 0, level);
+                if wire_len == length.saturating_add(11) {
+                    return Some(answers(Level::High));
                 }
-                let level = if fits { Level::High } else { Level::Low };
-                Some(query(Role::Response, QUERY_RESPONSE, token, 0, level))
+                // Its request must say that it is one, and not by another number than 0.
+                let paired = if token == 0 { Level::Low } else { Level::High };
+                (!is_raknet(p)).then(|| Glance { paired, ..answers(Level::Hint) })
             }
             _ => None,
         }
@@ -137,40 +140,17 @@ impl Protocol for Sqp {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
-            // Five zero bytes wait for their answer: what begins like one, cut or too long, is claimed, and
-            // what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
-            let candidate = known.level == Level::Low && known.open && server;
-            let like =
-                if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
-            let answer = like && p.iter().skip(1).any(|&b| b != 0);
-            let token = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t));
-            return (candidate && answer).then(|| match (kind, token) {
-                (Some(0), Some(token)) => {
-                    Glance { paired: Level::Low, ..challenge(Role::Response, token, Level::Low) }
-                }
-                (Some(1), Some(token)) => Glance {
-                    paired: Level::Low,
-                    ..query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low)
-                },
-                _ => stray(Level::Low),
-            });
+            return if server { answers_candidate(p, wire_len, known) } else { repeats(p, wire_len, known) };
         }
         if !known.conversation && !damaged(p, wire_len, server) || is_other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
-        let Some(token) = p.get(1..).and_then(|r| r.first_chunk::<4>()).map(|t| u32::from_be_bytes(*t))
-        else {
-            return Some(stray(level));
-        };
-        let memo = match p {
-            [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
-            _ => 0, // too short to ask for anything
-        };
+        let Some(token) = token_of(p) else { return Some(stray(level)) };
         Some(match (kind, server) {
             (Some(0), false) => challenge(Role::Request, token, level),
             (Some(0), true) => challenge(Role::Response, token, level),
-            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, memo, level),
+            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, asks_for(p), level),
             (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
             _ => stray(level),
         })
@@ -211,7 +191,45 @@ fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
     }
     let zeros = p.len() <= LONGEST_REQUEST && is_zeros(p, wire_len);
     let message = if p.len() < 5 { UNKNOWN } else { CHALLENGE_REQUEST };
-    zeros.then(|| Glance { message, paired: Level::Hint, ..challenge(Role::Request, 0, Level::Hint) })
+    zeros.then(|| Glance { message, paired: Level::Hint, ..challenge(Role::MaybeRequest, 0, Level::Hint) })
+}
+
+/// What a server sends to five zero bytes that wait for their answer: what begins like one, cut or too long, is
+/// claimed, and what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
+fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    let kind = p.first().copied();
+    let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
+    let answer = like && p.iter().skip(1).any(|&b| b != 0);
+    let glance = || match (kind, token_of(p)) {
+        (Some(0), Some(token)) => challenge(Role::Response, token, Level::Low),
+        (Some(1), Some(token)) => query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low),
+        _ => stray(Level::Low),
+    };
+    let waits = known.level == Level::Low && known.open && known.issued.is_some();
+    (waits && answer).then(|| Glance { paired: Level::Low, ..glance() })
+}
+
+/// What a client sends to whom a token seems to have been issued: a query with that token is one, whatever else is
+/// wrong with it; a header with another one may be, cut.
+fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    let (issued, token) = (known.issued.filter(|token| *token != 0)?, token_of(p)?);
+    let (right, short) = (token == issued, wire_len == 5);
+    let asks = p.first() == Some(&1) && wire_len <= LONGEST_REQUEST && (right || short);
+    let level = if right { Level::High } else { Level::Low };
+    asks.then(|| query(Role::Request, QUERY_REQUEST, token, asks_for(p), level))
+}
+
+/// The token in the header; `None` where that is cut.
+fn token_of(p: &[u8]) -> Option<u32> {
+    p.get(1..)?.first_chunk::<4>().map(|token| u32::from_be_bytes(*token))
+}
+
+/// What a query asks for, see [`asked`]; 0 where it is too short to ask for anything.
+fn asks_for(p: &[u8]) -> u32 {
+    match p {
+        [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
+        _ => 0,
+    }
 }
 
 #[inline(always)]

@@ -10,7 +10,7 @@ use qdissect::example::Act;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id};
-use qdissect::report::{Wants, Packet, Report};
+use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::{Example, hex};
 use serde_json::Value;
 use std::collections::BTreeMap;

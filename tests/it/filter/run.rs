@@ -7,7 +7,7 @@ use qdissect::filter::{Facts, Filter, Pick, View};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
-use qdissect::report::{Wants, Packet, Report};
+use qdissect::report::{Packet, Report, Wants};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;

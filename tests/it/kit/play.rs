@@ -11,7 +11,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Wants, Form, Output, Packet, Records, Report, Totals};
+use qdissect::report::{Form, Output, Packet, Records, Report, Totals, Wants};
 use qdissect::rule::{Example, hex};
 use std::io;
 

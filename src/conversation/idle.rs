@@ -1,0 +1,207 @@
+//! Conversations that were certain and whose requests are all forgotten: they stay known for a while, for clients ask
+//! again after ten or thirty seconds, and what they send then is to be judged as theirs.
+//!
+//! ```text
+//!  last request forgotten ──> idle ──┬─ asks again ──> as ever
+//!                                    ├─ anything else ──> idle, from then on
+//!                                    └─ 60 s, or no room ──> over
+//! ```
+
+use super::table::Conversations;
+use super::{Conversation, IDLE, Slot};
+use crate::capture::Time;
+use crate::packed::Count;
+use crate::protocols::Level;
+use std::collections::VecDeque;
+
+/// Most conversations that stay known so.
+pub const MAX_IDLE: usize = 8_192;
+/// How long they do after their last datagram, in milliseconds of capture time.
+const KEPT: u64 = 60_000;
+/// What comes this soon after the last datagram is not worth another entry, in milliseconds.
+const SOON: u64 = 1_000;
+/// Of stamps: makes them larger than any sequence number, and none 0.
+const BIAS: i64 = 1 << 45;
+const MS: i64 = 1_000_000;
+
+/// Which conversations are idle since when, the oldest first. What has asked since, or is over, is passed over.
+#[derive(Debug, Default)]
+pub(super) struct Idle(VecDeque<Entry>);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    last: Count,
+    at: u16,
+}
+
+/// A time in milliseconds that fits where the number of the latest request stands, and is none.
+fn stamp(time: Time) -> u64 {
+    (time.nanos().unwrap_or(i64::MIN).div_euclid(MS) + BIAS) as u64
+}
+
+impl Idle {
+    /// All of them are over.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// In the order of time; nearly always it is the last one.
+    fn add(&mut self, last: u64, at: u16) {
+        let entry = Entry { last: Count::new(last), at };
+        match self.0.back() {
+            Some(latest) if latest.last.get() > last => {
+                let before = self.0.partition_point(|e| e.last.get() <= last);
+                self.0.insert(before, entry);
+            }
+            _ => self.0.push_back(entry),
+        }
+    }
+}
+
+impl Conversations {
+    /// The last request of a conversation is forgotten, which was sent at that time: it stays known if it was certain.
+    pub fn rest(&mut self, slot: Slot, last: Time) {
+        match self.get_mut(slot) {
+            Some(c) if c.decided() && c.level >= Level::Medium => {
+                c.marks.set(IDLE, true);
+                c.latest = Count::new(stamp(last));
+                self.idle.add(stamp(last), slot.at as u16);
+                if self.idle.0.len() > MAX_IDLE {
+                    self.drop_first();
+                }
+            }
+            _ => self.close(slot),
+        }
+    }
+
+    /// An idle conversation goes on.
+    #[cold]
+    pub fn wake(&mut self, slot: Slot, asks: bool, clock: Time) {
+        let now = stamp(clock);
+        let Some(c) = self.get_mut(slot).filter(|c| c.marks.has(IDLE)) else { return };
+        if asks {
+            c.marks.set(IDLE, false);
+            c.latest = Count::new(1); // the first request of all, which is forgotten
+        } else if now > c.latest.get() + SOON {
+            c.latest = Count::new(now);
+            self.idle.add(now, slot.at as u16);
+        }
+    }
+
+    /// Ends those that have been idle for too long.
+    pub fn expire_idle(&mut self, clock: Time) {
+        let now = stamp(clock);
+        while self.idle.0.front().is_some_and(|e| e.last.get() + KEPT < now) {
+            self.drop_first();
+        }
+    }
+
+    /// After this time one has been idle for too long; `None` where there is none.
+    pub fn idle_until(&self) -> Option<Time> {
+        let last = self.idle.0.front()?.last.get();
+        Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
+    }
+
+    /// Ends the one that has been idle for longest, for want of room; `false` where none is.
+    #[cold]
+    pub(super) fn drop_idle(&mut self) -> bool {
+        while !self.idle.0.is_empty() {
+            if self.drop_first() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the oldest entry out; whether a conversation ended by it.
+    fn drop_first(&mut self) -> bool {
+        let Some(Entry { last, at }) = self.idle.0.pop_front() else { return false };
+        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
+        let slot = self.at(at.into()).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
+        slot.into_iter().for_each(|slot| self.close(slot));
+        slot.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Endpoint;
+    use crate::protocols::Id;
+
+    const S: i64 = 1_000 * MS;
+
+    fn end(n: u16) -> Endpoint {
+        Endpoint::v4([192, 0, 2, 1], n)
+    }
+
+    fn at(seconds: i64) -> Time {
+        Time::from_nanos(seconds * S)
+    }
+
+    /// One that was certain and rests since that second.
+    fn rests(table: &mut Conversations, client: u16, since: i64) -> Slot {
+        let (slot, _) = table.open(end(client), end(9), Id::Sqp);
+        let c = table.get_mut(slot).unwrap();
+        c.level = Level::Medium;
+        c.decide(true, false);
+        c.ask(7);
+        table.rest(slot, at(since));
+        slot
+    }
+
+    #[test]
+    fn who_was_certain_stays_known_for_a_minute() {
+        let mut table = Conversations::new(8);
+        let (slot, _) = table.open(end(1), end(9), Id::Sqp);
+        table.rest(slot, at(0));
+        assert!(table.get(slot).is_none(), "it never was");
+        for since in [0, -5_000_000_000, 1_767_225_600] {
+            let slot = rests(&mut table, 1, since);
+            assert_eq!(table.idle_until(), Some(at(since + 60).plus(MS - 1)));
+            table.expire_idle(at(since + 60));
+            assert_eq!(table.find(end(9), end(1), Id::Sqp), Some(slot));
+            assert!(table.latest(slot) > 1 << 44, "it asked, and what it asked is forgotten");
+            table.expire_idle(at(since + 60).plus(MS));
+            assert_eq!((table.find(end(9), end(1), Id::Sqp), table.idle_until()), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_minute_begins_anew_with_each_datagram_and_a_request_ends_it() {
+        let mut table = Conversations::new(8);
+        let [other, one, older] = [(1, 0), (2, 10), (3, 5)].map(|(n, since)| rests(&mut table, n, since));
+        table.wake(one, false, at(50));
+        table.wake(other, true, at(55));
+        assert_eq!(table.latest(other), 1);
+        table.expire_idle(at(66));
+        assert!(table.get(older).is_none(), "in the order of time, not of resting");
+        table.expire_idle(at(110));
+        assert!(table.get(one).is_some() && table.get(other).is_some());
+        table.expire_idle(at(111));
+        assert!(table.get(one).is_none() && table.get(other).is_some());
+    }
+
+    #[test]
+    fn the_idle_go_first_and_are_not_counted() {
+        let mut table = Conversations::new(3);
+        let (asking, _) = table.open(end(1), end(9), Id::Sqp);
+        let [one, two] = [2, 3].map(|n| rests(&mut table, n, 0));
+        table.wake(one, true, at(1));
+        assert!(table.open(end(4), end(9), Id::Sqp).1.is_none());
+        assert!(table.get(two).is_none() && table.get(asking).is_some() && table.evicted() == 0);
+        assert_eq!(table.open(end(5), end(9), Id::Sqp).1.map(|c| c.client()), Some(end(1)));
+        assert_eq!(table.evicted(), 1);
+    }
+
+    #[test]
+    fn so_many_are_idle_at_once_and_of_more_the_oldest_goes() {
+        let mut table = Conversations::new(2 * MAX_IDLE);
+        let first = rests(&mut table, 0, 0);
+        let all: Vec<_> = (1..MAX_IDLE as u16).map(|n| rests(&mut table, n, 1)).collect();
+        assert!(table.get(first).is_some());
+        rests(&mut table, MAX_IDLE as u16, 1);
+        assert!(table.get(first).is_none() && all.into_iter().all(|slot| table.get(slot).is_some()));
+        assert_eq!(table.evicted(), 0);
+    }
+}

@@ -1,0 +1,184 @@
+//! Which way a datagram goes: weak signs begin a conversation, strong ones decide it, and no datagram keeps a direction that
+//! its own bytes contradict. Nor is one claimed for weak signs alone.
+
+use crate::kit::play::{
+    CLIENTS, Collected, END, H1, H2, MS, OK, QI, S, START, Shot, c, foreign, play, report, s, shot,
+};
+use qdissect::exchange::Outcome;
+use qdissect::pipeline::Options;
+use qdissect::protocols::Direction::{self, C2s, S2c};
+use qdissect::protocols::Level;
+use qdissect::rule::hex;
+
+/// Message, direction and broken rules.
+type Told = (&'static str, Direction, Vec<&'static str>);
+
+/// Plays datagrams ten milliseconds apart, far from either end of the capture.
+fn hear(sent: &[(Direction, &str)]) -> Collected<true> {
+    let at = |n: usize| 10 * MS * n as i64;
+    let one = |(n, (way, text)): (usize, &(Direction, &str))| match way {
+        C2s => c(at(n), text),
+        S2c => s(at(n), text),
+    };
+    let shots: Vec<Shot> = sent.iter().enumerate().map(one).collect();
+    play(&[&[foreign(START - 30 * S)], &shots[..], &[foreign(START + 120 * S)]].concat()).0
+}
+
+fn told(sent: &[(Direction, &str)]) -> Vec<Told> {
+    hear(sent).packets.iter().map(|p| (p.message, p.direction, p.rules())).collect()
+}
+
+const TOKEN: &str = "01 11001111 0001 01";
+const ANSWER: &str = "01 11001111 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+
+#[test]
+fn no_conversation_rests_on_a_query_with_token_0() {
+    let webex = format!("06 {}", "ab".repeat(41));
+    let asks = |time, text: &str| shot(START + time, CLIENTS[0], (END.0, 9_000), &hex(text));
+    let answers = |time, text: &str| shot(START + time, (END.0, 9_000), CLIENTS[0], &hex(text));
+    let first = [asks(0, "01 00000000 0000 01"), answers(MS, "02 00000000 b89d01")];
+    let more = (2..10).map(|n| if n % 2 == 0 { asks(n * MS, &webex) } else { answers(n * MS, &webex) });
+    let shots: Vec<_> = first.into_iter().chain(more).chain([foreign(START + 60 * S)]).collect();
+    let (heard, totals) = report(Options::default(), Collected::<true>::default(), &shots);
+    assert_eq!((heard.packets.len(), heard.exchanges.len(), totals.findings.error), (0, 0, 0));
+    let (heard, _) = play(&shots);
+    let weak = (1, "query_request", Level::Low);
+    assert_eq!(heard.packets.iter().map(|p| (p.frame, p.message, p.level)).collect::<Vec<_>>(), [weak]);
+    // An answer whose length fits is very strong, and so is the token 0 where it was issued.
+    let zeros = |text: &str| text.replace("80902348", "00000000");
+    let sure = |sent: &[(Direction, &str)]| hear(sent).packets.iter().all(|p| p.level == Level::High);
+    assert!(sure(&[(C2s, &zeros(QI)), (S2c, &zeros(OK))]));
+    assert!(sure(&[(C2s, H1), (S2c, H1), (C2s, &zeros(QI))]));
+    assert!(!sure(&[(C2s, &zeros(QI)), (S2c, &zeros(OK).replace("0012", "0013"))]));
+}
+
+#[test]
+fn an_answer_alone_whose_length_does_not_fit_is_not_claimed() {
+    // Calls and replies of NFS, DHCP, RADIUS, RIP, PTP and RTP come down to this.
+    for other in [
+        OK.replace("0012", "0013"),
+        "01 01060039 0000 00 00 8000 00*20".into(),
+        "01 c4000014 0000 00 00 0001 aa*30".into(),
+    ] {
+        assert_eq!(told(&[(S2c, &other)]), [], "{other}");
+        assert_eq!(told(&[(C2s, &other), (S2c, &other)]), [], "{other}");
+        let claimed = [(C2s, H1), (S2c, H2), (C2s, QI), (S2c, &other)];
+        assert_eq!(told(&claimed)[3].0, "query_response", "there is a request");
+    }
+    // Who asks does not answer.
+    assert_eq!(told(&[(C2s, H1), (C2s, &OK.replace("0012", "0013"))]).len(), 1);
+}
+
+#[test]
+fn strong_evidence_turns_a_conversation_that_began_weakly() {
+    let answered =
+        [("query_request", C2s, vec!["SQP-TXN-002"]), ("query_response", S2c, vec!["SQP-SEC-001"])];
+    let sent = [(C2s, "00 25000000"), (S2c, "00"), (C2s, TOKEN), (S2c, ANSWER)];
+    let first = [("challenge_request", C2s, vec!["SQP-REQ-001"]), ("unknown", S2c, vec!["SQP-HDR-001"])];
+    assert_eq!(told(&sent), [&first[..], &answered].concat());
+    // Zeros seem to be what the first one answers, until they prove to be the answer.
+    let sent = [(C2s, "00 25000000"), (S2c, H1), (C2s, TOKEN), (S2c, ANSWER)];
+    let zeros = ("challenge_response", S2c, vec!["SQP-RSP-002"]);
+    assert_eq!(told(&sent), [&[first[0].clone(), zeros][..], &answered].concat());
+    let heard = hear(&sent);
+    let ends: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
+    assert!(ends.contains(&(2, Outcome::Answered)) && ends.len() == 2, "{ends:?}");
+    // What begins like an answer is a query, cut.
+    let sent = [(S2c, "00 f73bb132"), (C2s, "01 80902300"), (C2s, "01 f73bb132 0001 01")];
+    let cut = ("query_request", C2s, vec!["SQP-REQ-003", "SQP-TXN-001"]);
+    let issued = ("challenge_response", S2c, vec!["SQP-TXN-005"]);
+    assert_eq!(told(&sent), [issued, cut, ("query_request", C2s, vec![])]);
+}
+
+#[test]
+fn nothing_follows_and_an_answer_before_its_request_is_one() {
+    for zeros in ["00", H1, "00*6"] {
+        let heard = hear(&[(S2c, H2), (C2s, zeros)]);
+        assert_eq!(heard.exchanges.len(), 1, "{zeros}");
+        let e = &heard.exchanges[0].0;
+        assert_eq!((e.request_frame, e.response_frame, e.level), (3, Some(2), Level::Medium), "{zeros}");
+        assert_eq!(heard.packets.iter().map(|p| p.level).collect::<Vec<_>>(), [Level::Medium; 2], "{zeros}");
+    }
+}
+
+#[test]
+fn a_byte_from_the_server_is_no_answer_and_the_challenge_keeps_its_exchange() {
+    for zeros in ["00", "0000"] {
+        let heard = hear(&[(C2s, H1), (S2c, zeros), (S2c, H2)]);
+        let told: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
+        let [request, response] = [("challenge_request", C2s), ("challenge_response", S2c)];
+        let unknown = ("unknown", S2c, vec!["SQP-HDR-001"]);
+        assert_eq!(told, [(request.0, request.1, vec![]), unknown.clone(), (response.0, response.1, vec![])]);
+        assert_eq!(heard.exchanges[0].0.response_frame, Some(4), "{zeros}");
+        // Also where nothing else answers.
+        let heard = hear(&[(C2s, H1), (S2c, zeros), (C2s, TOKEN), (S2c, ANSWER)]);
+        let told: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
+        assert_eq!(told[1], unknown);
+        let ends: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
+        assert!(
+            ends.contains(&(2, Outcome::Unanswered)) && ends.contains(&(4, Outcome::Answered)),
+            "{ends:?}"
+        );
+    }
+}
+
+#[test]
+fn of_two_tokens_issued_before_their_requests_the_later_one_is_used() {
+    let issued = ("challenge_response", S2c, vec!["SQP-TXN-005"]);
+    let sent = [(S2c, "00 aaaaaaaa"), (S2c, "00 bbbbbbbb"), (C2s, "01 bbbbbbbb 0001 01")];
+    assert_eq!(told(&sent), [issued.clone(), issued, ("query_request", C2s, vec![])]);
+}
+
+#[test]
+fn a_lone_token_and_a_query_with_it_are_one_conversation() {
+    for (query, rule) in [
+        ("01 80902348 0001 21", "SQP-REQ-009"),
+        ("01 80902348 0003 01", "SQP-REQ-005"),
+        ("01 80902348 0100 01", "SQP-REQ-006"),
+        ("01 80902348 0001", "SQP-REQ-003"),
+        ("01 80902348 0001 01 ff", "SQP-REQ-004"),
+    ] {
+        let heard = hear(&[(S2c, H2), (C2s, query), (S2c, OK)]);
+        let seen: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.level)).collect();
+        let messages = [("challenge_response", S2c), ("query_request", C2s), ("query_response", S2c)];
+        assert_eq!(seen, messages.map(|(message, way)| (message, way, Level::High)), "{query}");
+        assert_eq!(heard.frame(3).rules(), [rule], "{query}");
+        assert_eq!(heard.exchanges[0].0.response_frame, Some(4), "{query}");
+        // Another token proves nothing.
+        let other = hear(&[(S2c, "00 70902348"), (C2s, query)]);
+        assert!(other.packets.iter().all(|p| p.level == Level::Low), "{query}");
+    }
+}
+
+#[test]
+fn whatever_weak_signs_came_before_a_query_asks_and_its_answer_answers() {
+    let weak = [
+        "00",
+        H1,
+        "00*6",
+        "00 25000000",
+        H2,
+        "01 80902300",
+        "02 80902348",
+        "01 00000000 0000 01",
+        "01 11223344 0000 00 00 0099 aa*9",
+    ];
+    let ways = [C2s, S2c];
+    let one = || ways.into_iter().flat_map(|way| weak.map(|text| (way, text)));
+    let strong = [(C2s, TOKEN), (S2c, ANSWER)];
+    for first in one() {
+        for second in one() {
+            let heard = hear(&[&[first, second][..], &strong].concat());
+            let [asks, answers] =
+                [4, 5].map(|frame| (heard.frame(frame).message, heard.frame(frame).direction));
+            let right = (asks, answers) == (("query_request", C2s), ("query_response", S2c));
+            assert!(right, "{first:?}, {second:?}: {heard:#?}");
+            // Each end keeps to its side, whatever it seemed to be at first; what was told as a pair stays one.
+            let paired = heard.exchanges.iter().any(|(e, _)| e.client.port() == END.1);
+            let sides = heard.packets.iter().all(|p| {
+                (p.direction == C2s) == ([first, second, strong[0], strong[1]][p.frame as usize - 2].0 == C2s)
+            });
+            assert!(sides || paired, "{first:?}, {second:?}: {heard:#?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What explains that a request was not answered, or that an answer is broken: only what belongs to that exchange. And of
+//! what is not shown nothing is said.
+
+use crate::kit::play::{
+    Collected, H1, H2, ID, IDR, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines, play,
+    report, s,
+};
+use qdissect::pipeline::Options;
+
+/// Sky Co-op: a query, and replies that are cut.
+const RQ: &str = "feffffff";
+const CUT_REPLY: &str = "93000000 02000000 41000300";
+const BYTE: &str = "93";
+
+/// A broken rule, and the rule and the frame of what caused it.
+type Told = (&'static str, Option<(&'static str, u64)>);
+
+fn surrounded(shots: &[Shot]) -> Vec<Shot> {
+    [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()
+}
+
+/// Plays them long after the start of the capture, with two minutes of silence behind.
+fn hear(shots: &[Shot]) -> Collected<true> {
+    play(&surrounded(shots)).0
+}
+
+/// What is said of the exchanges that have findings, by the frames of their requests.
+fn silences(shots: &[Shot]) -> Vec<(u64, Told)> {
+    let heard = hear(shots);
+    let told = heard.exchanges.iter().flat_map(|(e, findings)| {
+        let cause = |f: &qdissect::check::Finding| f.caused_by.map(|cause| (cause.rule.id, cause.frame));
+        findings.iter().map(move |f| (e.request_frame, (f.rule.id, cause(f))))
+    });
+    let mut told: Vec<_> = told.collect();
+    told.sort_by_key(|(frame, _)| *frame);
+    told
+}
+
+/// The findings of a datagram and what caused them.
+fn findings(heard: &Collected<true>, frame: u64) -> Vec<Told> {
+    let found = heard.frame(frame).findings.iter();
+    found.map(|f| (f.rule.id, f.caused_by.map(|cause| (cause.rule.id, cause.frame)))).collect()
+}
+
+#[test]
+fn an_answer_excuses_no_other_query() {
+    let silent = silences(&[c(0, RQ), c(20 * MS, RQ), s(30 * MS, CUT_REPLY)]);
+    assert_eq!(silent, [(3, ("SKY-TXN-002", None))]);
+    // One byte answers nothing.
+    let silent = silences(&[c(0, RQ), s(30 * MS, BYTE)]);
+    assert_eq!(silent, [(2, ("SKY-TXN-002", Some(("SKY-RSP-002", 3))))]);
+}
+
+#[test]
+fn what_comes_instead_of_an_answer_does_so_for_the_query_that_waits() {
+    let silent = silences(&[c(0, RQ), c(3 * S, RQ), s(3 * S + MS, BYTE)]);
+    assert_eq!(silent, [(2, ("SKY-TXN-002", None)), (3, ("SKY-TXN-002", Some(("SKY-RSP-002", 4))))]);
+}
+
+#[test]
+fn an_answer_with_a_wrong_token_excuses_no_challenge() {
+    let wrong = OK.replace("80902348", "22222222");
+    let answered = [c(300 * MS, H1), s(310 * MS, H2), c(320 * MS, QI), s(330 * MS, &wrong)];
+    let silent = silences(&[&[c(0, H1)], &answered[..]].concat());
+    assert_eq!(silent, [(2, ("SQP-TXN-009", None)), (5, ("SQP-TXN-009", Some(("SQP-TXN-004", 6))))]);
+}
+
+#[test]
+fn an_answer_cut_inside_its_cookie_came_instead_of_that_of_an_earlier_poll() {
+    let cut = "d5f6 01 01 efcdab89 01";
+    let silent = silences(&[c(0, POLL), s(MS, cut)]);
+    assert_eq!(silent, [(2, ("SFQ-TXN-003", Some(("SFQ-RSP-001", 3))))]);
+    let silent = silences(&[c(0, POLL), s(MS, STATE), s(S, cut), c(S + MS, &POLL.replace("efcd", "0000"))]);
+    assert_eq!(silent, [(5, ("SFQ-TXN-003", None))], "the poll came behind it");
+    // One with the whole cookie of another poll is the matter of that.
+    let silent = silences(&[c(0, POLL), s(MS, "d5f6 01 01 0200000000000000 03 7a01")]);
+    assert_eq!(silent, [(2, ("SFQ-TXN-003", None))]);
+}
+
+#[test]
+fn a_byte_in_an_argument_excuses_none_in_the_reply() {
+    let heard = hear(&[c(0, "6563686f 1e 636166e9 04"), s(MS, "3130 6563686f 1e 11 636166e9 04")]);
+    assert_eq!(findings(&heard, 2), [("GQP-CHR-002", None)]);
+    assert_eq!(findings(&heard, 3), [("GQP-CHR-002", None), ("GEN-007", None)]);
+    // The name of a command must be repeated, its values not.
+    let named = [c(S, "636166e9 04"), s(S + MS, "3130 636166e9 1e 11 e9 04")];
+    let heard = hear(&[&[c(0, ID), s(MS, IDR)], &named[..]].concat());
+    assert_eq!(findings(&heard, 5), [("GQP-CHR-002", Some(("GQP-CHR-002", 4))), ("GQP-CHR-002", None)]);
+    // Nor does one in an argument excuse one in the name.
+    let mixed = [c(S, "6563686f 1e e9 04"), s(S + MS, "3130 636166e9 1e 11 e9 04")];
+    let heard = hear(&[&[c(0, ID), s(MS, IDR)], &mixed[..]].concat());
+    assert!(findings(&heard, 5).iter().all(|(_, cause)| cause.is_none()), "{heard:#?}");
+}
+
+/// A datagram that nothing confirms in time, and a good conversation of the same two behind it.
+fn unconfirmed(first: &str, pause: i64, conversation: &[&str]) -> Vec<Shot> {
+    let good = conversation.iter().enumerate().map(|(i, text)| {
+        let at = pause + i as i64 * MS;
+        if i % 2 == 0 { c(at, text) } else { s(at, text) }
+    });
+    surrounded(&[vec![c(0, first)], good.collect()].concat())
+}
+
+#[test]
+fn nothing_is_said_of_a_request_that_is_not_shown() {
+    let gqp = unconfirmed("6964656e74 23", 3 * S, &[ID, IDR]);
+    let sqp = unconfirmed(H1, 6 * S, &[H1, H2, QI, OK]);
+    for (shots, good) in [(gqp, 1), (sqp, 2)] {
+        let (heard, totals) = report(Options::default(), Collected::<true>::default(), &shots);
+        assert!(heard.packets.iter().all(|p| p.frame > 2), "{heard:#?}");
+        let asked: Vec<_> = heard.exchanges.iter().map(|(e, f)| (e.request_frame, f.len())).collect();
+        assert!(asked.iter().all(|(frame, findings)| *frame > 2 && *findings == 0), "{asked:?}");
+        assert_eq!((totals.exchanges, totals.answered), (good, good));
+        let (_, unordered) = report(Options::default(), Collected::<false>::default(), &shots);
+        assert_eq!(format!("{unordered:?}"), format!("{totals:?}"));
+        let records = lines(Options::default(), &shots);
+        let of_it = |r: &serde_json::Value| r["frame"] == 2 || r["request_frame"] == 2;
+        assert!(!records.lines().map(|l| l.parse().expect("JSON")).any(|r| of_it(&r)), "{records}");
+    }
+}
+
+#[test]
+fn a_request_that_is_shown_is_told_of_when_nobody_answers() {
+    let shots = unconfirmed(H1, 6 * S, &[H1, H2, QI, OK]);
+    let (heard, totals) = report(everything(), Collected::<true>::default(), &shots);
+    assert_eq!((heard.frame(2).message, totals.exchanges), ("challenge_request", 3));
+}
