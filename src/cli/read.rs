@@ -184,7 +184,13 @@ fn read_one<R: Report>(
     if strange > 0 && strange == packets {
         let links: Vec<_> = source.facts().links.iter().map(|&l| link_name(l)).collect();
         let links = links.join(", ");
-        return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
+        return Ok(complain(
+            path,
+            &format!(
+                "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` \
+                 writes a capture of the IP packets in it, or capture on another interface"
+            ),
+        ));
     }
     Ok(Ok(()))
 }

@@ -5,8 +5,7 @@
 //! LLC/SNAP   AA AA 03 │ 00 00 00 │ type 2 │ ...           IEEE 802.2, after a type that is a length (<= 1500)
 //! PPPoE      11 │ 00 │ session 2 │ length 2 │ PPP ...     RFC 2516, after 8864
 //! PPP        [FF 03] │ protocol 1 or 2 │ ...              RFC 1661, RFC 1662
-//! MPLS       label, class, bottom bit 3 │ TTL 1 │ ...     RFC 3032, after 8847, 8848; several of them
-//! Ethernet   destination 6 │ source 6 │ type 2 │ ...      after 6558, and behind an MPLS control word (RFC 4448)
+//! Ethernet   destination 6 │ source 6 │ type 2 │ ...      after 6558
 //! ```
 
 use super::Turned;
@@ -64,7 +63,7 @@ pub(super) fn behind<'a>(frame: Frame<'a>, mut kind: u16, mut rest: &'a [u8]) ->
             }
             0..=MAX_802_3_LENGTH => snap(&frame, rest)?,
             PPPOE_SESSION => return pppoe(&frame, rest),
-            MPLS | MPLS_UPSTREAM => mpls(&frame, rest)?,
+            MPLS | MPLS_UPSTREAM => return Err(Turned::Mpls),
             ETHERNET => {
                 let (head, inner) = header::<14>(&frame, rest)?;
                 (u16::from_be_bytes([head[12], head[13]]), inner)
@@ -114,23 +113,4 @@ pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, T
         PPP_IPV6 => Ok(Packet::V6(packet)),
         _ => Err(Turned::NotIp),
     }
-}
-
-/// What stands behind the bottom of an MPLS label stack. The labels do not say what it is: its first four bits
-/// are an IP version, or 0 in front of Ethernet (RFC 4928).
-pub(super) fn mpls<'a>(frame: &Frame<'a>, mut rest: &'a [u8]) -> Result<(u16, &'a [u8]), Turned> {
-    for _ in 0..=MAX_TAGS {
-        let (label, inner) = header::<4>(frame, rest)?;
-        rest = inner;
-        if label[2] & 1 == 1 {
-            return match inner.first() {
-                Some(0x40..=0x4f) => Ok((IPV4, inner)),
-                Some(0x60..=0x6f) => Ok((IPV6, inner)),
-                Some(0x00..=0x0f) => Ok((ETHERNET, header::<4>(frame, inner)?.1)),
-                Some(_) => Err(Turned::NotIp),
-                None => Err(missing(*frame, inner, 1, Turned::BadLink)),
-            };
-        }
-    }
-    Err(Turned::BadLink)
 }

@@ -19,7 +19,7 @@
 
 use super::carried::{Carried, narrow};
 use super::fragment_header::Ends;
-use super::link::missing;
+use super::link::split;
 use super::path::Tunnel;
 use super::{Turned, ethertype, ip};
 use crate::capture::Frame;
@@ -59,20 +59,20 @@ pub(super) fn inner<'a>(outer: &Carried<'a>) -> Result<Inner<'a>, Turned> {
 }
 
 fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
-    let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes)?;
+    let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes, Turned::Tunnel)?;
     if flags & ROUTING != 0 || low & VERSION != 0 {
         return Err(Turned::Tunnel);
     }
     if flags & CHECKSUM != 0 {
-        rest = split::<4>(frame, rest)?.1;
+        rest = split::<4>(frame, rest, Turned::Tunnel)?.1;
     }
     let mut key = None;
     if flags & KEY != 0 {
-        let (number, behind) = split::<4>(frame, rest)?;
+        let (number, behind) = split::<4>(frame, rest, Turned::Tunnel)?;
         (key, rest) = (Some(u32::from_be_bytes(*number)), behind);
     }
     if flags & SEQUENCE != 0 {
-        rest = split::<4>(frame, rest)?.1;
+        rest = split::<4>(frame, rest, Turned::Tunnel)?.1;
     }
     match u16::from_be_bytes([high, kind]) {
         ERSPAN if flags & SEQUENCE == 0 => Ok(inside(frame, rest, Tunnel::Erspan(None), ethertype::ETHERNET)),
@@ -83,13 +83,13 @@ fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
 }
 
 fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, Turned> {
-    let (head, mut rest) = split::<8>(frame, rest)?;
+    let (head, mut rest) = split::<8>(frame, rest, Turned::Tunnel)?;
     let tunnel = Tunnel::Erspan(Some(u16::from_be_bytes([head[2], head[3]]) & SESSION));
     match (kind, head[0] >> 4) {
         (ERSPAN, 1) => Ok(inside(frame, rest, tunnel, ethertype::ETHERNET)),
         (ERSPAN_III, 2) => {
-            let (tail, behind) = split::<4>(frame, rest)?;
-            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind)?.1 } else { behind };
+            let (tail, behind) = split::<4>(frame, rest, Turned::Tunnel)?;
+            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind, Turned::Tunnel)?.1 } else { behind };
             let kind = match (tail[2] >> 2 & 0x1f, rest.first()) {
                 (0, _) => ethertype::ETHERNET,
                 (2, Some(0x60..=0x6f)) => ethertype::IPV6,
@@ -105,9 +105,4 @@ fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>,
 /// The packet at the end of a tunnel's packet.
 pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Inner<'a> {
     Inner { tunnel, kind, frame: narrow(frame, rest, super::on_wire(frame, rest)) }
-}
-
-/// Splits off `N` bytes of a tunnel's header.
-fn split<'a, const N: usize>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
-    rest.split_first_chunk::<N>().ok_or_else(|| missing(*frame, rest, N, Turned::Tunnel))
 }

@@ -2,15 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::craft_links::linked;
 use super::{Turned, carried, peel};
-
-const QUERY: &[u8] = b"\x01\x00\x00\x00\x00\x00\x01\x01";
-
-/// The packet behind an Ethernet header.
-fn wired(packet: &[u8]) -> Vec<u8> {
-    linked(1, packet).unwrap()
-}
 
 /// The packet with bytes put in at an offset.
 fn patched(mut packet: Vec<u8>, at: usize, with: &[u8]) -> Vec<u8> {
@@ -63,12 +55,12 @@ fn the_protocol_counts_before_the_lengths() {
 
 #[test]
 fn damaged_versions_and_header_lengths_are_turned_away() {
-    let packet = v4(17, &udp(QUERY));
+    let packet = query4();
     for first in [0x05, 0x35, 0x65, 0xf5, 0x40, 0x44] {
         assert_eq!(reason(228, &patched(packet.clone(), 0, &[first])), Turned::BadIp, "{first:#x}");
     }
     for first in [0x00, 0x50, 0x40, 0x70] {
-        assert_eq!(reason(229, &patched(v6(17, &udp(QUERY)), 0, &[first])), Turned::BadIp, "{first:#x}");
+        assert_eq!(reason(229, &patched(query6(), 0, &[first])), Turned::BadIp, "{first:#x}");
     }
 }
 
@@ -86,7 +78,7 @@ fn ipv4_options_of_every_length_are_stepped_over() {
 
 #[test]
 fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
-    let packet = v4(17, &udp(QUERY));
+    let packet = query4();
     for total in 20..packet.len() {
         assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), Turned::BadUdpLength, "{total}");
     }
@@ -103,7 +95,7 @@ fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
 
 #[test]
 fn payload_lengths_are_held_against_the_wire_and_the_udp_length() {
-    let packet = v6(17, &udp(QUERY));
+    let packet = query6();
     for length in 1..packet.len() - 40 {
         assert_eq!(reason(1, &wired(&of_length(packet.clone(), length))), Turned::BadUdpLength, "{length}");
     }
@@ -143,13 +135,13 @@ fn the_largest_datagram_fits() {
 fn ipv4_fragments_are_turned_away() {
     // Flags and offset: more fragments, an offset, both; then "don't fragment" and the reserved flag.
     for fragment in [[0x20, 0], [0, 1], [0x20, 0xb9], [0x1f, 0xff], [0x60, 0]] {
-        for packet in [v4(17, &udp(QUERY)), v4_with(&[1; 4], 17, &udp(QUERY)), v4(51, &udp(QUERY))] {
+        for packet in [query4(), v4_with(&[1; 4], 17, &udp(QUERY)), v4(51, &udp(QUERY))] {
             assert_eq!(reason(1, &wired(&patched(packet, 6, &fragment))), Turned::Fragment);
         }
         assert_eq!(reason(1, &wired(&patched(v4(6, &[0; 20]), 6, &fragment))), Turned::Tcp);
     }
     for whole in [[0, 0], [0x40, 0], [0x80, 0], [0xc0, 0]] {
-        is_ours_v4(&datagram(1, &wired(&patched(v4(17, &udp(QUERY)), 6, &whole))), QUERY);
+        is_ours_v4(&datagram(1, &wired(&patched(query4(), 6, &whole))), QUERY);
     }
 }
 

@@ -1,17 +1,18 @@
 //! From a frame to its IP packet: the link layers.
 //!
-//! Header layouts after tcpdump.org, "Link-layer header types"; all numbers big-endian unless said. Here are
-//! those of most captures; the others are in `rare.rs`, what may follow a type in `ethertype.rs`.
+//! Header layouts after tcpdump.org, "Link-layer header types"; all numbers big-endian unless said. What may follow
+//! a type is in `ethertype.rs`. Frames of any other link type are dropped as `UnknownLink`.
 //!
 //! ```text
 //! Ethernet   destination 6 │ source 6 │ type 2 │ ...
 //! SLL        kind 2 │ ARPHRD 2 │ length 2 │ address 8 │ type 2 │ ...
 //! SLL2       type 2 │ 0 2 │ interface 4 │ ARPHRD 2 │ kind 1 │ length 1 │ address 8 │ ...
 //! NULL, LOOP address family 4 (either byte order) │ ...
+//! PPP, PPPoE see `ethertype.rs`
 //! raw IP     ...
 //! ```
 
-use super::{Turned, ethertype, on_wire, rare};
+use super::{Turned, ethertype, on_wire};
 use crate::capture::Frame;
 
 /// An IP packet with what follows it in the frame, by what the link header announces.
@@ -25,8 +26,11 @@ pub(super) enum Packet<'a> {
 
 const LINK_NULL: u16 = 0;
 const LINK_ETHERNET: u16 = 1;
+const LINK_PPP: u16 = 9;
 const LINK_RAW_BSD: u16 = 12;
 const LINK_RAW_OPENBSD: u16 = 14;
+const LINK_PPP_HDLC: u16 = 50;
+const LINK_PPP_ETHER: u16 = 51;
 const LINK_RAW: u16 = 101;
 const LINK_LOOP: u16 = 108;
 const LINK_SLL: u16 = 113;
@@ -62,6 +66,8 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, Turned> {
             let (family, rest) = header::<4>(&frame, frame.bytes)?;
             family_of(*family, rest)
         }
+        LINK_PPP | LINK_PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
+        LINK_PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
         LINK_RAW | LINK_RAW_BSD | LINK_RAW_OPENBSD => match frame.bytes.first() {
             Some(0x40..=0x4f) => Ok(Packet::V4(frame.bytes)),
             Some(0x60..=0x6f) => Ok(Packet::V6(frame.bytes)),
@@ -70,7 +76,7 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, Turned> {
         },
         LINK_IPV4 => Ok(Packet::V4(frame.bytes)),
         LINK_IPV6 => Ok(Packet::V6(frame.bytes)),
-        _ => rare::packet(&frame),
+        _ => Err(Turned::UnknownLink),
     }
 }
 
@@ -127,16 +133,33 @@ pub fn tells_ways(link: u16) -> bool {
     matches!(link, LINK_SLL | LINK_SLL2)
 }
 
-/// Splits off a link header of `N` bytes.
+/// Splits off a link header of `N` bytes; `rest` is the captured end of the frame.
 #[inline(always)]
 pub(super) fn header<'a, const N: usize>(
     frame: &Frame<'a>,
     rest: &'a [u8],
 ) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
-    match rest.split_first_chunk::<N>() {
-        Some(split) => Ok(split),
-        None => Err(missing(*frame, rest, N, Turned::BadLink)),
-    }
+    split(frame, rest, Turned::BadLink)
+}
+
+/// The same of any header: `damage` is what its absence is where the snap length has not cut it.
+#[inline(always)]
+pub(super) fn split<'a, const N: usize>(
+    frame: &Frame<'a>,
+    rest: &'a [u8],
+    damage: Turned,
+) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
+    rest.split_first_chunk::<N>().ok_or_else(|| missing(*frame, rest, N, damage))
+}
+
+/// What follows `length` bytes of a header, likewise.
+pub(super) fn skip<'a>(
+    frame: &Frame<'a>,
+    rest: &'a [u8],
+    length: usize,
+    damage: Turned,
+) -> Result<&'a [u8], Turned> {
+    rest.get(length..).ok_or_else(|| missing(*frame, rest, length, damage))
 }
 
 /// Why `rest` is shorter than the `need` bytes of a header: the snap length, or `damage`.

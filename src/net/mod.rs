@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  Frame
-//!    │  link.rs  link header (rare.rs, wifi.rs) ──────────> UnknownLink, BadLink, Encrypted, WifiPieces
-//!    │  ethertype.rs  tags, LLC/SNAP, PPPoE, MPLS ────────> NotIp
+//!    │  link.rs  link header ─────────────────────────────> UnknownLink, BadLink
+//!    │  ethertype.rs  tags, LLC/SNAP, PPP(oE) ────────────> NotIp, Mpls
 //!    ▼
 //!  IP packet <────────────────────────────────────────────┐
 //!    │  ip.rs, carried.rs  version, protocol, lengths ────│─> BadIp, OtherProtocol, Tcp
@@ -13,7 +13,7 @@
 //!    ▼                                                    │
 //!  UDP segment                                            │
 //!    │  udp.rs   ports, length, snap length ──────────────│─> BadUdpLength, HeadersCut
-//!    │           ─ a tunnel's port and header: overlay.rs ┘
+//!    │           ─ a tunnel's port and header: overlay.rs ┴─> GtpU, Teredo
 //!    ▼
 //!  Datagram
 //! ```
@@ -44,18 +44,12 @@ mod link;
 mod overlay;
 mod path;
 mod quote;
-mod rare;
 mod shot;
 mod turned;
 mod udp;
-mod wifi;
 
 #[cfg(test)]
 mod craft;
-#[cfg(test)]
-mod craft_links;
-#[cfg(test)]
-mod craft_tunnels;
 #[cfg(test)]
 mod fragments_limits;
 #[cfg(test)]
@@ -64,8 +58,6 @@ mod fragments_oracle;
 mod fragments_tests;
 #[cfg(test)]
 mod ip_tests;
-#[cfg(test)]
-mod link_tests;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

@@ -2,22 +2,9 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::craft_links::*;
 use super::link::Packet;
 use super::{Turned, ethertype, ip, peel};
 use proptest::prelude::*;
-
-const QUERY: &[u8] = b"\x00\x12\x34\x56\x78";
-
-/// Our packet in IPv4.
-fn query4() -> Vec<u8> {
-    v4(17, &udp(QUERY))
-}
-
-/// Our packet in IPv6.
-fn query6() -> Vec<u8> {
-    v6(17, &udp(QUERY))
-}
 
 #[test]
 fn every_link_type_leads_to_the_datagram() {
@@ -35,8 +22,7 @@ fn every_link_type_leads_to_the_datagram() {
 
 #[test]
 fn unknown_link_types_are_turned_away() {
-    // USER2 is anybody's, unless PKTAP is in it.
-    for link in (0..=u16::MAX).filter(|link| *link == 149 || !LINKS.contains(link)) {
+    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link)) {
         assert_eq!(reason(link, &query4()), Turned::UnknownLink);
     }
 }
@@ -141,6 +127,53 @@ fn ppp_is_read_in_all_its_lengths() {
 }
 
 #[test]
+fn pppoe_sessions_are_read_behind_any_ethertype() {
+    let session = |code, ppp: &[u8], packet: &[u8]| join(&[&[0x11, code, 0, 7, 0, 40], ppp, packet]);
+    is_ours_v4(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x21], &query4()))), QUERY);
+    is_ours_v6(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x57], &query6()))), QUERY);
+    let tagged = tags(&[0x8864], &session(0, &[0, 0x21], &query4()));
+    is_ours_v4(&datagram(1, &ethernet(0x8100, &tagged)), QUERY);
+    // Discovery, a session's end, link control.
+    assert_eq!(reason(1, &ethernet(0x8863, &session(9, &[], &[0; 30]))), Turned::NotIp);
+    assert_eq!(reason(1, &ethernet(0x8864, &session(0xa7, &[0, 0x21], &query4()))), Turned::NotIp);
+    assert_eq!(reason(1, &ethernet(0x8864, &session(0, &[0xc0, 0x21], &query4()))), Turned::NotIp);
+}
+
+#[test]
+fn ethertypes_within_each_other_have_a_limit() {
+    let mut frame = ethernet(0x0800, &query4());
+    for _ in 0..200 {
+        frame = ethernet(0x6558, &frame);
+    }
+    assert_eq!(reason(1, &frame), Turned::BadLink);
+}
+
+#[test]
+fn the_origin_is_interface_and_way() {
+    for (link, way) in [(1, 0), (113, 4), (276, 4), (101, 0)] {
+        let bytes = linked(link, &query4()).unwrap();
+        let frame = crate::capture::Frame { interface: 600, ..frame(link, &bytes) };
+        assert_eq!(peel(&frame).unwrap().origin, 600 << 8 | way, "link type {link}");
+    }
+}
+
+#[test]
+fn the_identification_is_ipv4s() {
+    assert_eq!(datagram(1, &ethernet(0x0800, &query4())).ip_id, 1);
+    assert_eq!(datagram(1, &ethernet(0x0800, &v4_with(&[1; 4], 17, &udp(QUERY)))).ip_id, 1);
+    assert_eq!(datagram(1, &ethernet(0x86dd, &query6())).ip_id, 0);
+}
+
+#[test]
+fn mpls_is_counted_by_its_name() {
+    for kind in [0x8847, 0x8848] {
+        let labelled = join(&[&[0, 1, 0x01, 64], &query4()]);
+        assert_eq!(reason(1, &ethernet(kind, &labelled)), Turned::Mpls);
+        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &labelled))), Turned::Mpls);
+    }
+}
+
+#[test]
 fn raw_packets_of_other_versions_are_damaged() {
     for link in [12, 14, 101, 228, 229] {
         for version in (0..16).filter(|version| ![4, 6].contains(version)) {
@@ -196,8 +229,7 @@ fn cut_everywhere(link: u16, bytes: &[u8]) {
         // The same bytes as a whole frame: the lengths are beyond the wire then, so the headers are damaged.
         if let Err(reason) = peel(&self::frame(link, &bytes[..kept])) {
             let damage = [Turned::BadLink, Turned::BadIp, Turned::BadUdpLength, Turned::NotIp];
-            let unknown = link == 149 && reason == Turned::UnknownLink;
-            assert!(unknown || damage.contains(&reason), "link {link}, {kept} bytes: {reason:?}");
+            assert!(damage.contains(&reason), "link {link}, {kept} bytes: {reason:?}");
         } else {
             assert!(kept >= end);
         }

@@ -13,15 +13,17 @@ pub enum Turned {
     BadLink,
     /// Something else than IP: ARP, LLDP, spanning tree, another ethertype or address family.
     NotIp,
-    /// An encrypted Wi-Fi frame.
-    Encrypted,
-    /// A Wi-Fi frame with a part of a packet, or with several packets (A-MSDU).
-    WifiPieces,
+    /// MPLS labels, which are not followed.
+    Mpls,
     /// A piece of a fragmented UDP datagram or tunnel's packet, the first one or a later one.
     Fragment,
     /// A GRE packet of another version or with something else inside than IP or Ethernet. Of [`peel`](super::peel):
     /// any packet that may hold another one.
     Tunnel,
+    /// A user's packet in GTP-U version 1 (3GPP TS 29.281), a tunnel that is not followed.
+    GtpU,
+    /// IPv6 in Teredo (RFC 4380), a tunnel that is not followed.
+    Teredo,
     /// A packet in more tunnels than are followed.
     TooDeep,
     /// TCP.
@@ -49,10 +51,11 @@ impl Turned {
         Turned::UnknownLink,
         Turned::BadLink,
         Turned::NotIp,
-        Turned::Encrypted,
-        Turned::WifiPieces,
+        Turned::Mpls,
         Turned::Fragment,
         Turned::Tunnel,
+        Turned::GtpU,
+        Turned::Teredo,
         Turned::TooDeep,
         Turned::Tcp,
         Turned::Icmp,
@@ -68,10 +71,11 @@ impl Turned {
             Turned::UnknownLink => "unknown_link_type",
             Turned::BadLink => "bad_link_header",
             Turned::NotIp => "not_ip",
-            Turned::Encrypted => "wifi_encrypted",
-            Turned::WifiPieces => "wifi_pieces",
+            Turned::Mpls => "mpls",
             Turned::Fragment => "ip_fragment",
             Turned::Tunnel => "tunnel",
+            Turned::GtpU => "gtp_u",
+            Turned::Teredo => "teredo",
             Turned::TooDeep => "tunnels_too_deep",
             Turned::Tcp => "tcp",
             Turned::Icmp => "icmp",
@@ -85,13 +89,14 @@ impl Turned {
     /// What was turned away, for people: a plural that follows a number.
     pub const fn text(self) -> &'static str {
         match self {
-            Turned::UnknownLink => "frames of unknown link types",
+            Turned::UnknownLink => "frames of link types that are not read",
             Turned::BadLink => "frames with damaged link headers",
             Turned::NotIp => "frames without IP",
-            Turned::Encrypted => "encrypted Wi-Fi frames",
-            Turned::WifiPieces => "aggregated or fragmented Wi-Fi frames",
+            Turned::Mpls => "MPLS frames",
             Turned::Fragment => "IP fragments",
             Turned::Tunnel => "tunnelled packets of unknown kinds",
+            Turned::GtpU => "packets in GTP-U",
+            Turned::Teredo => "packets in Teredo",
             Turned::TooDeep => "packets in too many tunnels",
             Turned::Tcp => "TCP segments",
             Turned::Icmp => "ICMP messages",
