@@ -8,7 +8,7 @@ use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
 use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
-use qdissect::net::Turned;
+use qdissect::net::DropReason;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Recorder, Report, Totals};
 use std::collections::VecDeque;
@@ -229,7 +229,7 @@ fn misplaced(path: &Path) -> bool {
 
 /// Frames whose link type is unknown.
 fn unreadable(totals: &Totals) -> u64 {
-    totals.turned.get(Turned::UnknownLink)
+    totals.not_datagrams.get(DropReason::UnknownLink)
 }
 
 /// Says what is wrong with an input.

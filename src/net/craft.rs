@@ -1,7 +1,7 @@
 //! Frames for tests, put together by hand: datagrams, what they travel in, tunnels, link headers.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::{Datagram, Endpoint, Turned, peel};
+use super::{Datagram, DropReason, Endpoint, parse};
 use crate::capture::{Frame, Time};
 
 /// Where the first byte of every test frame lies in its file.
@@ -27,15 +27,15 @@ pub fn cut_frame(link: u16, bytes: &[u8], wire: usize) -> Frame<'_> {
     Frame { number: 1, time: Time::from_nanos(5), link, interface: 0, at: AT, wire_len: wire as u32, bytes }
 }
 
-/// The reason why a whole frame is turned away.
-pub fn reason(link: u16, bytes: &[u8]) -> Turned {
-    peel(&frame(link, bytes)).expect_err("the frame should be turned away")
+/// The reason why a whole frame is dropped.
+pub fn reason(link: u16, bytes: &[u8]) -> DropReason {
+    parse(&frame(link, bytes)).expect_err("the frame should be dropped")
 }
 
 /// The datagram of a whole frame, after checking what holds for every datagram.
 pub fn datagram(link: u16, bytes: &[u8]) -> Datagram<'_> {
     let frame = frame(link, bytes);
-    let datagram = peel(&frame).unwrap_or_else(|reason| panic!("turned away: {reason:?}"));
+    let datagram = parse(&frame).unwrap_or_else(|reason| panic!("dropped: {reason:?}"));
     hold(&frame, &datagram);
     datagram
 }

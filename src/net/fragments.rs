@@ -25,7 +25,7 @@
 //! if let Some(packet) = fragments.add(&piece) { ...; fragments.recycle(packet) }
 //! ```
 
-use super::fragment_header::{Key, Piece};
+use super::fragment_header::{Fragment, Key};
 use super::fragment_set::{Brought, Buffers, MAX_WEIGHT, Packet, Set, State};
 use crate::capture::Time;
 use hashbrown::HashMap;
@@ -103,7 +103,7 @@ impl Default for Fragments {
 
 impl Fragments {
     /// Takes a fragment in and returns its packet if it is whole now.
-    pub fn add(&mut self, piece: &Piece<'_>) -> Option<Packet> {
+    pub fn add(&mut self, piece: &Fragment<'_>) -> Option<Packet> {
         self.counts.pieces = self.counts.pieces.saturating_add(1);
         self.advance(piece.place.time);
         if !piece.is_sound() {
@@ -126,7 +126,7 @@ impl Fragments {
             *count = count.saturating_add(1);
         }
         self.weight = self.weight.saturating_sub(set.weight);
-        set.weight = set.weigh();
+        set.weight = set.buffers.weight();
         self.weight = self.weight.saturating_add(set.weight);
         if !set.is_whole() {
             return None;
@@ -217,7 +217,7 @@ impl Fragments {
     }
 
     /// Number of the set that a fragment belongs to, new if need be; `None` when it is a late copy.
-    fn set_for(&mut self, piece: &Piece<'_>) -> Option<u64> {
+    fn set_for(&mut self, piece: &Fragment<'_>) -> Option<u64> {
         let key = piece.header.key;
         if let Some(&number) = self.by_key.get(&key)
             && let Some(set) = self.sets.get_mut(place(self.left, number))
@@ -229,7 +229,8 @@ impl Fragments {
                 }
                 State::Whole => {
                     self.weight = self.weight.saturating_sub(set.weight);
-                    let buffers = set.replace();
+                    (set.state, set.weight) = (State::Replaced, 0);
+                    let buffers = std::mem::take(&mut set.buffers);
                     self.keep(buffers);
                 }
                 State::Open | State::Replaced => return Some(number),
@@ -238,7 +239,7 @@ impl Fragments {
         let number = self.left.saturating_add(self.sets.len() as u64);
         let buffers = self.spare.pop().unwrap_or_default();
         self.by_key.insert(key, number);
-        self.sets.push_back(Set::new(key, self.clock, buffers));
+        self.sets.push_back(Set::new(piece, self.clock, buffers));
         Some(number)
     }
 
@@ -261,7 +262,7 @@ impl Fragments {
         } else {
             None
         };
-        self.keep(set.into_buffers());
+        self.keep(set.buffers);
         begun
     }
 

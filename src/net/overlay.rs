@@ -13,26 +13,26 @@
 
 use super::gre::{Inner, inside};
 use super::link::{skip, split};
-use super::path::Tunnel;
-use super::{Turned, ethertype, on_wire, udp};
+use super::tunnels::Tunnel;
+use super::{DropReason, ethertype, on_wire, udp};
 use crate::capture::Frame;
 
 /// What a header is that contradicts its tunnel: the datagram is one like any other then.
-const NO_TUNNEL: Turned = Turned::Tunnel;
+const NO_TUNNEL: DropReason = DropReason::Tunnel;
 
 /// The packet in a datagram, or why it cannot be read; `frame` is narrowed to its payload. `None` where it is no tunnel's.
-pub(super) fn inner<'a>(frame: &Frame<'a>, src: u16, dst: u16) -> Option<Result<Inner<'a>, Turned>> {
+pub(super) fn inner<'a>(frame: &Frame<'a>, src: u16, dst: u16) -> Option<Result<Inner<'a>, DropReason>> {
     let found = match dst {
         udp::VXLAN | udp::VXLAN_LINUX | udp::VXLAN_GPE => vxlan(frame, dst == udp::VXLAN_GPE),
         udp::GENEVE => geneve(frame),
-        udp::GTP if is_gtp(frame) => Err(Turned::GtpU),
-        _ if (dst == udp::TEREDO || src == udp::TEREDO) && is_teredo(frame) => Err(Turned::Teredo),
+        udp::GTP if is_gtp(frame) => Err(DropReason::GtpU),
+        _ if (dst == udp::TEREDO || src == udp::TEREDO) && is_teredo(frame) => Err(DropReason::Teredo),
         _ => Err(NO_TUNNEL),
     };
     if matches!(found, Err(NO_TUNNEL)) { None } else { Some(found) }
 }
 
-fn vxlan<'a>(frame: &Frame<'a>, gpe: bool) -> Result<Inner<'a>, Turned> {
+fn vxlan<'a>(frame: &Frame<'a>, gpe: bool) -> Result<Inner<'a>, DropReason> {
     let (head, rest) = split::<8>(frame, frame.bytes, NO_TUNNEL)?;
     let (kind, network) = match *head {
         [0x08, 0, 0, 0, a, b, c, 0] if !gpe => (ethertype::ETHERNET, [0, a, b, c]),
@@ -44,7 +44,7 @@ fn vxlan<'a>(frame: &Frame<'a>, gpe: bool) -> Result<Inner<'a>, Turned> {
     checked(frame, rest, Tunnel::Vxlan(u32::from_be_bytes(network)), kind)
 }
 
-fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
+fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
     let (head, rest) = split::<8>(frame, frame.bytes, NO_TUNNEL)?;
     let [words @ 0..=0x3f, bits, high, low, a, b, c, 0] = *head else { return Err(NO_TUNNEL) };
     if bits & 0x3f != 0 {
@@ -56,7 +56,12 @@ fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
 }
 
 /// The packet in a tunnel, if it begins as one of that ethertype does.
-fn checked<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Result<Inner<'a>, Turned> {
+fn checked<'a>(
+    frame: &Frame<'a>,
+    rest: &'a [u8],
+    tunnel: Tunnel,
+    kind: u16,
+) -> Result<Inner<'a>, DropReason> {
     let version = || split::<1>(frame, rest, NO_TUNNEL).map(|(&[byte], _)| byte >> 4);
     let fits = match kind {
         ethertype::IPV4 => version()? == 4,

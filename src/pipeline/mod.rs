@@ -1,7 +1,7 @@
 //! The loop: the one place where the stages meet.
 //!
 //! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
-//! peel, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
+//! parse, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
 
 mod ahead;
 mod blame;
@@ -21,7 +21,7 @@ use crate::classify::{self, Choice, Memory, Verdict};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::Span;
 use crate::exchange::{Pairing, Seen, Table, Windows};
-use crate::net::{self, Datagram, Deep, Turned};
+use crate::net::{self, Datagram, Decapsulator, DropReason};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals};
 use crate::servers::Servers;
@@ -108,7 +108,7 @@ pub struct Pipeline<R: Report> {
     sums: Sums,
     room: Room,
     copies: Copies,
-    deep: Deep,
+    deep: Decapsulator,
     /// The highest number of a way through tunnels that the report knows.
     told: u16,
     totals: Totals,
@@ -138,7 +138,7 @@ impl<R: Report> Pipeline<R> {
             sums: Sums::default(),
             room: Room::default(),
             copies: Copies::default(),
-            deep: Deep::default(),
+            deep: Decapsulator::default(),
             told: 0,
             totals: Totals::default(),
             report,
@@ -171,15 +171,15 @@ impl<R: Report> Pipeline<R> {
     #[inline(always)]
     fn take<const CALLER: u8>(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.before(frame.number, frame.time)?;
-        let peeled = net::peel(frame);
+        let parsed = net::parse(frame);
         if R::FRAMES {
-            self.report.frame(frame, &peeled);
+            self.report.frame(frame, &parsed);
         }
-        match &peeled {
+        match &parsed {
             Ok(d) if CALLER == APART => self.apart(d)?,
             Ok(d) => self.datagram::<CALLER>(d)?,
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(*frame)?,
-            Err(reason) => self.totals.turned.add(*reason),
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.deeper(*frame)?,
+            Err(reason) => self.totals.not_datagrams.add(*reason),
         }
         self.after()
     }
@@ -196,7 +196,7 @@ impl<R: Report> Pipeline<R> {
             // Whose time is up before this frame is not to profit from what it says.
             self.settle_room(self.table.clock().max(time))?;
         }
-        if self.deep.waits() {
+        if self.deep.has_pending() {
             self.give_up(self.table.clock().max(time), false)?;
         }
         self.table.advance(time);

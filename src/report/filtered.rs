@@ -10,7 +10,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use std::io;
 
@@ -122,12 +122,12 @@ impl<R: Report> Report for Filtered<R> {
         self.gate.as_ref().is_some_and(|gate| gate.recent.watches()) || self.report.watches()
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        let Some(gate) = &mut self.gate else { return self.report.frame(frame, peeled) };
-        gate.recent.see(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        let Some(gate) = &mut self.gate else { return self.report.frame(frame, parsed) };
+        gate.recent.see(frame, parsed);
         // A frame without a datagram passes no filter.
-        if R::FRAMES && Turned::may_tell(peeled) {
-            self.report.frame(frame, peeled);
+        if R::FRAMES && DropReason::may_hold_datagram(parsed) {
+            self.report.frame(frame, parsed);
         }
     }
 

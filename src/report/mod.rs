@@ -77,7 +77,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Raised};
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Context, Decoded, Direction, Id, Level};
 use std::io;
 
@@ -148,7 +148,7 @@ pub trait Report {
 
     /// A frame, and what was found in it; only where [`FRAMES`](Self::FRAMES) says so. What becomes of its datagram is told later, perhaps behind other frames.
     #[inline(always)]
-    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
+    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, DropReason>) {}
     /// A datagram of one of the protocols.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::{Files, Packet, Place, Report, Totals};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
@@ -217,8 +217,8 @@ impl<R: Report> Report for Recorder<R> {
     }
 
     #[inline(always)]
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.report.frame(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.report.frame(frame, parsed);
     }
 
     fn packet(&mut self, packet: &Packet<'_, R::Sink>) -> io::Result<()> {

@@ -6,7 +6,7 @@ use super::{Files, Packet, Place, Report, Totals, count, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Facts, Level, Version};
 use hashbrown::HashMap;
 use std::io::{self, Write};
@@ -176,8 +176,8 @@ impl<W: Write> Lister<W> {
     }
 
     /// A frame passes, of which a datagram may be shown later.
-    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.times.see(frame.number, frame.time, peeled);
+    pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.times.see(frame.number, frame.time, parsed);
     }
 
     /// A further line, below that of a datagram.

@@ -8,7 +8,7 @@ use crate::kit::format::FORMATTERS;
 use crate::kit::play::{frame, shots};
 use qdissect::capture::Source;
 use qdissect::filter;
-use qdissect::net::peel;
+use qdissect::net::parse;
 use qdissect::protocols::Id;
 use qdissect::rule::{self, Act, Example, hex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ impl Seeds {
             if all.len() < LONGEST / 2 {
                 all.extend(walk::seed(&frame).unwrap_or_default());
             }
-            let Ok(d) = peel(&frame) else { continue };
+            let Ok(d) = parse(&frame) else { continue };
             for id in Id::ALL.iter().filter(|id| id.glance(d.payload, d.wire_len(), [7777; 2]).is_some()) {
                 self.payload(*id, d.src.port() < d.dst.port(), None, d.payload);
             }

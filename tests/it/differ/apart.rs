@@ -3,7 +3,7 @@
 
 use super::mutate::blocks;
 use qdissect::capture::{ErrorKind, Frame, MAX_FRAME, Time};
-use qdissect::net::{Deep, Turned, ip_packet, peel};
+use qdissect::net::{Decapsulator, DropReason, ip_packet, parse};
 use std::ops::Range;
 
 const ETHERNET: u16 = 1;
@@ -31,12 +31,12 @@ type Reason = (&'static str, fn(&Disputed<'_>) -> bool);
 
 const REASONS: &[Reason] = &[
     ("a link type, or a tunnel, that is only counted here", |it| {
-        let unread = [Turned::UnknownLink, Turned::Mpls, Turned::GtpU, Turned::Teredo];
-        !it.ours && Deep::default().open(&it.frame).is_err_and(|why| unread.contains(&why))
+        let unread = [DropReason::UnknownLink, DropReason::Mpls, DropReason::GtpU, DropReason::Teredo];
+        !it.ours && Decapsulator::default().decapsulate(&it.frame).is_err_and(|why| unread.contains(&why))
     }),
     ("the length of the IP packet is beyond the frame: damage to us", |it| {
         let long = it.packet().is_some_and(|(packet, on_wire)| announced(packet) > on_wire);
-        !it.ours && long && it.is_turned(Turned::BadIp)
+        !it.ours && long && it.is_dropped(DropReason::BadIp)
     }),
     ("an IPv6 length of 0, as offload leaves it: whole to us", |it| {
         it.ours && it.packet().is_some_and(|(packet, _)| matches!(packet, [0x60..=0x6f, _, _, _, 0, 0, ..]))
@@ -44,7 +44,7 @@ const REASONS: &[Reason] = &[
     ("a UDP length of 0: a jumbogram to tshark, damage to us", |it| {
         // What a packet has of UDP without extension headers.
         let length = it.packet().and_then(|(packet, _)| packet.get(44..46));
-        !it.ours && length == Some(&[0, 0]) && it.is_turned(Turned::BadUdpLength)
+        !it.ours && length == Some(&[0, 0]) && it.is_dropped(DropReason::BadUdpLength)
     }),
     ("an option goes beyond its extension header: options are nothing to us", |it| {
         it.ours && it.packet().is_some_and(|(packet, _)| is_overrun(packet))
@@ -79,8 +79,8 @@ impl Disputed<'_> {
         Some((packet, packet.len() + (self.frame.wire_len as usize).saturating_sub(self.frame.bytes.len())))
     }
 
-    fn is_turned(&self, reason: Turned) -> bool {
-        peel(&self.frame).is_err_and(|why| why == reason)
+    fn is_dropped(&self, reason: DropReason) -> bool {
+        parse(&self.frame).is_err_and(|why| why == reason)
     }
 }
 
