@@ -135,7 +135,7 @@ impl Decapsulator {
     #[inline(never)]
     pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Decapsulated<'_>> {
         loop {
-            let packet = if all { self.fragments.finish() } else { self.fragments.given_up(clock) }?;
+            let packet = if all { self.fragments.finish() } else { self.fragments.next_expired(clock) }?;
             let (first, whole) = (packet.first, packet.whole);
             let frame = Frame {
                 number: first.frame,

@@ -82,20 +82,20 @@ pub(super) enum State {
     Replaced,
 }
 
-/// What a fragment brought.
+/// What inserting a fragment changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Brought {
+pub(super) enum Insertion {
     /// Bytes that were missing, and nothing else.
-    Bytes,
+    NewBytes,
     /// Nothing.
-    Copy,
+    Duplicate,
     /// Something that contradicts what came before it, and perhaps bytes that were missing.
-    Dispute,
+    Conflict,
     /// Bytes that found no room: [`MAX_RUNS`].
     NoRoom,
 }
 
-/// A packet that was put together, or the beginning of one that never became whole.
+/// A reassembled packet, or the beginning of one that never became whole.
 // Tests look at more of it than decapsulating does.
 #[cfg_attr(not(test), allow(dead_code))]
 #[derive(Clone, Debug)]
@@ -133,8 +133,6 @@ pub(super) struct Set {
     /// Capture time when its first fragment came.
     pub since: Time,
     pub state: State,
-    /// Memory of its buffers when they were last weighed.
-    pub weight: usize,
     pub buffers: Buffers,
     /// The packet so far, without its payload.
     packet: Packet,
@@ -160,7 +158,7 @@ impl Set {
             frames: ArrayVec::new(),
             pieces: 0,
         };
-        Set { key, since, state: State::Open, weight: 0, buffers, packet }
+        Set { key, since, state: State::Open, buffers, packet }
     }
 
     /// Whether nothing is missing.
@@ -174,52 +172,52 @@ impl Set {
     }
 
     /// Takes a sound fragment in.
-    pub fn take(&mut self, piece: &Fragment<'_>) -> Brought {
-        if self.ends_elsewhere(piece) {
+    pub fn insert(&mut self, fragment: &Fragment<'_>) -> Insertion {
+        if self.contradicts_end(fragment) {
             self.packet.disputed = true;
-            return Brought::Dispute;
+            return Insertion::Conflict;
         }
         let (before, begun) = (self.packet.came, self.has_beginning());
-        let contested = self.cover(piece);
+        let contested = self.cover(fragment);
         let begins = !begun && self.has_beginning();
         let packet = &mut self.packet;
         if begins {
-            (packet.first, packet.protocol) = (piece.place, piece.header.protocol);
+            (packet.first, packet.protocol) = (fragment.place, fragment.header.protocol);
         }
         let brought = packet.came > before;
         if brought {
             packet.pieces = packet.pieces.saturating_add(1);
             // What does not fit is not listed; `pieces` says how many there were.
-            let _ = packet.frames.try_push(piece.place.frame);
+            let _ = packet.frames.try_push(fragment.place.frame);
         }
-        let Some(contested) = contested else { return Brought::NoRoom };
-        if !piece.header.more {
-            packet.total = Some(piece.end());
+        let Some(contested) = contested else { return Insertion::NoRoom };
+        if !fragment.header.more {
+            packet.total = Some(fragment.end());
         }
         packet.disputed |= contested;
         match (contested, brought) {
-            (true, _) => Brought::Dispute,
-            (false, true) => Brought::Bytes,
-            (false, false) => Brought::Copy,
+            (true, _) => Insertion::Conflict,
+            (false, true) => Insertion::NewBytes,
+            (false, false) => Insertion::Duplicate,
         }
     }
 
     /// Whether what a fragment says of the packet's end contradicts what is known of it.
-    fn ends_elsewhere(&self, piece: &Fragment<'_>) -> bool {
-        let end = piece.end();
+    fn contradicts_end(&self, fragment: &Fragment<'_>) -> bool {
+        let end = fragment.end();
         match self.packet.total {
-            Some(total) if piece.header.more => end >= total,
+            Some(total) if fragment.header.more => end >= total,
             Some(total) => end != total,
             // So far every fragment said that more follows.
-            None => !piece.header.more && self.buffers.runs.last().is_some_and(|run| run.end >= end),
+            None => !fragment.header.more && self.buffers.runs.last().is_some_and(|run| run.end >= end),
         }
     }
 
     /// Fills the gaps that a fragment can fill. Says whether it was more than that and no copy: `None` when a gap was
     /// left for want of room.
-    fn cover(&mut self, piece: &Fragment<'_>) -> Option<bool> {
-        let (before, end) = (self.packet.came, piece.end());
-        let (mut start, mut common, mut differs) = (piece.header.offset, false, false);
+    fn cover(&mut self, fragment: &Fragment<'_>) -> Option<bool> {
+        let (before, end) = (self.packet.came, fragment.end());
+        let (mut start, mut common, mut differs) = (fragment.header.offset, false, false);
         let mut index = self.buffers.runs.partition_point(|run| run.end <= start);
         while start < end {
             let next = self.buffers.runs.get(index).copied();
@@ -227,13 +225,13 @@ impl Set {
                 Some(run) if run.start <= start => {
                     let stop = run.end.min(end);
                     common = true;
-                    differs |= self.differs(&run, piece, start, stop);
+                    differs |= self.differs(&run, fragment, start, stop);
                     index = index.saturating_add(1);
                     start = stop;
                 }
                 _ => {
                     let stop = next.map_or(end, |run| run.start.min(end));
-                    index = self.fill(index, start, stop, piece.part(start, stop))?;
+                    index = self.fill(index, start, stop, fragment.part(start, stop))?;
                     start = stop;
                 }
             }
@@ -242,9 +240,9 @@ impl Set {
     }
 
     /// Whether captured bytes of a run are not those of a fragment.
-    fn differs(&self, run: &Run, piece: &Fragment<'_>, start: usize, stop: usize) -> bool {
+    fn differs(&self, run: &Run, fragment: &Fragment<'_>, start: usize, stop: usize) -> bool {
         let ours = run.part(&self.buffers.store, start, stop);
-        let theirs = piece.part(start, stop);
+        let theirs = fragment.part(start, stop);
         let both = ours.len().min(theirs.len());
         ours.get(..both) != theirs.get(..both)
     }
@@ -274,11 +272,11 @@ impl Set {
     }
 
     /// Whether a fragment brings nothing to a packet that is whole, and contradicts nothing.
-    pub fn repeats(&self, piece: &Fragment<'_>) -> bool {
-        !self.ends_elsewhere(piece)
+    pub fn repeats(&self, fragment: &Fragment<'_>) -> bool {
+        !self.contradicts_end(fragment)
             && self.buffers.runs.iter().all(|run| {
-                let (start, stop) = (run.start.max(piece.header.offset), run.end.min(piece.end()));
-                start >= stop || !self.differs(run, piece, start, stop)
+                let (start, stop) = (run.start.max(fragment.header.offset), run.end.min(fragment.end()));
+                start >= stop || !self.differs(run, fragment, start, stop)
             })
     }
 

@@ -18,7 +18,7 @@ fn begin(id: u32, frame: u64, nanos: i64) -> Fragment<'static> {
 /// Takes out what must go at `nanos`, by the frames of the first fragments.
 fn given_up(fragments: &mut Fragments, nanos: i64) -> Vec<u64> {
     let time = Time::from_nanos(nanos);
-    std::iter::from_fn(|| fragments.given_up(time)).map(|packet| packet.first.frame).collect()
+    std::iter::from_fn(|| fragments.next_expired(time)).map(|packet| packet.first.frame).collect()
 }
 
 fn finish(fragments: &mut Fragments) -> Vec<u64> {
@@ -48,7 +48,7 @@ fn the_beginning_is_handed_out_with_what_is_known() {
     for (offset, stop, frame) in [(72, 80, 3), (0, 16, 4), (16, 24, 5), (32, 40, 6)] {
         assert!(fragments.add(&part(offset, stop, frame)).is_none());
     }
-    let begun = fragments.given_up(Time::from_nanos(MAX_AGE + 4)).unwrap();
+    let begun = fragments.next_expired(Time::from_nanos(MAX_AGE + 4)).unwrap();
     assert_eq!(begun.payload, payload[..24]);
     assert_eq!((begun.total, begun.came, begun.whole, begun.disputed), (Some(80), 40, false, false));
     assert_eq!(begun.first, Location { frame: 4, time: Time::from_nanos(4), at: 400 });
@@ -221,7 +221,7 @@ fn unknown_time_ages_from_the_first_stamp() {
         ..piece
     };
     fragments.add(&timeless(begin(1, 1, 0)));
-    assert!(fragments.given_up(Time::UNKNOWN).is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN).is_none());
     assert!(given_up(&mut fragments, 7 * SECOND).is_empty());
     fragments.add(&timeless(begin(2, 2, 0)));
     assert!(given_up(&mut fragments, 7 * SECOND + MAX_AGE).is_empty());
@@ -298,7 +298,7 @@ proptest! {
             let bytes = vec![frame as u8; held];
             let piece = Fragment { header, bytes: &bytes, wire_len, place: Location { frame, time, at: frame } };
             for (fragments, said) in runs.iter_mut().zip(&mut said) {
-                while let Some(packet) = fragments.given_up(time) {
+                while let Some(packet) = fragments.next_expired(time) {
                     said.push(facts(&packet));
                     fragments.recycle(packet);
                 }

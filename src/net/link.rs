@@ -149,7 +149,10 @@ pub(super) fn split<'a, const N: usize>(
     rest: &'a [u8],
     damage: DropReason,
 ) -> Result<(&'a [u8; N], &'a [u8]), DropReason> {
-    rest.split_first_chunk::<N>().ok_or_else(|| missing(*frame, rest, N, damage))
+    match rest.split_first_chunk::<N>() {
+        Some(split) => Ok(split),
+        None => Err(missing(*frame, rest, N, damage)),
+    }
 }
 
 /// What follows `length` bytes of a header, likewise.
