@@ -5,7 +5,7 @@ use crate::capture::Time;
 use crate::check::Finding;
 use crate::decode::{Listener, Heard, Tree};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint, Shot, Turned, peel};
+use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Wants, Packet, Report};
@@ -107,9 +107,9 @@ fn port(example: &Example) -> u16 {
 }
 
 /// The frames of an example with their numbers, from 1, with one in front that has number 0, and one behind.
-fn shots(example: &Example) -> Vec<(u64, Shot)> {
+fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
     let server = Endpoint::v4(SERVER, port(example));
-    let empty = |time| Shot::empty(Time::from_nanos(time));
+    let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
     let mut shots = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
     let (mut time, mut number) = (START, 1);
     for step in example.steps {
@@ -118,16 +118,16 @@ fn shots(example: &Example) -> Vec<(u64, Shot)> {
             Act::Send { direction, client, payload } => {
                 let (ip, port) = CLIENTS[client];
                 let [from, to] = direction.order([Endpoint::v4(ip, port), server]);
-                Shot::udp(at, from, to, &hex(payload), 0)
+                OwnedFrame::udp(at, from, to, &hex(payload), 0)
             }
-            Act::Frame(link, wire_len, text) => Shot { time: at, link, wire_len, bytes: hex(text) },
+            Act::Frame(link, wire_len, text) => OwnedFrame { time: at, link, wire_len, bytes: hex(text) },
             Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
                 continue;
             }
             Act::Copy => {
                 if let Some((_, last)) = shots.last().cloned() {
-                    shots.push((number, Shot { time: last.time.plus(MS / 10), ..last }));
+                    shots.push((number, OwnedFrame { time: last.time.plus(MS / 10), ..last }));
                     number += 1;
                 }
                 continue;
@@ -180,7 +180,7 @@ pub struct Other {
     /// Nanoseconds since the first step.
     pub time: i64,
     /// What it is.
-    pub what: Turned,
+    pub what: DropReason,
 }
 
 /// A datagram of an example.
@@ -239,8 +239,8 @@ pub fn dissect(example: &Example) -> Dissected {
 fn others(example: &Example) -> Vec<Other> {
     let shots = shots(example);
     let own = shots.iter().filter(|(_, shot)| !shot.bytes.is_empty());
-    let other = |(number, shot): &(u64, Shot)| {
-        let what = peel(&shot.frame(*number)).err()?;
+    let other = |(number, shot): &(u64, OwnedFrame)| {
+        let what = parse(&shot.frame(*number)).err()?;
         Some(Other { frame: *number, time: since_start(shot.time), what })
     };
     own.filter_map(other).collect()

@@ -1,7 +1,7 @@
 //! Dissects, pairs and judges the traffic of game-server query protocols.
 //!
 //! ```text
-//!  Source ──Frame──> net::peel ──Datagram──> glance ─> settle ──Verdict──> Table::pair ──Pairing──┐
+//!  Source ──Frame──> net::parse ──Datagram──> glance ─> settle ──Verdict──> Table::pair ──Pairing──┐
 //!  capture/          net/                    classify.rs                   exchange/              │
 //!                                                                                                 ▼
 //!  Report <──Packet, Finding── check <──Violation── Id::dissect::<S: FieldSink> <───────Context───┘

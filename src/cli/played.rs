@@ -3,7 +3,7 @@
 use qdissect::capture::Time;
 use qdissect::check::Policy;
 use qdissect::example::Act;
-use qdissect::net::{Endpoint, Shot};
+use qdissect::net::{Endpoint, OwnedFrame};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
 use qdissect::rule::{Example, hex};
@@ -78,10 +78,10 @@ impl Recording {
     }
 
     /// The frames; long before and long after the conversation there are empty ones.
-    fn frames(&self, example: &Example) -> Vec<Shot> {
+    fn frames(&self, example: &Example) -> Vec<OwnedFrame> {
         let server = (self.server.0, example.server_port.unwrap_or(self.server.1));
         let early = if example.at_start { 0 } else { self.before };
-        let empty = |time| Shot::empty(Time::from_nanos(time));
+        let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
         let mut frames = vec![empty(self.start - 30_000 * MS); early as usize];
         let mut time = self.start;
         for step in example.steps {
@@ -97,7 +97,7 @@ impl Recording {
             let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
             let payload = hex(&self.tokens.iter().fold(payload.to_owned(), replace));
             let [from, to] = [from, to].map(|(ip, port)| Endpoint::v4(ip, port));
-            frames.push(Shot::udp(Time::from_nanos(time), from, to, &payload, 0));
+            frames.push(OwnedFrame::udp(Time::from_nanos(time), from, to, &payload, 0));
             time += self.step;
         }
         frames.push(empty(time + 120_000 * MS));

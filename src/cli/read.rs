@@ -9,7 +9,7 @@ use super::run::{FAILED, OK, name};
 use super::{save, say, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::decode::Listener;
-use qdissect::net::Turned;
+use qdissect::net::DropReason;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Report, Totals};
 use std::collections::VecDeque;
@@ -179,7 +179,13 @@ fn read_one<S: Listener>(
     if strange > 0 && strange == packets {
         let links: Vec<_> = source.facts().links.iter().map(|&l| link_name(l)).collect();
         let links = links.join(", ");
-        return Ok(complain(path, &format!("no frame can be read, for link type {links} is not supported")));
+        return Ok(complain(
+            path,
+            &format!(
+                "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` \
+                 writes a capture of the IP packets in it, or capture on another interface"
+            ),
+        ));
     }
     Ok(Ok(()))
 }
@@ -218,7 +224,7 @@ fn misplaced(path: &Path) -> bool {
 
 /// Frames whose link type is unknown.
 fn unreadable(totals: &Totals) -> u64 {
-    totals.turned.get(Turned::UnknownLink)
+    totals.not_datagrams.get(DropReason::UnknownLink)
 }
 
 /// Says what is wrong with an input.

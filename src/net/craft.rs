@@ -1,7 +1,7 @@
-//! Frames for tests, put together by hand. Link headers are in `craft_links.rs`.
+//! Frames for tests, put together by hand: datagrams, what they travel in, tunnels, link headers.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::{Datagram, Endpoint, Turned, peel};
+use super::{Datagram, DropReason, Endpoint, parse};
 use crate::capture::{Frame, Time};
 
 /// Where the first byte of every test frame lies in its file.
@@ -11,6 +11,11 @@ pub const DST4: [u8; 4] = [198, 51, 100, 2];
 pub const SRC6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 pub const DST6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 pub const PORTS: (u16, u16) = (40_000, 7777);
+/// A payload.
+pub const QUERY: &[u8] = b"\x01\x00\x00\x00\x00\x00\x01\x01";
+
+/// Every link type that is read.
+pub const LINKS: [u16; 13] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 229, 276];
 
 /// A frame that the snap length did not cut.
 pub fn frame(link: u16, bytes: &[u8]) -> Frame<'_> {
@@ -22,15 +27,15 @@ pub fn cut_frame(link: u16, bytes: &[u8], wire: usize) -> Frame<'_> {
     Frame { number: 1, time: Time::from_nanos(5), link, interface: 0, at: AT, wire_len: wire as u32, bytes }
 }
 
-/// The reason why a whole frame is turned away.
-pub fn reason(link: u16, bytes: &[u8]) -> Turned {
-    peel(&frame(link, bytes)).expect_err("the frame should be turned away")
+/// The reason why a whole frame is dropped.
+pub fn reason(link: u16, bytes: &[u8]) -> DropReason {
+    parse(&frame(link, bytes)).expect_err("the frame should be dropped")
 }
 
 /// The datagram of a whole frame, after checking what holds for every datagram.
 pub fn datagram(link: u16, bytes: &[u8]) -> Datagram<'_> {
     let frame = frame(link, bytes);
-    let datagram = peel(&frame).unwrap_or_else(|reason| panic!("turned away: {reason:?}"));
+    let datagram = parse(&frame).unwrap_or_else(|reason| panic!("dropped: {reason:?}"));
     hold(&frame, &datagram);
     datagram
 }
@@ -101,6 +106,16 @@ pub fn v6(next: u8, body: &[u8]) -> Vec<u8> {
     join(&[&[0x60, 0, 0, 0], &(body.len() as u16).to_be_bytes(), &[next, 64], &SRC6, &DST6, body])
 }
 
+/// Our datagram in IPv4.
+pub fn query4() -> Vec<u8> {
+    v4(17, &udp(QUERY))
+}
+
+/// Our datagram in IPv6.
+pub fn query6() -> Vec<u8> {
+    v6(17, &udp(QUERY))
+}
+
 /// An Ethernet frame.
 pub fn ethernet(kind: u16, body: &[u8]) -> Vec<u8> {
     join(&[&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], &kind.to_be_bytes(), body])
@@ -119,4 +134,86 @@ pub fn tags(kinds: &[u16], body: &[u8]) -> Vec<u8> {
 /// The parts one after the other.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
+}
+
+/// The ethertype of an IP packet.
+fn kind(packet: &[u8]) -> [u8; 2] {
+    if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] }
+}
+
+/// A packet behind an Ethernet header.
+pub fn wired(packet: &[u8]) -> Vec<u8> {
+    ethernet(u16::from_be_bytes(kind(packet)), packet)
+}
+
+/// A packet behind the simplest header of each link type; `None` where the link type has no such packets.
+pub fn linked(link: u16, packet: &[u8]) -> Option<Vec<u8>> {
+    let kind = kind(packet);
+    let is_v6 = kind == [0x86, 0xdd];
+    let family = |v4, v6| if is_v6 { v6 } else { v4 };
+    let ppp = [0, family(0x21, 0x57)];
+    Some(match link {
+        0 => join(&[&[family(2, 30), 0, 0, 0], packet]),
+        1 => wired(packet),
+        9 | 50 => join(&[&[0xff, 3], &ppp, packet]),
+        51 => join(&[&[0x11, 0, 0, 7], &(packet.len() as u16 + 2).to_be_bytes(), &ppp, packet]),
+        108 => join(&[&[0, 0, 0, family(2, 24)], packet]),
+        113 => join(&[&[0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], &kind, packet]),
+        276 => join(&[&kind, &[0, 0, 0, 0, 0, 3, 0, 1, 4, 6, 2, 0, 0, 0, 0, 1, 0, 0], packet]),
+        228 if is_v6 => return None,
+        229 if !is_v6 => return None,
+        _ => packet.to_vec(),
+    })
+}
+
+/// A tunnel's name, and what puts a packet into it as the payload of an IP packet of that protocol.
+pub type Craft = (&'static str, fn(&[u8]) -> (u8, Vec<u8>));
+
+/// A datagram to that port.
+pub fn over(port: u16, parts: &[&[u8]]) -> (u8, Vec<u8>) {
+    (17, udp_between(55_555, port, &join(parts)))
+}
+
+/// Every form of every tunnel but IP in IP, which [`tunnelled`] adds.
+pub const CRAFTS: &[Craft] = &[
+    ("gre", |p| (47, join(&[&[0, 0], &kind(p), p]))),
+    ("gre:7", |p| (47, join(&[&[0x20, 0], &kind(p), &[0, 0, 0, 7], p]))),
+    ("gre:7", |p| (47, join(&[&[0xb0, 0], &kind(p), &[0; 4], &[0, 0, 0, 7], &[0; 4], p]))),
+    ("gre", |p| (47, join(&[&[0x10, 0, 0x65, 0x58], &[0; 4], &wired(p)]))),
+    ("erspan", |p| (47, join(&[&[0, 0, 0x88, 0xbe], &wired(p)]))),
+    ("erspan:517", |p| {
+        (47, join(&[&[0x10, 0, 0x88, 0xbe], &[0; 4], &[0x10, 1, 0xfa, 5], &[0; 4], &wired(p)]))
+    }),
+    ("erspan:5", |p| (47, join(&[&[0x10, 0, 0x22, 0xeb], &[0; 4], &[0x20, 1, 0, 5], &[0; 8], &wired(p)]))),
+    ("erspan:5", |p| {
+        let head = [0x20, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0x08, 0x01, 9, 9, 9, 9, 9, 9, 9, 9];
+        (47, join(&[&[0x10, 0, 0x22, 0xeb], &[0; 4], &head, p]))
+    }),
+    ("vxlan:66051", |p| over(4789, &[&[8, 0, 0, 0, 1, 2, 3, 0], &wired(p)])),
+    ("vxlan:1", |p| over(8472, &[&[8, 0, 0, 0, 0, 0, 1, 0], &wired(p)])),
+    ("vxlan:1", |p| over(4790, &[&[0x0c, 0, 0, 3, 0, 0, 1, 0], &wired(p)])),
+    ("vxlan:1", |p| over(4790, &[&[0x0c, 0, 0, if p[0] >> 4 == 6 { 2 } else { 1 }, 0, 0, 1, 0], p])),
+    ("geneve:9", |p| over(6081, &[&[0, 0, 0x65, 0x58, 0, 0, 9, 0], &wired(p)])),
+    ("geneve:9", |p| over(6081, &[&[2, 0x40], &kind(p), &[0, 0, 9, 0], &[1; 8], p])),
+    ("geneve:9", |p| over(6081, &[&[0x3f, 0], &kind(p), &[0, 0, 9, 0], &[1; 252], p])),
+];
+
+/// Packets with our datagram, each with the name of its tunnel: one tunnel of each form.
+pub fn tunnelled() -> Vec<(&'static str, Vec<u8>)> {
+    let mut all = vec![
+        ("ipip", v4(4, &query4())),
+        ("6in4", v4(41, &query6())),
+        ("4in6", v6(4, &query4())),
+        ("ip6ip6", v6(41, &query6())),
+    ];
+    for inner in [query4(), query6()] {
+        for (name, craft) in CRAFTS {
+            let (protocol, body) = craft(&inner);
+            all.push((*name, v4(protocol, &body)));
+            all.push((*name, v4_with(&[1; 4], protocol, &body)));
+            all.push((*name, v6(protocol, &body)));
+            all.push((*name, v6(60, &join(&[&[protocol, 0, 0, 0, 0, 0, 0, 0], &body]))));
+        }
+    }
+    all
 }

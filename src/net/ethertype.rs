@@ -5,11 +5,10 @@
 //! LLC/SNAP   AA AA 03 │ 00 00 00 │ type 2 │ ...           IEEE 802.2, after a type that is a length (<= 1500)
 //! PPPoE      11 │ 00 │ session 2 │ length 2 │ PPP ...     RFC 2516, after 8864
 //! PPP        [FF 03] │ protocol 1 or 2 │ ...              RFC 1661, RFC 1662
-//! MPLS       label, class, bottom bit 3 │ TTL 1 │ ...     RFC 3032, after 8847, 8848; several of them
-//! Ethernet   destination 6 │ source 6 │ type 2 │ ...      after 6558, and behind an MPLS control word (RFC 4448)
+//! Ethernet   destination 6 │ source 6 │ type 2 │ ...      after 6558
 //! ```
 
-use super::Turned;
+use super::DropReason;
 use super::link::{Packet, header, missing};
 use crate::capture::Frame;
 
@@ -53,7 +52,11 @@ fn is_tag(kind: u16) -> bool {
 /// The packet behind an ethertype; `rest` is the captured end of the frame.
 #[cold]
 #[inline(never)]
-pub(super) fn behind<'a>(frame: Frame<'a>, mut kind: u16, mut rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+pub(super) fn behind<'a>(
+    frame: Frame<'a>,
+    mut kind: u16,
+    mut rest: &'a [u8],
+) -> Result<Packet<'a>, DropReason> {
     for _ in 0..=MAX_TAGS {
         (kind, rest) = match kind {
             IPV4 => return Ok(Packet::V4(rest)),
@@ -64,33 +67,33 @@ pub(super) fn behind<'a>(frame: Frame<'a>, mut kind: u16, mut rest: &'a [u8]) ->
             }
             0..=MAX_802_3_LENGTH => snap(&frame, rest)?,
             PPPOE_SESSION => return pppoe(&frame, rest),
-            MPLS | MPLS_UPSTREAM => mpls(&frame, rest)?,
+            MPLS | MPLS_UPSTREAM => return Err(DropReason::Mpls),
             ETHERNET => {
                 let (head, inner) = header::<14>(&frame, rest)?;
                 (u16::from_be_bytes([head[12], head[13]]), inner)
             }
-            _ => return Err(Turned::NotIp),
+            _ => return Err(DropReason::NotIp),
         };
     }
-    Err(Turned::BadLink)
+    Err(DropReason::BadLink)
 }
 
 /// The ethertype behind a SNAP header; other LLC frames (spanning tree, IPX) are not IP.
-pub(super) fn snap<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(u16, &'a [u8]), Turned> {
+pub(super) fn snap<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(u16, &'a [u8]), DropReason> {
     if !rest.iter().zip(SNAP).all(|(&byte, snap)| byte == snap) {
-        return Err(Turned::NotIp);
+        return Err(DropReason::NotIp);
     }
     match rest.split_first_chunk::<8>() {
         Some((head, inner)) => Ok((u16::from_be_bytes([head[6], head[7]]), inner)),
-        None => Err(missing(*frame, rest, 8, Turned::NotIp)),
+        None => Err(missing(*frame, rest, 8, DropReason::NotIp)),
     }
 }
 
 /// The packet of a PPPoE session.
-pub(super) fn pppoe<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+pub(super) fn pppoe<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     let (head, inner) = header::<6>(frame, rest)?;
     if !head.starts_with(&PPPOE) {
-        return Err(Turned::NotIp);
+        return Err(DropReason::NotIp);
     }
     ppp(frame, inner)
 }
@@ -98,7 +101,7 @@ pub(super) fn pppoe<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>,
 /// PPP with or without address and control bytes, its protocol field in one byte or two.
 #[cold]
 #[inline(never)]
-pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     let rest = rest.strip_prefix(&PPP_ADDRESS_CONTROL).unwrap_or(rest);
     // The last byte of a protocol number is odd and the others are even (RFC 1661, 2), so an odd first one
     // is a number whose leading zero was left out. 00ff is reserved: ff is the start of an address.
@@ -112,25 +115,6 @@ pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, T
     match protocol {
         PPP_IPV4 => Ok(Packet::V4(packet)),
         PPP_IPV6 => Ok(Packet::V6(packet)),
-        _ => Err(Turned::NotIp),
+        _ => Err(DropReason::NotIp),
     }
-}
-
-/// What stands behind the bottom of an MPLS label stack. The labels do not say what it is: its first four bits
-/// are an IP version, or 0 in front of Ethernet (RFC 4928).
-pub(super) fn mpls<'a>(frame: &Frame<'a>, mut rest: &'a [u8]) -> Result<(u16, &'a [u8]), Turned> {
-    for _ in 0..=MAX_TAGS {
-        let (label, inner) = header::<4>(frame, rest)?;
-        rest = inner;
-        if label[2] & 1 == 1 {
-            return match inner.first() {
-                Some(0x40..=0x4f) => Ok((IPV4, inner)),
-                Some(0x60..=0x6f) => Ok((IPV6, inner)),
-                Some(0x00..=0x0f) => Ok((ETHERNET, header::<4>(frame, inner)?.1)),
-                Some(_) => Err(Turned::NotIp),
-                None => Err(missing(*frame, inner, 1, Turned::BadLink)),
-            };
-        }
-    }
-    Err(Turned::BadLink)
 }

@@ -13,6 +13,7 @@
 //! identification, RFC 8200 by source, destination and identification.
 
 use super::fragment_set::MAX_TOTAL;
+use super::{Endpoint, ip};
 use crate::capture::Time;
 use etherparse::Ipv6FragmentHeaderSlice;
 
@@ -23,11 +24,21 @@ const V4_OFFSET: u16 = 0x1fff;
 
 /// Source and destination address, in network byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ends {
+pub(super) enum Addresses {
     /// IPv4.
     V4([u8; 4], [u8; 4]),
     /// IPv6.
     V6([u8; 16], [u8; 16]),
+}
+
+impl Addresses {
+    /// Source and destination with their ports.
+    pub fn endpoints(self, source: u16, destination: u16) -> (Endpoint, Endpoint) {
+        match self {
+            Addresses::V4(src, dst) => (Endpoint::v4(src, source), Endpoint::v4(dst, destination)),
+            Addresses::V6(src, dst) => (Endpoint::v6(src, source), Endpoint::v6(dst, destination)),
+        }
+    }
 }
 
 /// What all fragments of a packet share, and those of no other at that time.
@@ -37,7 +48,7 @@ pub(super) enum Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// The addresses.
-    pub ends: Ends,
+    pub addresses: Addresses,
     /// Identification: 16 bits in IPv4, 32 in IPv6.
     pub id: u32,
     /// Protocol number of IPv4; 0 in IPv6, where fragments belong together whatever they say follows.
@@ -61,7 +72,7 @@ pub(super) struct Header {
 
 /// The place of a fragment in its capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// Number of its frame.
     pub frame: u64,
     /// Time stamp of its frame.
@@ -72,7 +83,7 @@ pub(super) struct Place {
 
 /// One fragment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct Fragment<'a> {
     /// What its header says.
     pub header: Header,
     /// What was captured behind its headers.
@@ -81,10 +92,10 @@ pub(super) struct Piece<'a> {
     /// the frame was padded.
     pub wire_len: usize,
     /// Where it was found.
-    pub place: Place,
+    pub place: Location,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> Fragment<'a> {
     /// Where it ends in the packet's payload.
     pub fn end(&self) -> usize {
         self.header.offset.saturating_add(self.wire_len)
@@ -106,21 +117,25 @@ impl<'a> Piece<'a> {
 
 /// What an IPv4 header (its first 20 bytes) says of its fragment; `None` where the packet is whole.
 pub(super) fn v4(head: &[u8; 20], tunnel: u16) -> Option<Header> {
-    let [_, _, _, _, id0, id1, word0, word1, _, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = *head;
-    let word = u16::from_be_bytes([word0, word1]);
-    let ends = Ends::V4([s0, s1, s2, s3], [d0, d1, d2, d3]);
-    let id = u32::from(u16::from_be_bytes([id0, id1]));
+    let word = u16::from_be_bytes([head[6], head[7]]);
+    let (source, destination) = ip::v4_addresses(head);
+    let (addresses, protocol) = (Addresses::V4(source, destination), head[9]);
+    let id = u32::from(u16::from_be_bytes([head[4], head[5]]));
     let offset = usize::from(word & V4_OFFSET).saturating_mul(8);
     let more = word & V4_MORE != 0;
-    let header = Header { key: Key { ends, id, protocol, tunnel }, protocol, offset, more };
+    let header = Header { key: Key { addresses, id, protocol, tunnel }, protocol, offset, more };
     (offset > 0 || more).then_some(header)
 }
 
 /// What an IPv6 fragment header says; `None` where the packet is whole in spite of it (RFC 6946).
 ///
-/// `ends` are the addresses of the IPv6 header, `fragment` what follows it or further headers.
-pub(super) fn v6(ends: Ends, fragment: &Ipv6FragmentHeaderSlice<'_>, tunnel: u16) -> Option<Header> {
-    let key = Key { ends, id: fragment.identification(), protocol: 0, tunnel };
+/// `addresses` are the addresses of the IPv6 header, `fragment` what follows it or further headers.
+pub(super) fn v6(
+    addresses: Addresses,
+    fragment: &Ipv6FragmentHeaderSlice<'_>,
+    tunnel: u16,
+) -> Option<Header> {
+    let key = Key { addresses, id: fragment.identification(), protocol: 0, tunnel };
     let offset = usize::from(fragment.fragment_offset().byte_offset());
     let header = Header { key, protocol: fragment.next_header().0, offset, more: fragment.more_fragments() };
     fragment.is_fragmenting_payload().then_some(header)

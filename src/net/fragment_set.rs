@@ -15,7 +15,7 @@
 //! Who looks at a capture wants to see them all the same, and to be told. A fragment that brings nothing new and
 //! contradicts nothing is no overlap but a copy, and makes no difference (RFC 8200, 4.5).
 
-use super::fragment_header::{Ends, Key, Piece, Place};
+use super::fragment_header::{Addresses, Fragment, Key, Location};
 use crate::capture::Time;
 use arrayvec::ArrayVec;
 
@@ -82,26 +82,26 @@ pub(super) enum State {
     Replaced,
 }
 
-/// What a fragment brought.
+/// What inserting a fragment changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Brought {
+pub(super) enum Insertion {
     /// Bytes that were missing, and nothing else.
-    Bytes,
+    NewBytes,
     /// Nothing.
-    Copy,
+    Duplicate,
     /// Something that contradicts what came before it, and perhaps bytes that were missing.
-    Dispute,
+    Conflict,
     /// Bytes that found no room: [`MAX_RUNS`].
     NoRoom,
 }
 
-/// A packet that was put together, or the beginning of one that never became whole.
-// Tests look at more of it than the walk does.
+/// A reassembled packet, or the beginning of one that never became whole.
+// Tests look at more of it than decapsulating does.
 #[cfg_attr(not(test), allow(dead_code))]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Packet {
     /// Its addresses.
-    pub ends: Ends,
+    pub addresses: Addresses,
     /// Its identification.
     pub id: u32,
     /// The tunnel it came out of, as in its fragments.
@@ -109,7 +109,7 @@ pub(super) struct Packet {
     /// Number of what the payload begins with, by the first fragment (offset 0).
     pub protocol: u8,
     /// Where the first fragment was found. Only its own bytes lie there one after the other.
-    pub first: Place,
+    pub first: Location,
     /// The payload from its beginning to the first byte that is missing.
     pub payload: Vec<u8>,
     /// Length of the payload on the wire in bytes; `None` where the last fragment is missing.
@@ -133,104 +133,91 @@ pub(super) struct Set {
     /// Capture time when its first fragment came.
     pub since: Time,
     pub state: State,
-    /// Memory of its buffers when they were last weighed.
-    pub weight: usize,
-    buffers: Buffers,
-    first: Option<(Place, u8)>,
-    total: Option<usize>,
-    came: usize,
-    disputed: bool,
-    frames: ArrayVec<u64, MAX_FRAMES>,
-    pieces: u32,
+    pub buffers: Buffers,
+    /// The packet so far, without its payload.
+    packet: Packet,
 }
 
 impl Set {
-    /// An empty one; of the buffers only the memory is used.
-    pub fn new(key: Key, since: Time, mut buffers: Buffers) -> Set {
+    /// An empty one for the packet of a fragment; of the buffers only the memory is used.
+    pub fn new(fragment: &Fragment<'_>, since: Time, mut buffers: Buffers) -> Set {
         buffers.store.clear();
         buffers.runs.clear();
-        Set {
-            key,
-            since,
-            state: State::Open,
-            weight: 0,
-            buffers,
-            first: None,
+        let key = fragment.header.key;
+        let packet = Packet {
+            addresses: key.addresses,
+            id: key.id,
+            tunnel: key.tunnel,
+            protocol: fragment.header.protocol,
+            first: fragment.place,
+            payload: vec![],
             total: None,
             came: 0,
+            whole: false,
             disputed: false,
             frames: ArrayVec::new(),
             pieces: 0,
-        }
-    }
-
-    /// Bytes of memory taken.
-    pub fn weigh(&self) -> usize {
-        self.buffers.weight()
-    }
-
-    /// Gives the memory back.
-    pub fn into_buffers(self) -> Buffers {
-        self.buffers
-    }
-
-    /// The same, of a set whose place is taken.
-    pub fn replace(&mut self) -> Buffers {
-        self.state = State::Replaced;
-        self.weight = 0;
-        std::mem::take(&mut self.buffers)
+        };
+        Set { key, since, state: State::Open, buffers, packet }
     }
 
     /// Whether nothing is missing.
     pub fn is_whole(&self) -> bool {
-        self.total == Some(self.came)
+        self.packet.total == Some(self.packet.came)
+    }
+
+    /// Whether the first fragment has come.
+    fn has_beginning(&self) -> bool {
+        self.buffers.runs.first().is_some_and(|run| run.start == 0)
     }
 
     /// Takes a sound fragment in.
-    pub fn take(&mut self, piece: &Piece<'_>) -> Brought {
-        if self.ends_elsewhere(piece) {
-            self.disputed = true;
-            return Brought::Dispute;
+    pub fn insert(&mut self, fragment: &Fragment<'_>) -> Insertion {
+        if self.contradicts_end(fragment) {
+            self.packet.disputed = true;
+            return Insertion::Conflict;
         }
-        let before = self.came;
-        let contested = self.cover(piece);
-        if self.first.is_none() && self.buffers.runs.first().is_some_and(|run| run.start == 0) {
-            self.first = Some((piece.place, piece.header.protocol));
+        let (before, begun) = (self.packet.came, self.has_beginning());
+        let contested = self.cover(fragment);
+        let begins = !begun && self.has_beginning();
+        let packet = &mut self.packet;
+        if begins {
+            (packet.first, packet.protocol) = (fragment.place, fragment.header.protocol);
         }
-        let brought = self.came > before;
+        let brought = packet.came > before;
         if brought {
-            self.pieces = self.pieces.saturating_add(1);
+            packet.pieces = packet.pieces.saturating_add(1);
             // What does not fit is not listed; `pieces` says how many there were.
-            let _ = self.frames.try_push(piece.place.frame);
+            let _ = packet.frames.try_push(fragment.place.frame);
         }
-        let Some(contested) = contested else { return Brought::NoRoom };
-        if !piece.header.more {
-            self.total = Some(piece.end());
+        let Some(contested) = contested else { return Insertion::NoRoom };
+        if !fragment.header.more {
+            packet.total = Some(fragment.end());
         }
-        self.disputed |= contested;
+        packet.disputed |= contested;
         match (contested, brought) {
-            (true, _) => Brought::Dispute,
-            (false, true) => Brought::Bytes,
-            (false, false) => Brought::Copy,
+            (true, _) => Insertion::Conflict,
+            (false, true) => Insertion::NewBytes,
+            (false, false) => Insertion::Duplicate,
         }
     }
 
     /// Whether what a fragment says of the packet's end contradicts what is known of it.
-    fn ends_elsewhere(&self, piece: &Piece<'_>) -> bool {
-        let end = piece.end();
-        match self.total {
-            Some(total) if piece.header.more => end >= total,
+    fn contradicts_end(&self, fragment: &Fragment<'_>) -> bool {
+        let end = fragment.end();
+        match self.packet.total {
+            Some(total) if fragment.header.more => end >= total,
             Some(total) => end != total,
             // So far every fragment said that more follows.
-            None => !piece.header.more && self.buffers.runs.last().is_some_and(|run| run.end >= end),
+            None => !fragment.header.more && self.buffers.runs.last().is_some_and(|run| run.end >= end),
         }
     }
 
     /// Fills the gaps that a fragment can fill. Says whether it was more than that and no copy: `None` when a gap was
     /// left for want of room.
-    fn cover(&mut self, piece: &Piece<'_>) -> Option<bool> {
-        let (before, end) = (self.came, piece.end());
-        let (mut start, mut common, mut differs) = (piece.header.offset, false, false);
+    fn cover(&mut self, fragment: &Fragment<'_>) -> Option<bool> {
+        let (before, end) = (self.packet.came, fragment.end());
+        let (mut start, mut common, mut differs) = (fragment.header.offset, false, false);
         let mut index = self.buffers.runs.partition_point(|run| run.end <= start);
         while start < end {
             let next = self.buffers.runs.get(index).copied();
@@ -238,24 +225,24 @@ impl Set {
                 Some(run) if run.start <= start => {
                     let stop = run.end.min(end);
                     common = true;
-                    differs |= self.differs(&run, piece, start, stop);
+                    differs |= self.differs(&run, fragment, start, stop);
                     index = index.saturating_add(1);
                     start = stop;
                 }
                 _ => {
                     let stop = next.map_or(end, |run| run.start.min(end));
-                    index = self.fill(index, start, stop, piece.part(start, stop))?;
+                    index = self.fill(index, start, stop, fragment.part(start, stop))?;
                     start = stop;
                 }
             }
         }
-        Some(differs || common && self.came > before)
+        Some(differs || common && self.packet.came > before)
     }
 
     /// Whether captured bytes of a run are not those of a fragment.
-    fn differs(&self, run: &Run, piece: &Piece<'_>, start: usize, stop: usize) -> bool {
+    fn differs(&self, run: &Run, fragment: &Fragment<'_>, start: usize, stop: usize) -> bool {
         let ours = run.part(&self.buffers.store, start, stop);
-        let theirs = piece.part(start, stop);
+        let theirs = fragment.part(start, stop);
         let both = ours.len().min(theirs.len());
         ours.get(..both) != theirs.get(..both)
     }
@@ -280,22 +267,24 @@ impl Set {
             }
         };
         store.extend_from_slice(bytes);
-        self.came = self.came.saturating_add(stop.saturating_sub(start));
+        self.packet.came = self.packet.came.saturating_add(stop.saturating_sub(start));
         Some(after)
     }
 
     /// Whether a fragment brings nothing to a packet that is whole, and contradicts nothing.
-    pub fn repeats(&self, piece: &Piece<'_>) -> bool {
-        !self.ends_elsewhere(piece)
+    pub fn repeats(&self, fragment: &Fragment<'_>) -> bool {
+        !self.contradicts_end(fragment)
             && self.buffers.runs.iter().all(|run| {
-                let (start, stop) = (run.start.max(piece.header.offset), run.end.min(piece.end()));
-                start >= stop || !self.differs(run, piece, start, stop)
+                let (start, stop) = (run.start.max(fragment.header.offset), run.end.min(fragment.end()));
+                start >= stop || !self.differs(run, fragment, start, stop)
             })
     }
 
     /// The packet, as far as it has come; `None` where its beginning has not. Uses the memory of `payload`.
     pub fn packet(&self, mut payload: Vec<u8>) -> Option<Packet> {
-        let (first, protocol) = self.first?;
+        if !self.has_beginning() {
+            return None;
+        }
         payload.clear();
         let mut next = 0;
         for run in &self.buffers.runs {
@@ -308,19 +297,6 @@ impl Set {
             }
             next = run.end;
         }
-        Some(Packet {
-            ends: self.key.ends,
-            id: self.key.id,
-            tunnel: self.key.tunnel,
-            protocol,
-            first,
-            payload,
-            total: self.total,
-            came: self.came,
-            whole: self.is_whole(),
-            disputed: self.disputed,
-            frames: self.frames.clone(),
-            pieces: self.pieces,
-        })
+        Some(Packet { payload, whole: self.is_whole(), ..self.packet.clone() })
     }
 }

@@ -1,11 +1,11 @@
-//! Puts IP packets together from their fragments.
+//! Reassembles IP packets from their fragments.
 //!
 //! ```text
-//!             key                        sets, the oldest first
-//!  piece ──────────> HashMap ─────> │ open │ whole │ replaced │ open │ ... <── new ones
-//!                                        │                         │
-//!                 given_up, finish <─────┘                         └─────> add: the packet
-//!                 time is up, or no room
+//!               key                        sets, the oldest first
+//!  fragment ──────────> HashMap ─────> │ open │ whole │ replaced │ open │ ... <── new ones
+//!                                          │                         │
+//!               next_expired, finish <─────┘                         └─────> add: the packet
+//!               time is up, or no room
 //! ```
 //!
 //! Sets stand in the order in which their first fragments came. They leave at the front only, whichever limit is
@@ -21,12 +21,12 @@
 //! Before each fragment the caller takes out what must go:
 //!
 //! ```text
-//! while let Some(packet) = fragments.given_up(clock) { ...; fragments.recycle(packet) }
-//! if let Some(packet) = fragments.add(&piece) { ...; fragments.recycle(packet) }
+//! while let Some(packet) = fragments.next_expired(clock) { ...; fragments.recycle(packet) }
+//! if let Some(packet) = fragments.add(&fragment) { ...; fragments.recycle(packet) }
 //! ```
 
-use super::fragment_header::{Key, Piece};
-use super::fragment_set::{Brought, Buffers, MAX_WEIGHT, Packet, Set, State};
+use super::fragment_header::{Fragment, Key};
+use super::fragment_set::{Buffers, Insertion, MAX_WEIGHT, Packet, Set, State};
 use crate::capture::Time;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -102,32 +102,31 @@ impl Default for Fragments {
 }
 
 impl Fragments {
-    /// Takes a fragment in and returns its packet if it is whole now.
-    pub fn add(&mut self, piece: &Piece<'_>) -> Option<Packet> {
+    /// Adds a fragment and returns its packet if it is whole now.
+    pub fn add(&mut self, fragment: &Fragment<'_>) -> Option<Packet> {
         self.counts.pieces = self.counts.pieces.saturating_add(1);
-        self.advance(piece.place.time);
-        if !piece.is_sound() {
+        self.advance(fragment.place.time);
+        if !fragment.is_sound() {
             self.counts.damaged = self.counts.damaged.saturating_add(1);
             return None;
         }
         // Nothing to do where the caller has taken out what must go.
         while self.is_full() {
-            self.leave(true);
+            self.evict_oldest(true);
         }
-        let number = self.set_for(piece)?;
-        let set = self.sets.get_mut(place(self.left, number))?;
-        let count = match set.take(piece) {
-            Brought::Bytes => None,
-            Brought::Copy => Some(&mut self.counts.copies),
-            Brought::Dispute => Some(&mut self.counts.disputes),
-            Brought::NoRoom => Some(&mut self.counts.crowded),
+        let number = self.set_for(fragment)?;
+        let set = self.sets.get_mut(index_of(self.left, number))?;
+        let before = set.buffers.weight();
+        let count = match set.insert(fragment) {
+            Insertion::NewBytes => None,
+            Insertion::Duplicate => Some(&mut self.counts.copies),
+            Insertion::Conflict => Some(&mut self.counts.disputes),
+            Insertion::NoRoom => Some(&mut self.counts.crowded),
         };
         if let Some(count) = count {
             *count = count.saturating_add(1);
         }
-        self.weight = self.weight.saturating_sub(set.weight);
-        set.weight = set.weigh();
-        self.weight = self.weight.saturating_add(set.weight);
+        self.weight = self.weight.saturating_sub(before).saturating_add(set.buffers.weight());
         if !set.is_whole() {
             return None;
         }
@@ -136,22 +135,22 @@ impl Fragments {
         set.packet(self.payloads.pop().unwrap_or_default())
     }
 
-    /// Whether none is remembered.
+    /// Whether no set is held.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// The next packet that must go: its time is up at `clock`, or there is no room. It is handed out when its
-    /// beginning is there. Called until there is none, it leaves room for any fragment.
+    /// Expires the next packet: its time is up at `clock`, or there is no room. It is returned when its beginning is
+    /// there. Called until there is none, it leaves room for any fragment.
     #[inline]
-    pub fn given_up(&mut self, clock: Time) -> Option<Packet> {
+    pub fn next_expired(&mut self, clock: Time) -> Option<Packet> {
         if self.sets.is_empty() {
             return None;
         }
         self.advance(clock);
-        while self.is_old() || self.is_full() {
-            let begun = self.leave(!self.is_old());
+        while self.is_expired() || self.is_full() {
+            let begun = self.evict_oldest(!self.is_expired());
             if begun.is_some() {
                 return begun;
             }
@@ -163,7 +162,7 @@ impl Fragments {
     /// of its own.
     pub fn finish(&mut self) -> Option<Packet> {
         while !self.sets.is_empty() {
-            let begun = self.leave(false);
+            let begun = self.evict_oldest(false);
             if begun.is_some() {
                 return begun;
             }
@@ -211,25 +210,25 @@ impl Fragments {
     }
 
     /// Whether the time of the oldest set is up.
-    fn is_old(&self) -> bool {
+    fn is_expired(&self) -> bool {
         let age = self.sets.front().and_then(|oldest| self.clock.since(oldest.since));
         age.is_some_and(|age| age > MAX_AGE)
     }
 
     /// Number of the set that a fragment belongs to, new if need be; `None` when it is a late copy.
-    fn set_for(&mut self, piece: &Piece<'_>) -> Option<u64> {
-        let key = piece.header.key;
+    fn set_for(&mut self, fragment: &Fragment<'_>) -> Option<u64> {
+        let key = fragment.header.key;
         if let Some(&number) = self.by_key.get(&key)
-            && let Some(set) = self.sets.get_mut(place(self.left, number))
+            && let Some(set) = self.sets.get_mut(index_of(self.left, number))
         {
             match set.state {
-                State::Whole if set.repeats(piece) => {
+                State::Whole if set.repeats(fragment) => {
                     self.counts.copies = self.counts.copies.saturating_add(1);
                     return None;
                 }
                 State::Whole => {
-                    self.weight = self.weight.saturating_sub(set.weight);
-                    let buffers = set.replace();
+                    set.state = State::Replaced;
+                    let buffers = std::mem::take(&mut set.buffers);
                     self.keep(buffers);
                 }
                 State::Open | State::Replaced => return Some(number),
@@ -237,18 +236,18 @@ impl Fragments {
         }
         let number = self.left.saturating_add(self.sets.len() as u64);
         let buffers = self.spare.pop().unwrap_or_default();
+        self.weight = self.weight.saturating_add(buffers.weight());
         self.by_key.insert(key, number);
-        self.sets.push_back(Set::new(key, self.clock, buffers));
+        self.sets.push_back(Set::new(fragment, self.clock, buffers));
         Some(number)
     }
 
-    /// The oldest set leaves, `evicted` or because its time is up; its packet, if that is not whole and its beginning
-    /// is there.
-    fn leave(&mut self, evicted: bool) -> Option<Packet> {
+    /// Removes the oldest set, for want of room (`evicted`) or because its time is up. Returns its packet, if that is
+    /// not whole and its beginning is there.
+    fn evict_oldest(&mut self, evicted: bool) -> Option<Packet> {
         let set = self.sets.pop_front()?;
         let number = self.left;
         self.left = number.saturating_add(1);
-        self.weight = self.weight.saturating_sub(set.weight);
         if self.by_key.get(&set.key) == Some(&number) {
             self.by_key.remove(&set.key);
         }
@@ -261,19 +260,20 @@ impl Fragments {
         } else {
             None
         };
-        self.keep(set.into_buffers());
+        self.keep(set.buffers);
         begun
     }
 
-    /// Keeps the memory of a set for the next one.
+    /// Takes the memory of a set back, and keeps it for the next one.
     fn keep(&mut self, buffers: Buffers) {
+        self.weight = self.weight.saturating_sub(buffers.weight());
         if self.spare.len() < MAX_SPARE && buffers.weight() <= MAX_SPARE_BYTES {
             self.spare.push(buffers);
         }
     }
 }
 
-/// Where set `number` stands, when `left` have left.
-fn place(left: u64, number: u64) -> usize {
+/// Index of set `number`, when `left` have left.
+fn index_of(left: u64, number: u64) -> usize {
     usize::try_from(number.wrapping_sub(left)).unwrap_or(usize::MAX)
 }

@@ -1,7 +1,7 @@
 //! What fragments may hold, and for how long.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::fragment_header::{Ends, Header, Key, Piece, Place};
+use super::fragment_header::{Addresses, Fragment, Header, Key, Location};
 use super::fragment_set::{MAX_FRAMES, MAX_RUNS, MAX_TOTAL, MAX_WEIGHT, Packet};
 use super::fragments::{Fragments, MAX_AGE, MAX_BYTES, MAX_SETS};
 use super::fragments_tests::{bytes, in_frame, piece};
@@ -11,14 +11,14 @@ use proptest::prelude::*;
 const SECOND: i64 = 1_000_000_000;
 
 /// The first fragment of a packet, 8 bytes of payload.
-fn begin(id: u32, frame: u64, nanos: i64) -> Piece<'static> {
+fn begin(id: u32, frame: u64, nanos: i64) -> Fragment<'static> {
     in_frame(piece(id, 0, true, b"begining"), frame, nanos)
 }
 
 /// Takes out what must go at `nanos`, by the frames of the first fragments.
 fn given_up(fragments: &mut Fragments, nanos: i64) -> Vec<u64> {
     let time = Time::from_nanos(nanos);
-    std::iter::from_fn(|| fragments.given_up(time)).map(|packet| packet.first.frame).collect()
+    std::iter::from_fn(|| fragments.next_expired(time)).map(|packet| packet.first.frame).collect()
 }
 
 fn finish(fragments: &mut Fragments) -> Vec<u64> {
@@ -48,14 +48,14 @@ fn the_beginning_is_handed_out_with_what_is_known() {
     for (offset, stop, frame) in [(72, 80, 3), (0, 16, 4), (16, 24, 5), (32, 40, 6)] {
         assert!(fragments.add(&part(offset, stop, frame)).is_none());
     }
-    let begun = fragments.given_up(Time::from_nanos(MAX_AGE + 4)).unwrap();
+    let begun = fragments.next_expired(Time::from_nanos(MAX_AGE + 4)).unwrap();
     assert_eq!(begun.payload, payload[..24]);
     assert_eq!((begun.total, begun.came, begun.whole, begun.disputed), (Some(80), 40, false, false));
-    assert_eq!(begun.first, Place { frame: 4, time: Time::from_nanos(4), at: 400 });
+    assert_eq!(begun.first, Location { frame: 4, time: Time::from_nanos(4), at: 400 });
     assert_eq!((begun.frames.as_slice(), begun.pieces), (&[3, 4, 5, 6][..], 4));
     // Without the last fragment nobody knows the length; without the first there is nothing to show.
     fragments.add(&part(0, 16, 7));
-    fragments.add(&Piece { header: Header { more: true, ..part(72, 80, 8).header }, ..part(72, 80, 8) });
+    fragments.add(&Fragment { header: Header { more: true, ..part(72, 80, 8).header }, ..part(72, 80, 8) });
     assert_eq!(fragments.finish().unwrap().total, None);
     fragments.add(&part(16, 24, 9));
     assert!(fragments.finish().is_none());
@@ -216,10 +216,12 @@ fn time_that_jumps_back_keeps_nobody() {
 #[test]
 fn unknown_time_ages_from_the_first_stamp() {
     let mut fragments = Fragments::default();
-    let timeless =
-        |piece: Piece<'static>| Piece { place: Place { time: Time::UNKNOWN, ..piece.place }, ..piece };
+    let timeless = |piece: Fragment<'static>| Fragment {
+        place: Location { time: Time::UNKNOWN, ..piece.place },
+        ..piece
+    };
     fragments.add(&timeless(begin(1, 1, 0)));
-    assert!(fragments.given_up(Time::UNKNOWN).is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN).is_none());
     assert!(given_up(&mut fragments, 7 * SECOND).is_empty());
     fragments.add(&timeless(begin(2, 2, 0)));
     assert!(given_up(&mut fragments, 7 * SECOND + MAX_AGE).is_empty());
@@ -289,14 +291,14 @@ proptest! {
         let mut runs = [Fragments::default(), Fragments::default()];
         let mut said = [vec![], vec![]];
         for (frame, ((id, unit, more), (held, wire), nanos)) in (1..).zip(pieces) {
-            let key = Key { ends: Ends::V6([1; 16], [2; 16]), id, protocol: 0, tunnel: 0 };
+            let key = Key { addresses: Addresses::V6([1; 16], [2; 16]), id, protocol: 0, tunnel: 0 };
             let header = Header { key, protocol: 17, offset: unit * 8 % 1000, more };
             let wire_len = if wire % 2 == 0 { held & !7 } else { wire };
             let time = if nanos % 5 == 0 { Time::UNKNOWN } else { Time::from_nanos(nanos % SECOND) };
             let bytes = vec![frame as u8; held];
-            let piece = Piece { header, bytes: &bytes, wire_len, place: Place { frame, time, at: frame } };
+            let piece = Fragment { header, bytes: &bytes, wire_len, place: Location { frame, time, at: frame } };
             for (fragments, said) in runs.iter_mut().zip(&mut said) {
-                while let Some(packet) = fragments.given_up(time) {
+                while let Some(packet) = fragments.next_expired(time) {
                     said.push(facts(&packet));
                     fragments.recycle(packet);
                 }

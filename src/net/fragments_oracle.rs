@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{DST4, DST6, SRC4, SRC6, join};
-use super::fragment_header::{Ends, Piece, v4, v6};
+use super::fragment_header::{Addresses, Fragment, v4, v6};
 use super::fragments::Fragments;
 use super::fragments_tests::{add_all, cut, piece};
 use etherparse::defrag::IpDefragPool;
@@ -20,7 +20,7 @@ struct Model {
 }
 
 impl Model {
-    fn take(&mut self, piece: &Piece<'_>) {
+    fn take(&mut self, piece: &Fragment<'_>) {
         let (start, end) = (piece.header.offset, piece.end());
         let reach = self.came.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let elsewhere = match (self.total, piece.header.more) {
@@ -75,16 +75,17 @@ fn packet_of(six: bool, id: u16, offset: usize, more: bool, bytes: &[u8]) -> Vec
 }
 
 /// The fragment in such a packet, as the walk would read it.
-fn piece_of(packet: &[u8]) -> Option<Piece<'_>> {
+fn piece_of(packet: &[u8]) -> Option<Fragment<'_>> {
     let (header, bytes) = match packet[0] >> 4 {
         4 => (v4(packet.first_chunk().unwrap(), 0)?, &packet[20..]),
         _ => {
-            let ends = Ends::V6(packet[8..24].try_into().unwrap(), packet[24..40].try_into().unwrap());
+            let addresses =
+                Addresses::V6(packet[8..24].try_into().unwrap(), packet[24..40].try_into().unwrap());
             let slice = Ipv6FragmentHeaderSlice::from_slice(&packet[40..]).unwrap();
-            (v6(ends, &slice, 0)?, &packet[48..])
+            (v6(addresses, &slice, 0)?, &packet[48..])
         }
     };
-    Some(Piece { header, ..piece(0, 0, true, bytes) })
+    Some(Fragment { header, ..piece(0, 0, true, bytes) })
 }
 
 proptest! {
@@ -120,7 +121,7 @@ proptest! {
             // Half of all pieces are captured as a whole.
             let captured = if held < 20 { wire_len } else { wire_len.min(held - 20) };
             let bytes = vec![fill; captured];
-            let piece = Piece { wire_len, ..piece(7, unit * 8, more, &bytes) };
+            let piece = Fragment { wire_len, ..piece(7, unit * 8, more, &bytes) };
             model.take(&piece);
             let whole = fragments.add(&piece);
             prop_assert_eq!(whole.is_some(), model.is_whole());

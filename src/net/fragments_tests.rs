@@ -2,23 +2,23 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{DST4, DST6, SRC4, SRC6, join};
-use super::fragment_header::{Ends, Header, Key, Piece, Place, v4, v6};
+use super::fragment_header::{Addresses, Fragment, Header, Key, Location, v4, v6};
 use super::fragment_set::Packet;
 use super::fragments::Fragments;
 use crate::capture::Time;
 use etherparse::Ipv6FragmentHeaderSlice;
 
 /// A fragment of the packet `id`, captured as a whole.
-pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Piece<'_> {
-    let key = Key { ends: Ends::V4(SRC4, DST4), id, protocol: 17, tunnel: 0 };
-    let place = Place { frame: 1, time: Time::from_nanos(0), at: 42 };
+pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
+    let key = Key { addresses: Addresses::V4(SRC4, DST4), id, protocol: 17, tunnel: 0 };
+    let place = Location { frame: 1, time: Time::from_nanos(0), at: 42 };
     let header = Header { key, protocol: 17, offset, more };
-    Piece { header, bytes, wire_len: bytes.len(), place }
+    Fragment { header, bytes, wire_len: bytes.len(), place }
 }
 
 /// The same in another frame.
-pub fn in_frame(piece: Piece<'_>, frame: u64, nanos: i64) -> Piece<'_> {
-    Piece { place: Place { frame, time: Time::from_nanos(nanos), at: frame * 100 }, ..piece }
+pub fn in_frame(piece: Fragment<'_>, frame: u64, nanos: i64) -> Fragment<'_> {
+    Fragment { place: Location { frame, time: Time::from_nanos(nanos), at: frame * 100 }, ..piece }
 }
 
 /// Bytes that differ from each other for a while.
@@ -64,8 +64,8 @@ fn orders() {
         assert_eq!((whole.whole, whole.disputed, whole.total, whole.came), (true, false, Some(4000), 4000));
         assert_eq!((whole.frames.as_slice(), whole.pieces), (&[10, 20, 30][..], 3));
         let first = 10 * (1 + order.iter().position(|index| *index == 0).unwrap() as u64);
-        let place = Place { frame: first, time: Time::from_nanos(first as i64 / 10), at: first * 100 };
-        assert_eq!((whole.first, whole.protocol, whole.ends), (place, 17, Ends::V4(SRC4, DST4)));
+        let place = Location { frame: first, time: Time::from_nanos(first as i64 / 10), at: first * 100 };
+        assert_eq!((whole.first, whole.protocol, whole.addresses), (place, 17, Addresses::V4(SRC4, DST4)));
         assert_eq!((fragments.counts().pieces, fragments.counts().whole), (3, 1));
     }
 }
@@ -84,7 +84,7 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
         changed(|key| key.id = 8),
         changed(|key| key.protocol = 6),
         changed(|key| key.tunnel = 1),
-        changed(|key| key.ends = Ends::V4(DST4, SRC4)),
+        changed(|key| key.addresses = Addresses::V4(DST4, SRC4)),
     ];
     let mut fragments = Fragments::default();
     assert!(fragments.add(&first).is_none());
@@ -96,7 +96,7 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
         let mut first = first;
         first.header.key = other.header.key;
         let whole = fragments.add(&first).unwrap();
-        assert_eq!((whole.payload, whole.ends), (payload.clone(), other.header.key.ends));
+        assert_eq!((whole.payload, whole.addresses), (payload.clone(), other.header.key.addresses));
         assert_eq!(whole.tunnel, other.header.key.tunnel);
     }
 }
@@ -136,7 +136,7 @@ fn two_ends_the_first_one_stays() {
     let end = |offset, stop| piece(7, offset, false, &payload[offset..stop]);
     let part = |offset, stop| piece(7, offset, true, &payload[offset..stop]);
     // Another end; beyond the end; more at the end; an end before what is there; an end where more was said to follow.
-    let contradictions: [&[Piece<'_>]; 5] = [
+    let contradictions: [&[Fragment<'_>]; 5] = [
         &[end(16, 24), end(16, 32), part(0, 16)],
         &[end(16, 24), part(16, 32), part(0, 16)],
         &[end(16, 24), part(16, 24), part(0, 16)],
@@ -179,7 +179,7 @@ fn pieces_that_no_packet_has_are_left_out() {
 #[test]
 fn a_snap_length_leaves_holes_of_known_length() {
     let payload = bytes(64);
-    let snapped = |offset: usize, stop: usize, held: usize| Piece {
+    let snapped = |offset: usize, stop: usize, held: usize| Fragment {
         wire_len: stop - offset,
         ..piece(7, offset, stop < 64, &payload[offset..offset + held])
     };
@@ -199,9 +199,9 @@ fn a_snap_length_leaves_holes_of_known_length() {
 fn padding_is_no_part_of_a_fragment() {
     let payload = bytes(24);
     let mut fragments = Fragments::default();
-    let padded = Piece { wire_len: 16, ..piece(7, 0, true, &payload) };
+    let padded = Fragment { wire_len: 16, ..piece(7, 0, true, &payload) };
     assert!(fragments.add(&padded).is_none());
-    let whole = fragments.add(&Piece { wire_len: 2, ..piece(7, 16, false, &payload[16..]) }).unwrap();
+    let whole = fragments.add(&Fragment { wire_len: 2, ..piece(7, 16, false, &payload[16..]) }).unwrap();
     assert_eq!((whole.payload.as_slice(), whole.total), (&payload[..18], Some(18)));
 }
 
@@ -248,7 +248,7 @@ fn headers_of_ipv4() {
     };
     // Whole, "don't fragment", the reserved flag.
     assert_eq!([head(0), head(0x4000), head(0x8000)], [None; 3]);
-    let key = Key { ends: Ends::V4(SRC4, DST4), id: 0xabcd, protocol: 17, tunnel: 3 };
+    let key = Key { addresses: Addresses::V4(SRC4, DST4), id: 0xabcd, protocol: 17, tunnel: 3 };
     let header = |offset, more| Some(Header { key, protocol: 17, offset, more });
     assert_eq!([head(0x2000), head(1)], [header(0, true), header(8, false)]);
     assert_eq!([head(0x20b9), head(0xffff)], [header(1480, true), header(65_528, true)]);
@@ -258,10 +258,10 @@ fn headers_of_ipv4() {
 fn headers_of_ipv6() {
     let head = |next: u8, word: u16| {
         let bytes = join(&[&[next, 0], &word.to_be_bytes(), &[0xfe, 0, 0, 9]]);
-        v6(Ends::V6(SRC6, DST6), &Ipv6FragmentHeaderSlice::from_slice(&bytes).unwrap(), 3)
+        v6(Addresses::V6(SRC6, DST6), &Ipv6FragmentHeaderSlice::from_slice(&bytes).unwrap(), 3)
     };
     assert_eq!([head(17, 0), head(17, 6)], [None; 2], "alone, reserved bits set or not");
-    let key = Key { ends: Ends::V6(SRC6, DST6), id: 0xfe00_0009, protocol: 0, tunnel: 3 };
+    let key = Key { addresses: Addresses::V6(SRC6, DST6), id: 0xfe00_0009, protocol: 0, tunnel: 3 };
     let header = |protocol, offset, more| Some(Header { key, protocol, offset, more });
     assert_eq!([head(17, 1), head(60, 8)], [header(17, 0, true), header(60, 8, false)]);
     assert_eq!(head(17, 0xffff), header(17, 65_528, true));
@@ -272,11 +272,11 @@ fn in_ipv6_the_first_fragment_says_what_it_carries() {
     let payload = bytes(32);
     let of = |protocol, offset, more, part| {
         let header = Header { protocol, ..piece(7, offset, more, part).header };
-        let key = Key { ends: Ends::V6(SRC6, DST6), protocol: 0, ..header.key };
-        Piece { header: Header { key, ..header }, ..piece(7, offset, more, part) }
+        let key = Key { addresses: Addresses::V6(SRC6, DST6), protocol: 0, ..header.key };
+        Fragment { header: Header { key, ..header }, ..piece(7, offset, more, part) }
     };
     let mut fragments = Fragments::default();
     assert!(fragments.add(&of(60, 16, false, &payload[16..])).is_none());
     let whole = fragments.add(&of(17, 0, true, &payload[..16])).unwrap();
-    assert_eq!((whole.protocol, whole.payload, whole.ends), (17, payload, Ends::V6(SRC6, DST6)));
+    assert_eq!((whole.protocol, whole.payload, whole.addresses), (17, payload, Addresses::V6(SRC6, DST6)));
 }

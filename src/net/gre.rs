@@ -17,11 +17,11 @@
 //!
 //! ERSPAN after draft-foschiano-erspan-03.
 
-use super::carried::{Carried, narrow};
-use super::fragment_header::Ends;
-use super::link::missing;
-use super::path::Tunnel;
-use super::{Turned, ethertype, ip};
+use super::fragment_header::Addresses;
+use super::ip_payload::{IpPayload, behind};
+use super::link::split;
+use super::tunnels::Tunnel;
+use super::{DropReason, ethertype, ip};
 use crate::capture::Frame;
 
 /// A packet in a tunnel.
@@ -46,8 +46,8 @@ const ERSPAN_III: u16 = 0x22eb;
 const SESSION: u16 = 0x03ff;
 
 /// The packet in a packet of one of these protocols.
-pub(super) fn inner<'a>(outer: &Carried<'a>) -> Result<Inner<'a>, Turned> {
-    let (frame, v4) = (outer.frame, matches!(outer.ends, Ends::V4(..)));
+pub(super) fn inner<'a>(outer: &IpPayload<'a>) -> Result<Inner<'a>, DropReason> {
+    let (frame, v4) = (outer.frame, matches!(outer.addresses, Addresses::V4(..)));
     let (tunnel, kind) = match (outer.protocol, v4) {
         (ip::IPV4, true) => (Tunnel::IpInIp, ethertype::IPV4),
         (ip::IPV4, false) => (Tunnel::FourInSix, ethertype::IPV4),
@@ -58,56 +58,51 @@ pub(super) fn inner<'a>(outer: &Carried<'a>) -> Result<Inner<'a>, Turned> {
     Ok(Inner { tunnel, kind, frame })
 }
 
-fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, Turned> {
-    let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes)?;
+fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
+    let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes, DropReason::Tunnel)?;
     if flags & ROUTING != 0 || low & VERSION != 0 {
-        return Err(Turned::Tunnel);
+        return Err(DropReason::Tunnel);
     }
     if flags & CHECKSUM != 0 {
-        rest = split::<4>(frame, rest)?.1;
+        rest = split::<4>(frame, rest, DropReason::Tunnel)?.1;
     }
     let mut key = None;
     if flags & KEY != 0 {
-        let (number, behind) = split::<4>(frame, rest)?;
+        let (number, behind) = split::<4>(frame, rest, DropReason::Tunnel)?;
         (key, rest) = (Some(u32::from_be_bytes(*number)), behind);
     }
     if flags & SEQUENCE != 0 {
-        rest = split::<4>(frame, rest)?.1;
+        rest = split::<4>(frame, rest, DropReason::Tunnel)?.1;
     }
     match u16::from_be_bytes([high, kind]) {
         ERSPAN if flags & SEQUENCE == 0 => Ok(inside(frame, rest, Tunnel::Erspan(None), ethertype::ETHERNET)),
         kind @ (ERSPAN | ERSPAN_III) => erspan(frame, rest, kind),
         kind if ethertype::is_known(kind) => Ok(inside(frame, rest, Tunnel::Gre(key), kind)),
-        _ => Err(Turned::Tunnel),
+        _ => Err(DropReason::Tunnel),
     }
 }
 
-fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, Turned> {
-    let (head, mut rest) = split::<8>(frame, rest)?;
+fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, DropReason> {
+    let (head, mut rest) = split::<8>(frame, rest, DropReason::Tunnel)?;
     let tunnel = Tunnel::Erspan(Some(u16::from_be_bytes([head[2], head[3]]) & SESSION));
     match (kind, head[0] >> 4) {
         (ERSPAN, 1) => Ok(inside(frame, rest, tunnel, ethertype::ETHERNET)),
         (ERSPAN_III, 2) => {
-            let (tail, behind) = split::<4>(frame, rest)?;
-            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind)?.1 } else { behind };
+            let (tail, behind) = split::<4>(frame, rest, DropReason::Tunnel)?;
+            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind, DropReason::Tunnel)?.1 } else { behind };
             let kind = match (tail[2] >> 2 & 0x1f, rest.first()) {
                 (0, _) => ethertype::ETHERNET,
                 (2, Some(0x60..=0x6f)) => ethertype::IPV6,
                 (2, _) => ethertype::IPV4,
-                _ => return Err(Turned::Tunnel),
+                _ => return Err(DropReason::Tunnel),
             };
             Ok(inside(frame, rest, tunnel, kind))
         }
-        _ => Err(Turned::Tunnel),
+        _ => Err(DropReason::Tunnel),
     }
 }
 
 /// The packet at the end of a tunnel's packet.
 pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Inner<'a> {
-    Inner { tunnel, kind, frame: narrow(frame, rest, super::on_wire(frame, rest)) }
-}
-
-/// Splits off `N` bytes of a tunnel's header.
-fn split<'a, const N: usize>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
-    rest.split_first_chunk::<N>().ok_or_else(|| missing(*frame, rest, N, Turned::Tunnel))
+    Inner { tunnel, kind, frame: behind(frame, rest) }
 }

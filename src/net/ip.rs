@@ -20,11 +20,11 @@
 //! captures of packets that the network card will cut into segments: then the packet ends with the frame.
 //!
 //! Both versions are read in the same order: header, protocol, fragment, lengths. [`v4`] and [`v6`] read what
-//! query traffic looks like and leave the rest to [`rare`], which reads everything, in the steps of `carried.rs`.
+//! query traffic looks like and leave the rest to [`slow_path`], which reads everything, in the steps of `ip_payload.rs`.
 
-use super::carried::Carried;
+use super::ip_payload::IpPayload;
 use super::link::{self, Packet};
-use super::{Datagram, Endpoint, Turned, udp};
+use super::{Datagram, DropReason, Endpoint, udp};
 use crate::capture::Frame;
 
 /// Bytes of an IPv4 header without options.
@@ -45,17 +45,17 @@ pub(super) const ICMPV6: u8 = 58;
 
 /// The datagram of an IPv4 packet; `packet` is the captured rest of the frame.
 #[inline(always)]
-pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, Turned> {
+pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, DropReason> {
     let Some((head, segment)) = packet.split_first_chunk::<V4_HEADER>() else {
-        return rare(*frame, Packet::V4(packet));
+        return slow_path(*frame, Packet::V4(packet));
     };
     if head[0] != 0x45 {
-        return rare(*frame, Packet::V4(packet));
+        return slow_path(*frame, Packet::V4(packet));
     }
     match head[9] {
         UDP => {}
-        TCP => return Err(Turned::Tcp),
-        _ => return rare(*frame, Packet::V4(packet)),
+        TCP => return Err(DropReason::Tcp),
+        _ => return slow_path(*frame, Packet::V4(packet)),
     }
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
     let whole = u16::from_be_bytes([head[6], head[7]]) & V4_FRAGMENT == 0;
@@ -64,27 +64,27 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
             let ip_id = u16::from_be_bytes([head[4], head[5]]);
             udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id, false)
         }
-        _ => rare(*frame, Packet::V4(packet)),
+        _ => slow_path(*frame, Packet::V4(packet)),
     }
 }
 
 /// The datagram of an IPv6 packet; `packet` is the captured rest of the frame.
 #[inline(always)]
-pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, Turned> {
+pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, DropReason> {
     let Some((head, segment)) = packet.split_first_chunk::<V6_HEADER>() else {
-        return rare(*frame, Packet::V6(packet));
+        return slow_path(*frame, Packet::V6(packet));
     };
     if head[0] >> 4 != 6 {
-        return rare(*frame, Packet::V6(packet));
+        return slow_path(*frame, Packet::V6(packet));
     }
     match head[6] {
         UDP => {}
-        TCP => return Err(Turned::Tcp),
-        _ => return rare(*frame, Packet::V6(packet)),
+        TCP => return Err(DropReason::Tcp),
+        _ => return slow_path(*frame, Packet::V6(packet)),
     }
     let room = usize::from(u16::from_be_bytes([head[4], head[5]]));
     if room == 0 || room > segment.len() {
-        return rare(*frame, Packet::V6(packet));
+        return slow_path(*frame, Packet::V6(packet));
     }
     udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0, false)
 }
@@ -92,15 +92,15 @@ pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
 /// The datagram of any IP packet: options, extension headers, cut, damaged, other protocols.
 #[cold]
 #[inline(never)]
-pub(super) fn rare<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Datagram<'a>, Turned> {
-    let carried = Carried::of(&frame, packet)?;
-    if carried.piece.is_some() {
-        return Err(Turned::Fragment);
+pub(super) fn slow_path<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Datagram<'a>, DropReason> {
+    let payload = IpPayload::of(&frame, packet)?;
+    if payload.fragment.is_some() {
+        return Err(DropReason::Fragment);
     }
-    match carried.protocol {
-        UDP => Ok(Datagram { origin: link::origin(&frame), ..carried.datagram(false)? }),
-        ICMP | ICMPV6 => Err(Turned::Icmp),
-        _ => Err(Turned::Tunnel),
+    match payload.protocol {
+        UDP => Ok(Datagram { origin: link::origin(&frame), ..payload.datagram(false)? }),
+        ICMP | ICMPV6 => Err(DropReason::Icmp),
+        _ => Err(DropReason::Tunnel),
     }
 }
 

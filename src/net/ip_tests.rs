@@ -2,15 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::craft_links::linked;
-use super::{Turned, carried, peel};
-
-const QUERY: &[u8] = b"\x01\x00\x00\x00\x00\x00\x01\x01";
-
-/// The packet behind an Ethernet header.
-fn wired(packet: &[u8]) -> Vec<u8> {
-    linked(1, packet).unwrap()
-}
+use super::{DropReason, ip_payload, parse};
 
 /// The packet with bytes put in at an offset.
 fn patched(mut packet: Vec<u8>, at: usize, with: &[u8]) -> Vec<u8> {
@@ -32,13 +24,13 @@ fn extension(next: u8, units: u8) -> Vec<u8> {
 #[test]
 fn protocols_have_their_reasons() {
     for protocol in 0..=255 {
-        let reason_of = |packet: Vec<u8>| peel(&frame(101, &packet)).map(|_| ()).err();
+        let reason_of = |packet: Vec<u8>| parse(&frame(101, &packet)).map(|_| ()).err();
         let expected = match protocol {
             17 => None,
-            6 => Some(Turned::Tcp),
-            1 | 58 => Some(Turned::Icmp),
-            4 | 41 | 47 => Some(Turned::Tunnel),
-            _ => Some(Turned::OtherProtocol),
+            6 => Some(DropReason::Tcp),
+            1 | 58 => Some(DropReason::Icmp),
+            4 | 41 | 47 => Some(DropReason::Tunnel),
+            _ => Some(DropReason::OtherProtocol),
         };
         if protocol != 51 {
             assert_eq!(reason_of(v4(protocol, &udp(QUERY))), expected, "IPv4 {protocol}");
@@ -55,20 +47,20 @@ fn protocols_have_their_reasons() {
 
 #[test]
 fn the_protocol_counts_before_the_lengths() {
-    assert_eq!(reason(1, &wired(&of_length(v4(6, &[0; 20]), 3))), Turned::Tcp);
-    assert_eq!(reason(1, &wired(&of_length(v4_with(&[1; 8], 6, &[0; 20]), 3))), Turned::Tcp);
-    assert_eq!(reason(1, &wired(&of_length(v6(6, &[0; 20]), 9000))), Turned::Tcp);
-    assert_eq!(reason(1, &wired(&of_length(v6(59, &[]), 0))), Turned::OtherProtocol);
+    assert_eq!(reason(1, &wired(&of_length(v4(6, &[0; 20]), 3))), DropReason::Tcp);
+    assert_eq!(reason(1, &wired(&of_length(v4_with(&[1; 8], 6, &[0; 20]), 3))), DropReason::Tcp);
+    assert_eq!(reason(1, &wired(&of_length(v6(6, &[0; 20]), 9000))), DropReason::Tcp);
+    assert_eq!(reason(1, &wired(&of_length(v6(59, &[]), 0))), DropReason::OtherProtocol);
 }
 
 #[test]
-fn damaged_versions_and_header_lengths_are_turned_away() {
-    let packet = v4(17, &udp(QUERY));
+fn damaged_versions_and_header_lengths_are_dropped() {
+    let packet = query4();
     for first in [0x05, 0x35, 0x65, 0xf5, 0x40, 0x44] {
-        assert_eq!(reason(228, &patched(packet.clone(), 0, &[first])), Turned::BadIp, "{first:#x}");
+        assert_eq!(reason(228, &patched(packet.clone(), 0, &[first])), DropReason::BadIp, "{first:#x}");
     }
     for first in [0x00, 0x50, 0x40, 0x70] {
-        assert_eq!(reason(229, &patched(v6(17, &udp(QUERY)), 0, &[first])), Turned::BadIp, "{first:#x}");
+        assert_eq!(reason(229, &patched(query6(), 0, &[first])), DropReason::BadIp, "{first:#x}");
     }
 }
 
@@ -79,55 +71,59 @@ fn ipv4_options_of_every_length_are_stepped_over() {
         is_ours_v4(&datagram(1, &wired(&packet)), QUERY);
         // A total length inside the options or the header leaves no packet.
         for total in 1..20 + words * 4 {
-            assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), Turned::BadIp);
+            assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), DropReason::BadIp);
         }
     }
 }
 
 #[test]
 fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
-    let packet = v4(17, &udp(QUERY));
+    let packet = query4();
     for total in 20..packet.len() {
-        assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), Turned::BadUdpLength, "{total}");
+        assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), DropReason::BadUdpLength, "{total}");
     }
     let long = of_length(packet.clone(), packet.len() + 1);
-    assert_eq!(reason(1, &wired(&long)), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&long)), DropReason::BadIp);
     let bytes = wired(&long);
-    is_ours_v4(&peel(&cut_frame(1, &bytes, bytes.len() + 1)).unwrap(), QUERY);
+    is_ours_v4(&parse(&cut_frame(1, &bytes, bytes.len() + 1)).unwrap(), QUERY);
     // Offloaded: the packet ends with the frame.
     is_ours_v4(&datagram(1, &wired(&of_length(packet.clone(), 0))), QUERY);
     let bytes = wired(&of_length(packet, 0));
-    let datagram = peel(&cut_frame(1, &bytes[..bytes.len() - 3], bytes.len())).unwrap();
+    let datagram = parse(&cut_frame(1, &bytes[..bytes.len() - 3], bytes.len())).unwrap();
     assert_eq!((datagram.payload, datagram.cut), (&QUERY[..5], 3));
 }
 
 #[test]
 fn payload_lengths_are_held_against_the_wire_and_the_udp_length() {
-    let packet = v6(17, &udp(QUERY));
+    let packet = query6();
     for length in 1..packet.len() - 40 {
-        assert_eq!(reason(1, &wired(&of_length(packet.clone(), length))), Turned::BadUdpLength, "{length}");
+        assert_eq!(
+            reason(1, &wired(&of_length(packet.clone(), length))),
+            DropReason::BadUdpLength,
+            "{length}"
+        );
     }
-    assert_eq!(reason(1, &wired(&of_length(packet.clone(), packet.len() - 39))), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&of_length(packet.clone(), packet.len() - 39))), DropReason::BadIp);
     is_ours_v6(&datagram(1, &wired(&of_length(packet, 0))), QUERY);
     // A length of zero before extension headers is a jumbogram or damage.
     let extended = v6(0, &join(&[&extension(17, 0), &udp(QUERY)]));
-    assert_eq!(reason(1, &wired(&of_length(extended, 0))), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&of_length(extended, 0))), DropReason::BadIp);
 }
 
 #[test]
-fn wrong_udp_lengths_are_turned_away() {
+fn wrong_udp_lengths_are_dropped() {
     for length in (0..8).chain([17, 18, 1000, 65_535]) {
         let segment = udp_of_length(length, QUERY);
-        assert_eq!(reason(1, &wired(&v4(17, &segment))), Turned::BadUdpLength, "{length}");
-        assert_eq!(reason(1, &wired(&v6(17, &segment))), Turned::BadUdpLength, "{length}");
-        assert_eq!(reason(1, &wired(&v4_with(&[1; 4], 17, &segment))), Turned::BadUdpLength, "{length}");
+        assert_eq!(reason(1, &wired(&v4(17, &segment))), DropReason::BadUdpLength, "{length}");
+        assert_eq!(reason(1, &wired(&v6(17, &segment))), DropReason::BadUdpLength, "{length}");
+        assert_eq!(reason(1, &wired(&v4_with(&[1; 4], 17, &segment))), DropReason::BadUdpLength, "{length}");
     }
     // Padding gives a segment no room.
     let padded = join(&[&wired(&v4(17, &udp_of_length(17, QUERY))), &[0; 30]]);
-    assert_eq!(reason(1, &padded), Turned::BadUdpLength);
+    assert_eq!(reason(1, &padded), DropReason::BadUdpLength);
     // The IP payload ends inside the UDP header.
     for kept in 0..8 {
-        assert_eq!(reason(1, &wired(&v4(17, &udp(QUERY)[..kept]))), Turned::BadUdpLength, "{kept}");
+        assert_eq!(reason(1, &wired(&v4(17, &udp(QUERY)[..kept]))), DropReason::BadUdpLength, "{kept}");
     }
 }
 
@@ -140,29 +136,29 @@ fn the_largest_datagram_fits() {
 }
 
 #[test]
-fn ipv4_fragments_are_turned_away() {
+fn ipv4_fragments_are_dropped() {
     // Flags and offset: more fragments, an offset, both; then "don't fragment" and the reserved flag.
     for fragment in [[0x20, 0], [0, 1], [0x20, 0xb9], [0x1f, 0xff], [0x60, 0]] {
-        for packet in [v4(17, &udp(QUERY)), v4_with(&[1; 4], 17, &udp(QUERY)), v4(51, &udp(QUERY))] {
-            assert_eq!(reason(1, &wired(&patched(packet, 6, &fragment))), Turned::Fragment);
+        for packet in [query4(), v4_with(&[1; 4], 17, &udp(QUERY)), v4(51, &udp(QUERY))] {
+            assert_eq!(reason(1, &wired(&patched(packet, 6, &fragment))), DropReason::Fragment);
         }
-        assert_eq!(reason(1, &wired(&patched(v4(6, &[0; 20]), 6, &fragment))), Turned::Tcp);
+        assert_eq!(reason(1, &wired(&patched(v4(6, &[0; 20]), 6, &fragment))), DropReason::Tcp);
     }
     for whole in [[0, 0], [0x40, 0], [0x80, 0], [0xc0, 0]] {
-        is_ours_v4(&datagram(1, &wired(&patched(v4(17, &udp(QUERY)), 6, &whole))), QUERY);
+        is_ours_v4(&datagram(1, &wired(&patched(query4(), 6, &whole))), QUERY);
     }
 }
 
 #[test]
-fn ipv6_fragments_are_turned_away_unless_alone() {
+fn ipv6_fragments_are_dropped_unless_alone() {
     let fragment = |next, offset: u16| {
         let [high, low] = offset.to_be_bytes();
         v6(44, &join(&[&[next, 0, high, low, 0, 0, 0, 9], &udp(QUERY)]))
     };
     for offset in [1, 8, 9, 0xfff8, 0xffff] {
-        assert_eq!(reason(1, &wired(&fragment(17, offset))), Turned::Fragment);
-        assert_eq!(reason(1, &wired(&fragment(60, offset))), Turned::Fragment);
-        assert_eq!(reason(1, &wired(&fragment(6, offset))), Turned::Tcp);
+        assert_eq!(reason(1, &wired(&fragment(17, offset))), DropReason::Fragment);
+        assert_eq!(reason(1, &wired(&fragment(60, offset))), DropReason::Fragment);
+        assert_eq!(reason(1, &wired(&fragment(6, offset))), DropReason::Tcp);
     }
     // Offset zero and no more: whole, whatever the reserved bits say.
     for offset in [0, 2, 4, 6] {
@@ -202,24 +198,24 @@ fn extension_headers_have_a_limit() {
         body[(count - 1) * 8] = 17;
         wired(&v6(60, &join(&[&body, &udp(QUERY)])))
     };
-    is_ours_v6(&datagram(1, &chain(carried::MAX_EXTENSIONS)), QUERY);
-    assert_eq!(reason(1, &chain(carried::MAX_EXTENSIONS + 1)), Turned::BadIp);
-    assert_eq!(reason(1, &chain(1000)), Turned::BadIp);
+    is_ours_v6(&datagram(1, &chain(ip_payload::MAX_EXTENSIONS)), QUERY);
+    assert_eq!(reason(1, &chain(ip_payload::MAX_EXTENSIONS + 1)), DropReason::BadIp);
+    assert_eq!(reason(1, &chain(1000)), DropReason::BadIp);
 }
 
 #[test]
 fn misplaced_and_oversized_extension_headers_are_damage() {
     let late = v6(60, &join(&[&extension(0, 0), &extension(17, 0), &udp(QUERY)]));
-    assert_eq!(reason(1, &wired(&late)), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&late)), DropReason::BadIp);
     for kind in [0, 43, 60, 135] {
-        assert_eq!(reason(1, &wired(&v6(kind, &[17, 9, 0, 0, 0, 0, 0, 0]))), Turned::BadIp);
-        assert_eq!(reason(1, &wired(&v6(kind, &[17, 0, 0]))), Turned::BadIp);
+        assert_eq!(reason(1, &wired(&v6(kind, &[17, 9, 0, 0, 0, 0, 0, 0]))), DropReason::BadIp);
+        assert_eq!(reason(1, &wired(&v6(kind, &[17, 0, 0]))), DropReason::BadIp);
     }
-    assert_eq!(reason(1, &wired(&v6(44, &[17, 0, 0, 0]))), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&v6(44, &[17, 0, 0, 0]))), DropReason::BadIp);
     let empty = join(&[&[17, 0], &[0; 10], &udp(QUERY)]);
-    assert_eq!(reason(1, &wired(&v6(51, &empty))), Turned::BadIp);
-    assert_eq!(reason(1, &wired(&v4(51, &empty))), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&v6(51, &empty))), DropReason::BadIp);
+    assert_eq!(reason(1, &wired(&v4(51, &empty))), DropReason::BadIp);
     // The header is in the frame but not in the packet.
     let outside = of_length(v6(0, &join(&[&extension(17, 2), &udp(QUERY)])), 16);
-    assert_eq!(reason(1, &wired(&outside)), Turned::BadIp);
+    assert_eq!(reason(1, &wired(&outside)), DropReason::BadIp);
 }

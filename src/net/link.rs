@@ -1,17 +1,18 @@
 //! From a frame to its IP packet: the link layers.
 //!
-//! Header layouts after tcpdump.org, "Link-layer header types"; all numbers big-endian unless said. Here are
-//! those of most captures; the others are in `rare.rs`, what may follow a type in `ethertype.rs`.
+//! Header layouts after tcpdump.org, "Link-layer header types"; all numbers big-endian unless said. What may follow
+//! a type is in `ethertype.rs`. Frames of any other link type are dropped as `UnknownLink`.
 //!
 //! ```text
 //! Ethernet   destination 6 │ source 6 │ type 2 │ ...
 //! SLL        kind 2 │ ARPHRD 2 │ length 2 │ address 8 │ type 2 │ ...
 //! SLL2       type 2 │ 0 2 │ interface 4 │ ARPHRD 2 │ kind 1 │ length 1 │ address 8 │ ...
 //! NULL, LOOP address family 4 (either byte order) │ ...
+//! PPP, PPPoE see `ethertype.rs`
 //! raw IP     ...
 //! ```
 
-use super::{Turned, ethertype, on_wire, rare};
+use super::{DropReason, ethertype, on_wire};
 use crate::capture::Frame;
 
 /// An IP packet with what follows it in the frame, by what the link header announces.
@@ -25,8 +26,11 @@ pub(super) enum Packet<'a> {
 
 const LINK_NULL: u16 = 0;
 const LINK_ETHERNET: u16 = 1;
+const LINK_PPP: u16 = 9;
 const LINK_RAW_BSD: u16 = 12;
 const LINK_RAW_OPENBSD: u16 = 14;
+const LINK_PPP_HDLC: u16 = 50;
+const LINK_PPP_ETHER: u16 = 51;
 const LINK_RAW: u16 = 101;
 const LINK_LOOP: u16 = 108;
 const LINK_SLL: u16 = 113;
@@ -36,7 +40,7 @@ const LINK_SLL2: u16 = 276;
 
 /// The IP packet of a frame.
 #[inline(always)]
-pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
+pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, DropReason> {
     match frame.link {
         LINK_ETHERNET => {
             let (head, rest) = header::<14>(frame, frame.bytes)?;
@@ -48,7 +52,7 @@ pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, Turned> {
 
 /// The same for other links than Ethernet, apart: nearly all frames are of that.
 #[inline(never)]
-fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, Turned> {
+fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
     match frame.link {
         LINK_SLL => {
             let (head, rest) = header::<16>(&frame, frame.bytes)?;
@@ -62,21 +66,23 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, Turned> {
             let (family, rest) = header::<4>(&frame, frame.bytes)?;
             family_of(*family, rest)
         }
+        LINK_PPP | LINK_PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
+        LINK_PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
         LINK_RAW | LINK_RAW_BSD | LINK_RAW_OPENBSD => match frame.bytes.first() {
             Some(0x40..=0x4f) => Ok(Packet::V4(frame.bytes)),
             Some(0x60..=0x6f) => Ok(Packet::V6(frame.bytes)),
-            Some(_) => Err(Turned::BadIp),
-            None => Err(missing(frame, frame.bytes, 1, Turned::BadIp)),
+            Some(_) => Err(DropReason::BadIp),
+            None => Err(missing(frame, frame.bytes, 1, DropReason::BadIp)),
         },
         LINK_IPV4 => Ok(Packet::V4(frame.bytes)),
         LINK_IPV6 => Ok(Packet::V6(frame.bytes)),
-        _ => rare::packet(&frame),
+        _ => Err(DropReason::UnknownLink),
     }
 }
 
 /// What an ethertype announces: IP, or after one tag IP; anything else is [`ethertype::behind`]'s.
 #[inline(always)]
-fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>, Turned> {
+fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     match kind {
         ethertype::IPV4 => return Ok(Packet::V4(rest)),
         ethertype::IPV6 => return Ok(Packet::V6(rest)),
@@ -97,16 +103,16 @@ fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>,
 /// BSD's address family, in the byte order of the machine that captured (NULL) or big-endian (LOOP); files of
 /// either link type with the other order exist, and the values tell them apart.
 #[inline(always)]
-pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Turned> {
+pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, DropReason> {
     let family = match family {
         [family, 0, 0, 0] | [0, 0, 0, family] => family,
-        _ => return Err(Turned::NotIp),
+        _ => return Err(DropReason::NotIp),
     };
     match family {
         2 => Ok(Packet::V4(packet)),
         // AF_INET6: Linux 10, Windows 23, NetBSD and OpenBSD 24, FreeBSD 28, macOS 30.
         10 | 23 | 24 | 28 | 30 => Ok(Packet::V6(packet)),
-        _ => Err(Turned::NotIp),
+        _ => Err(DropReason::NotIp),
     }
 }
 
@@ -123,25 +129,45 @@ pub(super) fn origin(frame: &Frame<'_>) -> u32 {
 }
 
 /// Whether frames of a link type say which way they went: that tells copies of a datagram from each other.
-pub fn tells_ways(link: u16) -> bool {
+pub fn has_direction(link: u16) -> bool {
     matches!(link, LINK_SLL | LINK_SLL2)
 }
 
-/// Splits off a link header of `N` bytes.
+/// Splits off a link header of `N` bytes; `rest` is the captured end of the frame.
 #[inline(always)]
 pub(super) fn header<'a, const N: usize>(
     frame: &Frame<'a>,
     rest: &'a [u8],
-) -> Result<(&'a [u8; N], &'a [u8]), Turned> {
+) -> Result<(&'a [u8; N], &'a [u8]), DropReason> {
+    split(frame, rest, DropReason::BadLink)
+}
+
+/// The same of any header: `damage` is what its absence is where the snap length has not cut it.
+#[inline(always)]
+pub(super) fn split<'a, const N: usize>(
+    frame: &Frame<'a>,
+    rest: &'a [u8],
+    damage: DropReason,
+) -> Result<(&'a [u8; N], &'a [u8]), DropReason> {
     match rest.split_first_chunk::<N>() {
         Some(split) => Ok(split),
-        None => Err(missing(*frame, rest, N, Turned::BadLink)),
+        None => Err(missing(*frame, rest, N, damage)),
     }
+}
+
+/// What follows `length` bytes of a header, likewise.
+pub(super) fn skip<'a>(
+    frame: &Frame<'a>,
+    rest: &'a [u8],
+    length: usize,
+    damage: DropReason,
+) -> Result<&'a [u8], DropReason> {
+    rest.get(length..).ok_or_else(|| missing(*frame, rest, length, damage))
 }
 
 /// Why `rest` is shorter than the `need` bytes of a header: the snap length, or `damage`.
 #[cold]
 #[inline(never)]
-pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: Turned) -> Turned {
-    if on_wire(&frame, rest) < need { damage } else { Turned::HeadersCut }
+pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: DropReason) -> DropReason {
+    if on_wire(&frame, rest) < need { damage } else { DropReason::HeadersCut }
 }

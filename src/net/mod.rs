@@ -2,60 +2,54 @@
 //!
 //! ```text
 //!  Frame
-//!    │  link.rs  link header (rare.rs, wifi.rs) ──────────> UnknownLink, BadLink, Encrypted, WifiPieces
-//!    │  ethertype.rs  tags, LLC/SNAP, PPPoE, MPLS ────────> NotIp
+//!    │  link.rs  link header ─────────────────────────────> UnknownLink, BadLink
+//!    │  ethertype.rs  tags, LLC/SNAP, PPP(oE) ────────────> NotIp, Mpls
 //!    ▼
 //!  IP packet <────────────────────────────────────────────┐
-//!    │  ip.rs, carried.rs  version, protocol, lengths ────│─> BadIp, OtherProtocol, Tcp
+//!    │  ip.rs, ip_payload.rs  version, protocol, lengths ─│─> BadIp, OtherProtocol, Tcp
 //!    │           ─ IP in IP, GRE: gre.rs ─────────────────┤─> Tunnel, TooDeep
 //!    │           ─ more fragments, offset: fragments.rs ──│─> Fragment, unless it makes the packet whole
 //!    │           ─ ICMP, ICMPv6: quote.rs ────────────────│─> Icmp, and the datagram it quotes
 //!    ▼                                                    │
 //!  UDP segment                                            │
 //!    │  udp.rs   ports, length, snap length ──────────────│─> BadUdpLength, HeadersCut
-//!    │           ─ a tunnel's port and header: overlay.rs ┘
+//!    │           ─ a tunnel's port and header: overlay.rs ┴─> GtpU, Teredo
 //!    ▼
 //!  Datagram
 //! ```
 //!
-//! [`peel`] goes one way and keeps nothing between frames. It hands the shrinking rest of the frame from layer to
-//! layer; how far it has come is the difference of the two lengths, so no layer carries offsets along. What
-//! query traffic looks like is read inline, by hand: Ethernet with at most one tag, IPv4 without options, IPv6
-//! without extension headers. All else is in `#[cold]` functions beside it.
+//! [`parse`] keeps nothing between frames. It hands the shrinking rest of the frame from layer to layer; the offset is
+//! the difference of the two lengths, so no layer carries it along. The fast path is inline and written by hand:
+//! Ethernet with at most one tag, IPv4 without options, IPv6 without extension headers. All else is in `#[cold]`
+//! functions beside it.
 //!
-//! Where a packet may lie inside another one, `peel` stops, and [`Deep`] (`deep.rs`) walks on: through tunnels, which
-//! it remembers by number (`path.rs`), to the innermost datagram, or to the one that an ICMP error quotes.
-//! There fragments wait for each other, bounded in number, bytes and time (`fragments.rs`).
+//! Where a packet may lie inside another one, `parse` stops, and [`Decapsulator`] (`decapsulate.rs`) goes on: through
+//! tunnels, which it numbers (`tunnels.rs`), to the innermost datagram, or to the one that an ICMP error quotes. It
+//! reassembles fragments, bounded in number, bytes and time (`fragments.rs`).
 //!
 //! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
 //! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-mod carried;
 mod datagram;
-mod deep;
+mod decapsulate;
+mod drop_reason;
 mod ethertype;
 mod fragment_header;
 mod fragment_set;
 mod fragments;
 mod gre;
 mod ip;
+mod ip_payload;
 mod link;
 mod overlay;
-mod path;
+mod owned_frame;
 mod quote;
-mod rare;
-mod shot;
-mod turned;
+mod tunnels;
 mod udp;
-mod wifi;
 
 #[cfg(test)]
 mod craft;
-#[cfg(test)]
-mod craft_links;
-#[cfg(test)]
-mod craft_tunnels;
 #[cfg(test)]
 mod fragments_limits;
 #[cfg(test)]
@@ -65,8 +59,6 @@ mod fragments_tests;
 #[cfg(test)]
 mod ip_tests;
 #[cfg(test)]
-mod link_tests;
-#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -74,30 +66,30 @@ mod tests;
 mod tunnel_tests;
 
 pub use datagram::{Datagram, Endpoint};
-pub use deep::{Deep, Inside, Opened};
+pub use decapsulate::{Content, Decapsulated, Decapsulator};
+pub use drop_reason::{DropCounts, DropReason};
 pub use fragment_set::MAX_FRAMES;
 pub use fragments::FragmentCounts;
-pub use link::tells_ways;
-pub use path::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
+pub use link::has_direction;
+pub use owned_frame::OwnedFrame;
 pub use quote::Quote;
-pub use shot::Shot;
-pub use turned::{Turned, TurnedCounts};
+pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
 pub(crate) use udp::HEADER as UDP_HEADER;
 
 use crate::capture::Frame;
 
-/// Takes the UDP datagram out of a frame, or says why there is none. Pure, allocates nothing.
+/// Takes the UDP datagram out of a frame, or gives the reason why there is none. Pure, allocates nothing.
 ///
-/// Frames that it turns away as `Tunnel`, `Fragment` or `Icmp` are for [`Deep::open`].
+/// Frames that it drops as `Tunnel`, `Fragment` or `Icmp` are for [`Decapsulator::decapsulate`].
 ///
 /// The payload is a part of `frame.bytes`: Ethernet padding is left out and what the snap length cut is counted
 /// in [`Datagram::cut`]. Checksums decide nothing here: captures taken at the sender often hold none.
 ///
 /// # Errors
 ///
-/// The first reason met on the way, see [`Turned`].
+/// The first reason met on the way, see [`DropReason`].
 #[inline(always)]
-pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
+pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
     match link::packet(frame)? {
         link::Packet::V4(packet) => ip::v4(frame, packet),
         link::Packet::V6(packet) => ip::v6(frame, packet),
@@ -105,7 +97,7 @@ pub fn peel<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, Turned> {
 }
 
 /// The IP packet of a frame with what follows it there, from its header on; `None` where the link layer holds none,
-/// or less than its own headers was captured. For whoever asks about headers that [`peel`] does not keep.
+/// or less than its own headers was captured. For whoever asks about headers that [`parse`] does not keep.
 #[cold]
 #[inline(never)]
 pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{frame, hold};
-use super::{Turned, peel};
+use super::{DropReason, parse};
 use etherparse::{
     IpAuthHeader, IpFragOffset, IpHeaders, IpNumber, Ipv4Extensions, Ipv4Header, Ipv6Extensions,
     Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, Ipv6RoutingExtensions, LaxNetSlice, LaxSlicedPacket,
@@ -114,9 +114,9 @@ fn build(link: Link, ip: IpHeaders, transport: Transport, payload: &[u8]) -> (u1
 }
 
 /// What the walk finds.
-fn ours(link: u16, bytes: &[u8]) -> Result<Found, Turned> {
+fn ours(link: u16, bytes: &[u8]) -> Result<Found, DropReason> {
     let frame = frame(link, bytes);
-    let datagram = peel(&frame)?;
+    let datagram = parse(&frame)?;
     hold(&frame, &datagram);
     let offset = (datagram.at - frame.at) as usize;
     Ok((datagram.src.socket_addr(), datagram.dst.socket_addr(), offset, datagram.payload.to_vec()))
@@ -148,15 +148,15 @@ fn theirs(sliced: &SlicedPacket<'_>, bytes: &[u8]) -> Option<Found> {
 }
 
 /// Frames that etherparse reads and the walk turns away, on purpose.
-fn only_theirs(sliced: &SlicedPacket<'_>) -> Option<Turned> {
+fn only_theirs(sliced: &SlicedPacket<'_>) -> Option<DropReason> {
     // MACsec is followed there when it is not encrypted, and is no IP here.
     if sliced.link_exts.iter().any(|ext| matches!(ext, LinkExtSlice::Macsec(_))) {
-        return Some(Turned::NotIp);
+        return Some(DropReason::NotIp);
     }
     // A payload length of zero in front of extension headers reaches to the end of the frame there; here it
     // does so only in front of UDP.
     match &sliced.net {
-        Some(NetSlice::Ipv6(ip)) if ip.header().payload_length() == 0 => Some(Turned::BadIp),
+        Some(NetSlice::Ipv6(ip)) if ip.header().payload_length() == 0 => Some(DropReason::BadIp),
         _ => None,
     }
 }
@@ -207,14 +207,14 @@ proptest! {
                 prop_assert_eq!(&expected.as_ref().unwrap().3, &payload);
                 prop_assert_eq!(ours(link, &bytes).ok(), expected);
             }
-            Transport::Tcp => prop_assert_eq!(ours(link, &bytes), Err(Turned::Tcp)),
+            Transport::Tcp => prop_assert_eq!(ours(link, &bytes), Err(DropReason::Tcp)),
             // The extension headers that etherparse does not know: what holds for every datagram is all there is.
             Transport::Other(135 | 139 | 140) => drop(ours(link, &bytes)),
             Transport::Other(number) => {
                 let reason = match number {
-                    1 | 58 => Turned::Icmp,
-                    4 | 41 | 47 => Turned::Tunnel,
-                    _ => Turned::OtherProtocol,
+                    1 | 58 => DropReason::Icmp,
+                    4 | 41 | 47 => DropReason::Tunnel,
+                    _ => DropReason::OtherProtocol,
                 };
                 prop_assert_eq!(ours(link, &bytes), Err(reason));
             }

@@ -4,14 +4,13 @@
 //! ICMP    type 3 or 11, ICMPv6 type 1 or 3 │ code │ checksum u16 │ unused u32 │ IP header │ UDP header │ …
 //! ```
 
-use super::Endpoint;
-use super::carried::Carried;
-use super::fragment_header::Ends;
-use super::ip::UDP;
+use super::fragment_header::Addresses;
+use super::ip::{self, UDP, V4_HEADER};
+use super::ip_payload::IpPayload;
+use super::{Endpoint, UDP_HEADER};
 
 /// Bytes of an ICMP error before the packet it quotes.
 const HEADER: usize = 8;
-const V6_HEADER: usize = 40;
 
 /// A quoted datagram, as far as it is quoted.
 #[derive(Clone, Copy, Debug)]
@@ -29,58 +28,34 @@ pub struct Quote<'a> {
 }
 
 /// The datagram that an ICMP message quotes, if it is an error and quotes a UDP datagram.
-pub(super) fn of<'a>(icmp: &Carried<'a>) -> Option<Quote<'a>> {
-    let (&[kind, code, ..], inner) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
-    match icmp.ends {
-        Ends::V4(..) => {
-            let reason = reason_v4(kind, code)?;
-            let address = |at: usize| inner.get(at..)?.first_chunk::<4>().copied();
-            let (src, dst) = (address(12)?, address(16)?);
-            let ends = (|port| Endpoint::v4(src, port), |port| Endpoint::v4(dst, port));
-            udp(v4_inside(inner)?, ends.0, ends.1, reason)
+pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
+    let (&[kind, code, ..], packet) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
+    let (reason, addresses, segment) = match icmp.addresses {
+        Addresses::V4(..) => {
+            let head = packet.first_chunk()?;
+            let (src, dst) = ip::v4_addresses(head);
+            (reason_v4(kind, code)?, Addresses::V4(src, dst), v4_segment(head, packet)?)
         }
-        Ends::V6(..) => {
-            let reason = reason_v6(kind, code)?;
-            let address = |at: usize| inner.get(at..)?.first_chunk::<16>().copied();
-            let (src, dst) = (address(8)?, address(24)?);
-            let ends = (|port| Endpoint::v6(src, port), |port| Endpoint::v6(dst, port));
-            udp(v6_inside(inner)?, ends.0, ends.1, reason)
+        Addresses::V6(..) => {
+            // Without extension headers.
+            let (head, segment) = packet.split_first_chunk()?;
+            let (src, dst) = ip::v6_addresses(head);
+            let fits = head[0] >> 4 == 6 && head[6] == UDP;
+            (reason_v6(kind, code)?, Addresses::V6(src, dst), fits.then_some(segment)?)
         }
-    }
+    };
+    let (&[a, b, c, d, e, f, _, _], rest) = segment.split_first_chunk::<UDP_HEADER>()?;
+    let (src, dst) = addresses.endpoints(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    let wire_len = usize::from(u16::from_be_bytes([e, f])).checked_sub(UDP_HEADER)?;
+    Some(Quote { src, dst, payload: rest.get(..wire_len).unwrap_or(rest), wire_len, reason })
 }
 
 /// The UDP segment of an IPv4 packet, unless it is a later fragment.
-fn v4_inside(packet: &[u8]) -> Option<&[u8]> {
-    let head = packet.first_chunk::<20>()?;
+fn v4_segment<'a>(head: &[u8; V4_HEADER], packet: &'a [u8]) -> Option<&'a [u8]> {
     let header = usize::from(head[0] & 0x0f).saturating_mul(4);
     let first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
-    let fits = head[0] >> 4 == 4 && header >= 20 && head[9] == UDP && first;
+    let fits = head[0] >> 4 == 4 && header >= V4_HEADER && head[9] == UDP && first;
     packet.get(header..).filter(|_| fits)
-}
-
-/// The UDP segment of an IPv6 packet without extension headers.
-fn v6_inside(packet: &[u8]) -> Option<&[u8]> {
-    let fits = packet.first()? >> 4 == 6 && *packet.get(6)? == UDP;
-    packet.get(V6_HEADER..).filter(|_| fits)
-}
-
-fn udp<'a>(
-    segment: &'a [u8],
-    src: impl Fn(u16) -> Endpoint,
-    dst: impl Fn(u16) -> Endpoint,
-    reason: &'static str,
-) -> Option<Quote<'a>> {
-    let (head, rest) = segment.split_first_chunk::<8>()?;
-    let [a, b, c, d, e, f, _, _] = *head;
-    let wire_len = usize::from(u16::from_be_bytes([e, f])).checked_sub(8)?;
-    let payload = rest.get(..wire_len).unwrap_or(rest);
-    Some(Quote {
-        src: src(u16::from_be_bytes([a, b])),
-        dst: dst(u16::from_be_bytes([c, d])),
-        payload,
-        wire_len,
-        reason,
-    })
 }
 
 fn reason_v4(kind: u8, code: u8) -> Option<&'static str> {

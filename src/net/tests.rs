@@ -2,22 +2,9 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::craft_links::*;
 use super::link::Packet;
-use super::{Turned, ethertype, ip, peel};
+use super::{DropReason, ethertype, ip, parse};
 use proptest::prelude::*;
-
-const QUERY: &[u8] = b"\x00\x12\x34\x56\x78";
-
-/// Our packet in IPv4.
-fn query4() -> Vec<u8> {
-    v4(17, &udp(QUERY))
-}
-
-/// Our packet in IPv6.
-fn query6() -> Vec<u8> {
-    v6(17, &udp(QUERY))
-}
 
 #[test]
 fn every_link_type_leads_to_the_datagram() {
@@ -34,10 +21,9 @@ fn every_link_type_leads_to_the_datagram() {
 }
 
 #[test]
-fn unknown_link_types_are_turned_away() {
-    // USER2 is anybody's, unless PKTAP is in it.
-    for link in (0..=u16::MAX).filter(|link| *link == 149 || !LINKS.contains(link)) {
-        assert_eq!(reason(link, &query4()), Turned::UnknownLink);
+fn unknown_link_types_are_dropped() {
+    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link)) {
+        assert_eq!(reason(link, &query4()), DropReason::UnknownLink);
     }
 }
 
@@ -53,7 +39,7 @@ fn tags_are_followed_to_the_limit() {
         }
         let mut kinds = vec![kind; ethertype::MAX_TAGS];
         kinds.push(0x0800);
-        assert_eq!(reason(1, &ethernet(kind, &tags(&kinds, &query4()))), Turned::BadLink);
+        assert_eq!(reason(1, &ethernet(kind, &tags(&kinds, &query4()))), DropReason::BadLink);
     }
 }
 
@@ -81,25 +67,25 @@ fn length_fields_lead_to_snap_and_other_llc_is_not_ip() {
     let spanning_tree = [0x42, 0x42, 3, 0, 0, 0, 0, 0, 0, 0];
     let cisco = [0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0];
     for other in [&spanning_tree[..], &spanning_tree[..2], &cisco, &[0xaa, 0xaa, 3], &[]] {
-        assert_eq!(reason(1, &ethernet(38, other)), Turned::NotIp);
+        assert_eq!(reason(1, &ethernet(38, other)), DropReason::NotIp);
     }
     // The types between the lengths and the first ethertype mean nothing.
     for kind in [1501, 1535] {
-        assert_eq!(reason(1, &ethernet(kind, &snap4)), Turned::NotIp);
+        assert_eq!(reason(1, &ethernet(kind, &snap4)), DropReason::NotIp);
     }
 }
 
 #[test]
 fn snap_headers_inside_snap_headers_end() {
     let body = [0xaa, 0xaa, 3, 0, 0, 0, 0, 100].repeat(50);
-    assert_eq!(reason(1, &ethernet(100, &body)), Turned::BadLink);
+    assert_eq!(reason(1, &ethernet(100, &body)), DropReason::BadLink);
 }
 
 #[test]
 fn other_ethertypes_are_not_ip() {
     for kind in [0x0806, 0x88cc, 0x8863, 0x8864, 0x88e5, 0x86dc, 0xffff] {
-        assert_eq!(reason(1, &ethernet(kind, &[0; 46])), Turned::NotIp);
-        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &[0; 46]))), Turned::NotIp);
+        assert_eq!(reason(1, &ethernet(kind, &[0; 46])), DropReason::NotIp);
+        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &[0; 46]))), DropReason::NotIp);
     }
 }
 
@@ -113,11 +99,11 @@ fn address_families_are_read_in_both_byte_orders() {
                 match family {
                     2 => is_ours_v4(&datagram(link, &four), QUERY),
                     10 | 23 | 24 | 28 | 30 => is_ours_v6(&datagram(link, &six), QUERY),
-                    _ => assert_eq!(reason(link, &four), Turned::NotIp),
+                    _ => assert_eq!(reason(link, &four), DropReason::NotIp),
                 }
             }
         }
-        assert_eq!(reason(link, &join(&[&[2, 0, 0, 2], &query4()])), Turned::NotIp);
+        assert_eq!(reason(link, &join(&[&[2, 0, 0, 2], &query4()])), DropReason::NotIp);
     }
 }
 
@@ -131,12 +117,59 @@ fn ppp_is_read_in_all_its_lengths() {
             is_ours_v6(&datagram(link, &join(&[head, &query6()])), QUERY);
         }
         for head in [&[0xff, 3, 0xc0, 0x21][..], &[0xc0, 0x21], &[0x2d], &[0xff, 4]] {
-            assert_eq!(reason(link, &join(&[head, &query4()])), Turned::NotIp);
+            assert_eq!(reason(link, &join(&[head, &query4()])), DropReason::NotIp);
         }
         for head in [&[][..], &[0xff], &[0xff, 3], &[0]] {
-            assert_eq!(reason(link, head), Turned::BadLink);
-            assert_eq!(peel(&cut_frame(link, head, 60)).unwrap_err(), Turned::HeadersCut);
+            assert_eq!(reason(link, head), DropReason::BadLink);
+            assert_eq!(parse(&cut_frame(link, head, 60)).unwrap_err(), DropReason::HeadersCut);
         }
+    }
+}
+
+#[test]
+fn pppoe_sessions_are_read_behind_any_ethertype() {
+    let session = |code, ppp: &[u8], packet: &[u8]| join(&[&[0x11, code, 0, 7, 0, 40], ppp, packet]);
+    is_ours_v4(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x21], &query4()))), QUERY);
+    is_ours_v6(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x57], &query6()))), QUERY);
+    let tagged = tags(&[0x8864], &session(0, &[0, 0x21], &query4()));
+    is_ours_v4(&datagram(1, &ethernet(0x8100, &tagged)), QUERY);
+    // Discovery, a session's end, link control.
+    assert_eq!(reason(1, &ethernet(0x8863, &session(9, &[], &[0; 30]))), DropReason::NotIp);
+    assert_eq!(reason(1, &ethernet(0x8864, &session(0xa7, &[0, 0x21], &query4()))), DropReason::NotIp);
+    assert_eq!(reason(1, &ethernet(0x8864, &session(0, &[0xc0, 0x21], &query4()))), DropReason::NotIp);
+}
+
+#[test]
+fn ethertypes_within_each_other_have_a_limit() {
+    let mut frame = ethernet(0x0800, &query4());
+    for _ in 0..200 {
+        frame = ethernet(0x6558, &frame);
+    }
+    assert_eq!(reason(1, &frame), DropReason::BadLink);
+}
+
+#[test]
+fn the_origin_is_interface_and_way() {
+    for (link, way) in [(1, 0), (113, 4), (276, 4), (101, 0)] {
+        let bytes = linked(link, &query4()).unwrap();
+        let frame = crate::capture::Frame { interface: 600, ..frame(link, &bytes) };
+        assert_eq!(parse(&frame).unwrap().origin, 600 << 8 | way, "link type {link}");
+    }
+}
+
+#[test]
+fn the_identification_is_ipv4s() {
+    assert_eq!(datagram(1, &ethernet(0x0800, &query4())).ip_id, 1);
+    assert_eq!(datagram(1, &ethernet(0x0800, &v4_with(&[1; 4], 17, &udp(QUERY)))).ip_id, 1);
+    assert_eq!(datagram(1, &ethernet(0x86dd, &query6())).ip_id, 0);
+}
+
+#[test]
+fn mpls_is_counted_by_its_name() {
+    for kind in [0x8847, 0x8848] {
+        let labelled = join(&[&[0, 1, 0x01, 64], &query4()]);
+        assert_eq!(reason(1, &ethernet(kind, &labelled)), DropReason::Mpls);
+        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &labelled))), DropReason::Mpls);
     }
 }
 
@@ -144,13 +177,13 @@ fn ppp_is_read_in_all_its_lengths() {
 fn raw_packets_of_other_versions_are_damaged() {
     for link in [12, 14, 101, 228, 229] {
         for version in (0..16).filter(|version| ![4, 6].contains(version)) {
-            assert_eq!(reason(link, &[version << 4 | 5; 60]), Turned::BadIp);
+            assert_eq!(reason(link, &[version << 4 | 5; 60]), DropReason::BadIp);
         }
-        assert_eq!(reason(link, &[]), Turned::BadIp);
-        assert_eq!(peel(&cut_frame(link, &[], 60)).unwrap_err(), Turned::HeadersCut);
+        assert_eq!(reason(link, &[]), DropReason::BadIp);
+        assert_eq!(parse(&cut_frame(link, &[], 60)).unwrap_err(), DropReason::HeadersCut);
     }
-    assert_eq!(reason(228, &query6()), Turned::BadIp);
-    assert_eq!(reason(229, &query4()), Turned::BadIp);
+    assert_eq!(reason(228, &query6()), DropReason::BadIp);
+    assert_eq!(reason(229, &query4()), DropReason::BadIp);
 }
 
 #[test]
@@ -181,7 +214,7 @@ fn cut_everywhere(link: u16, bytes: &[u8]) {
     let end = start + datagram(link, bytes).payload.len();
     for kept in 0..=bytes.len() {
         let frame = cut_frame(link, &bytes[..kept], bytes.len());
-        match peel(&frame) {
+        match parse(&frame) {
             Ok(datagram) => {
                 hold(&frame, &datagram);
                 assert!(kept >= start, "link {link}, {kept} bytes kept");
@@ -189,15 +222,15 @@ fn cut_everywhere(link: u16, bytes: &[u8]) {
                 assert_eq!(datagram.cut as usize, end - end.min(kept));
             }
             Err(reason) => {
-                assert_eq!(reason, Turned::HeadersCut, "link {link}, {kept} bytes kept");
+                assert_eq!(reason, DropReason::HeadersCut, "link {link}, {kept} bytes kept");
                 assert!(kept < start, "link {link}, {kept} bytes kept");
             }
         }
         // The same bytes as a whole frame: the lengths are beyond the wire then, so the headers are damaged.
-        if let Err(reason) = peel(&self::frame(link, &bytes[..kept])) {
-            let damage = [Turned::BadLink, Turned::BadIp, Turned::BadUdpLength, Turned::NotIp];
-            let unknown = link == 149 && reason == Turned::UnknownLink;
-            assert!(unknown || damage.contains(&reason), "link {link}, {kept} bytes: {reason:?}");
+        if let Err(reason) = parse(&self::frame(link, &bytes[..kept])) {
+            let damage =
+                [DropReason::BadLink, DropReason::BadIp, DropReason::BadUdpLength, DropReason::NotIp];
+            assert!(damage.contains(&reason), "link {link}, {kept} bytes: {reason:?}");
         } else {
             assert!(kept >= end);
         }
@@ -228,22 +261,22 @@ fn snap_lengths_cut_headers_or_payloads() {
 #[test]
 fn headers_that_end_with_the_frame_are_cut_not_damaged() {
     let extension = ethernet(0x86dd, &v6(0, &[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
-    for (bytes, damage) in [(&[0; 14][..], Turned::BadLink), (&extension, Turned::BadIp)] {
+    for (bytes, damage) in [(&[0; 14][..], DropReason::BadLink), (&extension, DropReason::BadIp)] {
         let kept = &bytes[..bytes.len() - 1];
-        assert_eq!(peel(&cut_frame(1, kept, bytes.len())).unwrap_err(), Turned::HeadersCut);
-        assert_eq!(peel(&cut_frame(1, kept, kept.len())).unwrap_err(), damage);
+        assert_eq!(parse(&cut_frame(1, kept, bytes.len())).unwrap_err(), DropReason::HeadersCut);
+        assert_eq!(parse(&cut_frame(1, kept, kept.len())).unwrap_err(), damage);
     }
-    assert_eq!(reason(1, &extension), Turned::BadUdpLength);
+    assert_eq!(reason(1, &extension), DropReason::BadUdpLength);
 }
 
 #[test]
 fn a_wire_length_below_the_capture_does_not_matter() {
     let bytes = ethernet(0x0800, &query4());
     let frame = cut_frame(1, &bytes, 0);
-    is_ours_v4(&peel(&frame).unwrap(), QUERY);
+    is_ours_v4(&parse(&frame).unwrap(), QUERY);
     let bytes = ethernet(0x0800, &v4_with(&[1; 4], 17, &udp(QUERY)));
-    is_ours_v4(&peel(&cut_frame(1, &bytes, 0)).unwrap(), QUERY);
-    assert_eq!(peel(&cut_frame(1, &bytes[..20], 0)).unwrap_err(), Turned::BadIp);
+    is_ours_v4(&parse(&cut_frame(1, &bytes, 0)).unwrap(), QUERY);
+    assert_eq!(parse(&cut_frame(1, &bytes[..20], 0)).unwrap_err(), DropReason::BadIp);
 }
 
 proptest! {
@@ -257,7 +290,7 @@ proptest! {
     ) {
         for link in LINKS.into_iter().chain([2, 147]) {
             let frame = cut_frame(link, &bytes, bytes.len() + more);
-            if let Ok(datagram) = peel(&frame) {
+            if let Ok(datagram) = parse(&frame) {
                 hold(&frame, &datagram);
             }
         }
@@ -292,8 +325,8 @@ proptest! {
         }
         let frame = cut_frame(101, &bytes, bytes.len() + more);
         let pairs = [
-            (ip::v4(&frame, &bytes), ip::rare(frame, Packet::V4(&bytes))),
-            (ip::v6(&frame, &bytes), ip::rare(frame, Packet::V6(&bytes))),
+            (ip::v4(&frame, &bytes), ip::slow_path(frame, Packet::V4(&bytes))),
+            (ip::v6(&frame, &bytes), ip::slow_path(frame, Packet::V6(&bytes))),
         ];
         for (inline, cold) in pairs {
             match (inline, cold) {

@@ -2,26 +2,24 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::craft_links::{LINKS, linked};
-use super::craft_tunnels::*;
-use super::path::{MAX_DEPTH, MAX_PATHS};
-use super::{Datagram, Deep, Inside, Turned, peel};
+use super::tunnels::{MAX_DEPTH, MAX_PATHS};
+use super::{Content, Datagram, Decapsulator, DropReason, parse};
 use crate::capture::Frame;
 use proptest::prelude::*;
 
 const TCP: u8 = 6;
 
 /// What a frame leads to, and the tunnels on the way.
-fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), Turned> {
-    let deep: &'a mut Deep = Box::leak(Box::default());
-    let opened = deep.open(frame)?;
-    match opened.inside {
-        Inside::Datagram(datagram) => {
+fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), DropReason> {
+    let deep: &'a mut Decapsulator = Box::leak(Box::default());
+    let opened = deep.decapsulate(frame)?;
+    match opened.content {
+        Content::Datagram(datagram) => {
             hold(frame, &datagram);
             let names: Vec<_> = opened.tunnels.path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
             Ok((datagram, names.join(" ")))
         }
-        Inside::Icmp(_) => Err(Turned::Icmp),
+        Content::Icmp(_) => Err(DropReason::Icmp),
     }
 }
 
@@ -38,7 +36,7 @@ fn every_tunnel_leads_to_the_datagram_inside() {
         for link in LINKS {
             let Some(bytes) = linked(link, &packet) else { continue };
             let frame = frame(link, &bytes);
-            assert_eq!(peel(&frame).unwrap_err(), Turned::Tunnel, "{name}");
+            assert_eq!(parse(&frame).unwrap_err(), DropReason::Tunnel, "{name}");
             let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{name} on {link}: {e:?}"));
             is_ours(&datagram);
             assert_eq!((path.as_str(), datagram.at), (name, AT + (bytes.len() - QUERY.len()) as u64));
@@ -67,7 +65,7 @@ fn cut_at_every_byte() {
                     assert_eq!(datagram.cut as usize, bytes.len() - kept);
                 }
                 Err(reason) => {
-                    assert_eq!(reason, Turned::HeadersCut, "{name}, {kept} bytes kept");
+                    assert_eq!(reason, DropReason::HeadersCut, "{name}, {kept} bytes kept");
                     assert!(kept < start, "{name}, {kept} bytes kept");
                 }
             }
@@ -81,7 +79,7 @@ fn cut_at_every_byte() {
 fn is_plain(src: u16, dst: u16, payload: &[u8]) {
     let bytes = wired(&v4(17, &udp_between(src, dst, payload)));
     let frame = frame(1, &bytes);
-    assert_eq!(peel(&frame).unwrap_err(), Turned::Tunnel);
+    assert_eq!(parse(&frame).unwrap_err(), DropReason::Tunnel);
     let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{payload:02x?}: {e:?}"));
     assert_eq!((datagram.payload, datagram.tunnel, path.as_str()), (payload, 0, ""));
     assert_eq!((datagram.src.port(), datagram.dst.port()), (src, dst));
@@ -89,7 +87,7 @@ fn is_plain(src: u16, dst: u16, payload: &[u8]) {
 
 #[test]
 fn what_only_uses_a_tunnels_port_is_a_datagram() {
-    let inner = v4(17, &udp(QUERY));
+    let inner = query4();
     for port in [2152, 3544, 4789, 4790, 6081, 8472] {
         for length in [0, 1, 7, 8, 22, 60] {
             is_plain(7777, port, &vec![0xff; length]);
@@ -111,25 +109,20 @@ fn what_only_uses_a_tunnels_port_is_a_datagram() {
                 payload[at] ^= 1 << bit;
                 let bytes = wired(&v4(17, &udp_between(7777, port, &payload)));
                 if let Ok((datagram, path)) = opened(&frame(1, &bytes)) {
-                    // Geneve's two flags, GTP's optional fields and VXLAN-GPE's "next" may lead elsewhere, but in it.
+                    // Geneve's two flags and VXLAN-GPE's "next" may lead elsewhere, but in it.
                     assert!(path.is_empty() || datagram.payload.len() <= QUERY.len());
                 }
             }
         }
         let mut payload = segment[8..].to_vec();
-        if port != 2152 {
-            payload[7] = 1;
-            is_plain(7777, port, &payload);
-        } else {
-            payload.push(0);
-            is_plain(7777, port, &payload);
-        }
+        payload[7] = 1;
+        is_plain(7777, port, &payload);
     }
 }
 
 #[test]
 fn headers_that_are_nearly_a_tunnels() {
-    let wire = wired(&v4(17, &udp(QUERY)));
+    let wire = wired(&query4());
     for head in [
         [0x00, 0, 0, 0, 0, 0, 1, 0],
         [0x0c, 0, 0, 0, 0, 0, 1, 0],
@@ -146,31 +139,42 @@ fn headers_that_are_nearly_a_tunnels() {
     for head in [[0x40, 0, 0x65, 0x58], [0, 0x01, 0x65, 0x58], [0, 0, 0x65, 0x59]] {
         is_plain(7777, 6081, &join(&[&head, &[0, 0, 9, 0], &wire]));
     }
-    let packet = v4(17, &udp(QUERY));
-    let length = packet.len() as u8;
-    // Version 2, GTP', another message, a wrong length, extensions without end or of no length.
-    for head in [
-        &[0x50, 0xff, 0, length, 0, 0, 0, 1][..],
-        &[0x20, 0xff, 0, length, 0, 0, 0, 1],
-        &[0x38, 0xff, 0, length, 0, 0, 0, 1],
-        &[0x30, 0x01, 0, length, 0, 0, 0, 1],
-        &[0x30, 0xff, 0, length - 1, 0, 0, 0, 1],
-        &[0x34, 0xff, 0, length + 8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0],
-        &[0x34, 0xff, 0, length + 8, 0, 0, 0, 1, 0, 0, 0, 1, 99, 0, 0, 0],
-    ] {
-        is_plain(7777, 2152, &join(&[head, &packet]));
-    }
-    let endless = join(&[&[0x34, 0xff, 1, 0x90 + 4, 0, 0, 0, 1, 0, 0, 0, 1], &[1, 0, 0, 1].repeat(100)]);
-    is_plain(7777, 2152, &endless);
-    let packet = v6(17, &udp(QUERY));
-    is_plain(7777, 3544, &join(&[&packet, &[0]]));
-    is_plain(7777, 3544, &join(&[&[0, 1, 9, 9], &packet]));
-    is_plain(7777, 3544, &v4(17, &udp(QUERY)));
+}
+
+/// A packet in GTP-U.
+fn gtp(head: &[u8], packet: &[u8]) -> Vec<u8> {
+    let length = (head.len() - 8 + packet.len()) as u16;
+    join(&[&head[..2], &length.to_be_bytes(), &head[4..], packet])
 }
 
 #[test]
-fn gre_of_other_kinds_is_turned_away() {
-    let packet = v4(17, &udp(QUERY));
+fn gtp_and_teredo_are_counted_by_their_names() {
+    let reason = |src, dst, payload: &[u8]| {
+        opened(&frame(1, &wired(&v4(17, &udp_between(src, dst, payload))))).unwrap_err()
+    };
+    // Without optional fields and with them.
+    for head in [&[0x30, 0xff, 0, 0, 0, 0, 0, 1][..], &[0x32, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0]] {
+        assert_eq!(reason(7777, 2152, &gtp(head, &query4())), DropReason::GtpU);
+        assert_eq!(reason(2152, 2152, &gtp(head, &query6())), DropReason::GtpU);
+    }
+    for head in [&[][..], &[0, 0, 1, 2, 3, 4, 5, 6], &[0, 1, 2, 1, 9, 9, 9, 1, 1, 1, 1, 1, 1, 1, 1, 0]] {
+        let payload = join(&[head, &query6()]);
+        assert_eq!(reason(55_555, 3544, &payload), DropReason::Teredo);
+        assert_eq!(reason(3544, 55_555, &payload), DropReason::Teredo);
+    }
+    // Version 2, GTP', another message, a wrong length; no IPv6 packet, or none that ends with the datagram.
+    for head in [[0x50, 0xff], [0x20, 0xff], [0x38, 0xff], [0x30, 0x01]] {
+        is_plain(7777, 2152, &gtp(&join(&[&head, &[0, 0, 0, 0, 0, 1]]), &query4()));
+    }
+    is_plain(7777, 2152, &join(&[&gtp(&[0x30, 0xff, 0, 0, 0, 0, 0, 1], &query4()), &[0]]));
+    is_plain(7777, 3544, &join(&[&query6(), &[0]]));
+    is_plain(7777, 3544, &join(&[&[0, 1, 9, 9], &query6()]));
+    is_plain(7777, 3544, &query4());
+}
+
+#[test]
+fn gre_of_other_kinds_is_dropped() {
+    let packet = query4();
     // PPTP's version 1, routing, PPP inside, ERSPAN of the wrong version.
     for head in [
         &[0x30, 1, 0x88, 0x0b, 0, 0, 0, 0, 0, 0, 0, 0][..],
@@ -183,37 +187,37 @@ fn gre_of_other_kinds_is_turned_away() {
     ] {
         let rest: &[u8] = if head.len() < 4 { &[] } else { &packet };
         let bytes = v4(47, &join(&[head, rest]));
-        assert_eq!(opened(&frame(101, &bytes)).unwrap_err(), Turned::Tunnel, "{head:02x?}");
+        assert_eq!(opened(&frame(101, &bytes)).unwrap_err(), DropReason::Tunnel, "{head:02x?}");
     }
 }
 
 #[test]
 fn what_is_inside_has_the_reasons_of_any_packet() {
     let inside = |packet: &[u8]| opened(&frame(101, &v4(4, packet))).unwrap_err();
-    assert_eq!(inside(&v4(TCP, &[0; 20])), Turned::Tcp);
-    assert_eq!(inside(&v4(50, &[0; 20])), Turned::OtherProtocol);
-    assert_eq!(inside(&[0x35; 60]), Turned::BadIp);
-    assert_eq!(inside(&v4(17, &udp_of_length(99, QUERY))), Turned::BadUdpLength);
-    assert_eq!(inside(&v4(1, &[8, 0, 0, 0, 0, 0, 0, 0])), Turned::Icmp);
-    let mut piece = v4(17, &udp(QUERY));
+    assert_eq!(inside(&v4(TCP, &[0; 20])), DropReason::Tcp);
+    assert_eq!(inside(&v4(50, &[0; 20])), DropReason::OtherProtocol);
+    assert_eq!(inside(&[0x35; 60]), DropReason::BadIp);
+    assert_eq!(inside(&v4(17, &udp_of_length(99, QUERY))), DropReason::BadUdpLength);
+    assert_eq!(inside(&v4(1, &[8, 0, 0, 0, 0, 0, 0, 0])), DropReason::Icmp);
+    let mut piece = query4();
     piece[6] = 0x20;
-    assert_eq!(inside(&piece), Turned::Fragment);
+    assert_eq!(inside(&piece), DropReason::Fragment);
     // A tunnel's packet may be in pieces itself.
-    let mut piece = v4(4, &v4(17, &udp(QUERY)));
+    let mut piece = v4(4, &query4());
     piece[6] = 0x20;
-    assert_eq!(opened(&frame(101, &piece)).unwrap_err(), Turned::Fragment);
+    assert_eq!(opened(&frame(101, &piece)).unwrap_err(), DropReason::Fragment);
     // The packet inside does not reach beyond the tunnel.
-    let mut long = v4(17, &udp(QUERY));
+    let mut long = query4();
     long[3] += 1;
-    assert_eq!(opened(&frame(1, &join(&[&wired(&v4(4, &long)), &[0; 20]]))).unwrap_err(), Turned::BadIp);
+    assert_eq!(opened(&frame(1, &join(&[&wired(&v4(4, &long)), &[0; 20]]))).unwrap_err(), DropReason::BadIp);
     let arp = join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0806, &[0; 28])]);
-    assert_eq!(opened(&frame(101, &v4(47, &arp))).unwrap_err(), Turned::NotIp);
+    assert_eq!(opened(&frame(101, &v4(47, &arp))).unwrap_err(), DropReason::NotIp);
 }
 
 #[test]
 fn tunnels_within_tunnels_are_followed_to_the_limit() {
     for (name, craft) in CRAFTS {
-        let mut packet = v4(17, &udp(QUERY));
+        let mut packet = query4();
         for depth in 1..=100 {
             let (protocol, body) = craft(&packet);
             packet = v4(protocol, &body);
@@ -223,14 +227,12 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
                 is_ours(&datagram);
                 assert_eq!(path, vec![*name; depth].join(" "));
             } else {
-                assert_eq!(found.unwrap_err(), Turned::TooDeep, "{name}, {depth}");
+                assert_eq!(found.unwrap_err(), DropReason::TooDeep, "{name}, {depth}");
             }
         }
     }
-    let mixed = v6(
-        17,
-        &udp_between(1, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &wired(&v4(4, &v4(17, &udp(QUERY))))])),
-    );
+    let mixed =
+        v6(17, &udp_between(1, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &wired(&v4(4, &query4()))])));
     assert_eq!(opened(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
 }
 
@@ -238,8 +240,8 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
 fn refusal(v6_: bool) -> Vec<u8> {
     let head = [if v6_ { 1 } else { 3 }, if v6_ { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
     match v6_ {
-        true => v6(58, &join(&[&head, &v6(17, &udp(QUERY))])),
-        false => v4(1, &join(&[&head, &v4(17, &udp(QUERY))])),
+        true => v6(58, &join(&[&head, &query6()])),
+        false => v4(1, &join(&[&head, &query4()])),
     }
 }
 
@@ -254,8 +256,8 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
         for (link, packet) in LINKS.iter().flat_map(|link| packets.iter().map(move |p| (*link, p))) {
             let Some(bytes) = linked(link, packet) else { continue };
             let frame = frame(link, &bytes);
-            let mut deep = Deep::default();
-            let Ok(Inside::Icmp(Some(quote))) = deep.open(&frame).map(|opened| opened.inside) else {
+            let mut deep = Decapsulator::default();
+            let Ok(Content::Icmp(Some(quote))) = deep.decapsulate(&frame).map(|opened| opened.content) else {
                 panic!("link {link}")
             };
             assert_eq!(
@@ -266,21 +268,21 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
             assert_eq!(quote.src.octets().is_some(), !version);
         }
     }
-    let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &v4(17, &udp(QUERY))]));
+    let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &query4()]));
     assert!(matches!(
-        Deep::default().open(&frame(101, &echo)).map(|opened| opened.inside),
-        Ok(Inside::Icmp(None))
+        Decapsulator::default().decapsulate(&frame(101, &echo)).map(|opened| opened.content),
+        Ok(Content::Icmp(None))
     ));
 }
 
 #[test]
 fn a_walker_numbers_the_ways_it_met() {
-    let mut deep = Deep::default();
+    let mut deep = Decapsulator::default();
     let mut number = |network: u32| {
         let [_, a, b, c] = network.to_be_bytes();
-        let (protocol, body) = over(4789, &[&[8, 0, 0, 0, a, b, c, 0], &wired(&v4(17, &udp(QUERY)))]);
-        match deep.open(&frame(101, &v4(protocol, &body))).map(|opened| opened.inside) {
-            Ok(Inside::Datagram(datagram)) => datagram.tunnel,
+        let (protocol, body) = over(4789, &[&[8, 0, 0, 0, a, b, c, 0], &wired(&query4())]);
+        match deep.decapsulate(&frame(101, &v4(protocol, &body))).map(|opened| opened.content) {
+            Ok(Content::Datagram(datagram)) => datagram.tunnel,
             other => panic!("{other:?}"),
         }
     };
@@ -319,8 +321,8 @@ proptest! {
         let kept = bytes.len() - kept.index(bytes.len()) / 2;
         let frame = cut_frame(link, &bytes[..kept], kept + more);
         drop(opened(&frame));
-        // Whatever peel reads, the long way reads alike.
-        if let Ok(datagram) = peel(&frame) {
+        // Whatever parse reads, the long way reads alike.
+        if let Ok(datagram) = parse(&frame) {
             prop_assert_eq!(format!("{datagram:?}"), format!("{:?}", opened(&frame).unwrap().0));
         }
     }
@@ -334,22 +336,4 @@ proptest! {
     ) {
         drop(opened(&cut_frame(link, &bytes, bytes.len() + more)));
     }
-}
-
-#[test]
-fn extension_headers_of_gtp_have_a_limit() {
-    let inner = v4(17, &udp(QUERY));
-    // Each header names the kind of the one behind it.
-    let extended = |count: usize| {
-        let headers: Vec<u8> =
-            (1..=count).flat_map(|n| [1, 0, 0, if n < count { 0x85 } else { 0 }]).collect();
-        gtp(4, &join(&[&[0, 0, 0, 0x85], &headers]), &inner)
-    };
-    let (protocol, segment) = extended(8);
-    let bytes = wired(&v4(protocol, &segment));
-    let (datagram, path) = opened(&frame(1, &bytes)).unwrap();
-    is_ours(&datagram);
-    assert_eq!(path, "gtp:258");
-    let (_, segment) = extended(9);
-    is_plain(55_555, 2152, &segment[8..]);
 }

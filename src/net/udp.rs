@@ -10,7 +10,7 @@
 //! │ payload ...                       │
 //! ```
 
-use super::{Datagram, Endpoint, Turned, link};
+use super::{Datagram, DropReason, Endpoint, link};
 use crate::capture::Frame;
 
 /// Bytes of a UDP header.
@@ -47,7 +47,7 @@ pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
 /// wire in bytes, which the caller has found to lie within the frame. `endpoint` joins an address, `src` or
 /// `dst`, and a port; `ip_id` is IPv4's identification.
 ///
-/// A datagram that may hold another packet is turned away, unless all are wanted. The origin is that of a whole
+/// A datagram that may hold another packet is dropped as `Tunnel`, unless all are wanted. The origin is that of a whole
 /// frame: whoever has narrowed it must set it.
 #[inline(always)]
 pub(super) fn datagram<'a, A>(
@@ -58,20 +58,20 @@ pub(super) fn datagram<'a, A>(
     endpoint: impl Fn(A, u16) -> Endpoint,
     ip_id: u16,
     all: bool,
-) -> Result<Datagram<'a>, Turned> {
+) -> Result<Datagram<'a>, DropReason> {
     let Some((head, rest)) = segment.split_first_chunk::<HEADER>() else {
-        return Err(if room < HEADER { Turned::BadUdpLength } else { Turned::HeadersCut });
+        return Err(if room < HEADER { DropReason::BadUdpLength } else { DropReason::HeadersCut });
     };
     let length = usize::from(u16::from_be_bytes([head[4], head[5]]));
     if length > room {
-        return Err(Turned::BadUdpLength);
+        return Err(DropReason::BadUdpLength);
     }
     let Some(announced) = length.checked_sub(HEADER) else {
-        return Err(Turned::BadUdpLength);
+        return Err(DropReason::BadUdpLength);
     };
     let ports = (u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]]));
     if !all && is_tunnel(ports.0, ports.1) {
-        return Err(Turned::Tunnel);
+        return Err(DropReason::Tunnel);
     }
     let payload = rest.get(..announced).unwrap_or(rest);
     let offset = frame.bytes.len().wrapping_sub(rest.len());

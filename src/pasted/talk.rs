@@ -3,7 +3,7 @@
 use super::{Mark, Piece};
 use crate::capture::Time;
 use crate::classify;
-use crate::net::{Datagram, Endpoint, Shot};
+use crate::net::{Datagram, Endpoint, OwnedFrame};
 use crate::protocols::Role;
 
 /// Between two datagrams of which the second has no time stamp, in nanoseconds.
@@ -36,7 +36,7 @@ impl Default for Ends {
 /// A piece with headers of its own stays as it is. Others get headers: the ends that the text names, or else made-up
 /// ones. Who sent it is what the text says, or else what the bytes look like; what neither tells is taken to
 /// answer what stands before it. Time goes on by a millisecond where there is no stamp.
-pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
+pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
     let turned = is_server_side(pieces, ends);
     let mut time = start(pieces);
     let mut before = None;
@@ -51,7 +51,7 @@ pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
             None => asks(piece, ends).unwrap_or(!before.unwrap_or(false)),
         };
         shots.push(match piece.packet {
-            Some((link, wire_len)) => Shot {
+            Some((link, wire_len)) => OwnedFrame {
                 time,
                 link,
                 wire_len: wire_len.saturating_add(piece.missing),
@@ -60,7 +60,7 @@ pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
             None => {
                 before = Some(asks);
                 let [from, to] = between(piece, asks, ends.port);
-                Shot::udp(time, from, to, &piece.bytes, piece.missing)
+                OwnedFrame::udp(time, from, to, &piece.bytes, piece.missing)
             }
         });
     }
@@ -118,7 +118,7 @@ fn is_server_side(pieces: &[Piece], ends: Ends) -> bool {
 mod tests {
     use super::super::{Form, Head};
     use super::*;
-    use crate::net::peel;
+    use crate::net::parse;
     use crate::rule::hex;
 
     const POLL: &str = "d5f60001 a59c4384f146df08 01";
@@ -132,7 +132,7 @@ mod tests {
     /// Ports that the datagrams come from.
     fn from(pieces: &[Piece]) -> Vec<u16> {
         let shots = shots(pieces, Ends::default());
-        shots.iter().map(|shot| peel(&shot.frame(1)).expect("a datagram").src.port()).collect()
+        shots.iter().map(|shot| parse(&shot.frame(1)).expect("a datagram").src.port()).collect()
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         asked.head.dst = Some(server);
         let shot = shots(&[asked], Ends::default()).remove(0);
         let d = shot.frame(1);
-        let d = peel(&d).expect("a datagram");
+        let d = parse(&d).expect("a datagram");
         assert_eq!((d.dst, d.src.to_string().as_str()), (server, "[2001:db8::1]:40000"));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  reader                                        the loop, in order
-//!  Source ─> peel ─> glance ─> Block ══ FULL ══> settle ─> pair ─> decode ─> ... ─> report
+//!  Source ─> parse ─> glance ─> Block ══ FULL ══> settle ─> pair ─> decode ─> ... ─> report
 //!                                ^                 │
 //!                                └──── empty ──────┘
 //! ```
@@ -16,7 +16,7 @@ use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
 use crate::classify;
 use crate::decode::Listener;
-use crate::net::{self, Datagram, Turned};
+use crate::net::{self, Datagram, DropReason};
 use crate::protocols::{Glance, Id};
 use std::convert::Infallible;
 use std::mem;
@@ -56,7 +56,7 @@ enum What {
     /// The next frame: there is more in it than a look shows.
     Deeper,
     /// None of ours.
-    Turned(Turned),
+    Dropped(DropReason),
 }
 
 /// A datagram.
@@ -85,17 +85,17 @@ impl Block {
 
     #[inline(always)]
     fn take(&mut self, frame: &Frame<'_>, protocols: u32) {
-        let what = match net::peel(frame) {
+        let what = match net::parse(frame) {
             Ok(d) => {
                 let (glance, len) = (classify::glance(&d, protocols), d.payload.len() as u32);
                 self.datagrams.push(Found { datagram: Datagram { payload: &[], ..d }, len, glance });
                 What::Datagram
             }
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => {
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
                 self.keep(frame);
                 What::Deeper
             }
-            Err(reason) => What::Turned(reason),
+            Err(reason) => What::Dropped(reason),
         };
         self.heads.push(Head { number: frame.number, time: frame.time, what });
     }
@@ -209,7 +209,7 @@ impl<S: Listener> Pipeline<'_, S> {
                     let Some(place) = frames.next() else { continue };
                     self.deeper(block.frame(place))?;
                 }
-                What::Turned(reason) => self.totals.turned.add(reason),
+                What::Dropped(reason) => self.totals.not_datagrams.add(reason),
             }
             self.after()?;
         }

@@ -3,7 +3,7 @@
 use super::Pipeline;
 use crate::capture::{Frame, Time};
 use crate::decode::Listener;
-use crate::net::{Inside, Opened, Quote, Turned};
+use crate::net::{Content, Decapsulated, DropReason, Quote};
 use crate::protocols::Id;
 use std::io;
 
@@ -14,11 +14,11 @@ impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn deeper(&mut self, frame: Frame<'_>) -> io::Result<()> {
         // What is put together lies in there while it is looked at.
         let mut deep = std::mem::take(&mut self.deep);
-        deep.reach(self.table.clock());
-        let done = match deep.open(&frame) {
+        deep.advance(self.table.clock());
+        let done = match deep.decapsulate(&frame) {
             Ok(opened) => self.opened(&opened),
             Err(reason) => {
-                self.totals.turned.add(reason);
+                self.totals.not_datagrams.add(reason);
                 Ok(())
             }
         };
@@ -33,32 +33,32 @@ impl<S: Listener> Pipeline<'_, S> {
         let mut deep = std::mem::take(&mut self.deep);
         let mut done = Ok(());
         while done.is_ok()
-            && let Some(opened) = deep.given_up(clock, all)
+            && let Some(opened) = deep.next_expired(clock, all)
         {
             // Its first fragment was counted as one; now it stands for the datagram.
-            self.totals.turned.take_back(Turned::Fragment);
+            self.totals.not_datagrams.take_back(DropReason::Fragment);
             done = self.opened(&opened);
         }
         self.deep = deep;
         done
     }
 
-    fn opened(&mut self, opened: &Opened<'_>) -> io::Result<()> {
+    fn opened(&mut self, opened: &Decapsulated<'_>) -> io::Result<()> {
         self.comments.reached(self.frame);
-        match &opened.inside {
-            Inside::Datagram(d) => {
+        match &opened.content {
+            Content::Datagram(d) => {
                 for number in self.told..d.tunnel {
                     let number = number + 1; // none of them is told twice
                     self.report.tunnels(number, opened.tunnels.path(number));
                 }
                 self.told = self.told.max(d.tunnel);
-                if !opened.pieces.is_empty() {
-                    self.report.pieces(d.frame, opened.pieces);
+                if !opened.fragments.is_empty() {
+                    self.report.pieces(d.frame, opened.fragments);
                 }
                 return self.datagram(d);
             }
-            Inside::Icmp(quote) => {
-                self.totals.turned.add(Turned::Icmp);
+            Content::Icmp(quote) => {
+                self.totals.not_datagrams.add(DropReason::Icmp);
                 if let Some(quote) = quote {
                     self.refused(quote);
                 }

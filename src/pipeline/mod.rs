@@ -1,7 +1,7 @@
 //! The loop: the one place where the stages meet.
 //!
 //! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
-//! peel, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
+//! parse, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
 
 mod ahead;
 mod blame;
@@ -23,7 +23,7 @@ use crate::conversation::{Conversation, NONE};
 use crate::decode::{Listener, Span};
 use crate::exchange::{self, Pairing, Seen, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
-use crate::net::{self, Datagram, Deep, Turned};
+use crate::net::{self, Datagram, Decapsulator, DropReason};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
@@ -105,7 +105,7 @@ pub struct Pipeline<'r, S: Listener> {
     sums: Sums,
     room: Room,
     copies: Copies,
-    deep: Deep,
+    deep: Decapsulator,
     /// The highest number of a way through tunnels that the report knows.
     told: u16,
     totals: Totals,
@@ -136,7 +136,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             sums: Sums::default(),
             room: Room::default(),
             copies: Copies::default(),
-            deep: Deep::default(),
+            deep: Decapsulator::default(),
             told: 0,
             totals: Totals::default(),
             wants: report.wants(),
@@ -164,14 +164,14 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     /// When the report cannot be written.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
         self.before(frame.number, frame.time)?;
-        let peeled = net::peel(frame);
+        let parsed = net::parse(frame);
         if self.wants.frames {
-            self.report.frame(frame, &peeled);
+            self.report.frame(frame, &parsed);
         }
-        match &peeled {
+        match &parsed {
             Ok(d) => self.datagram(d)?,
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => self.deeper(*frame)?,
-            Err(reason) => self.totals.turned.add(*reason),
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.deeper(*frame)?,
+            Err(reason) => self.totals.not_datagrams.add(*reason),
         }
         self.after()
     }
@@ -188,7 +188,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             // Whose time is up before this frame is not to profit from what it says.
             self.settle_room(self.table.clock().max(time))?;
         }
-        if self.deep.waits() {
+        if self.deep.has_pending() {
             self.give_up(self.table.clock().max(time), false)?;
         }
         self.table.advance(time);

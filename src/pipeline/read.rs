@@ -55,7 +55,8 @@ impl<S: Listener> Pipeline<'_, S> {
         source.count_from(before);
         source.comment_into(&self.comments);
         let facts = source.facts();
-        self.copies.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::tells_ways(link)));
+        self.copies
+            .begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
         self.report.file(file, source.facts(), before)
     }
 

@@ -10,7 +10,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Tunnel};
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
@@ -214,11 +214,11 @@ impl<W: Write> Report for Details<W> {
         self.comments = comments.clone();
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         if self.detail.tree && !self.detail.quiet {
-            self.heads.see(frame, peeled);
+            self.heads.see(frame, parsed);
         } else if self.detail.when.needs_frames() {
-            self.lister.see(frame, peeled);
+            self.lister.see(frame, parsed);
         }
     }
 

@@ -6,7 +6,7 @@ use super::{Packet, Report, Wants, Totals, secrets, shown};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::{Notes, Span};
 use crate::filter::{Columns, Pick, Printed, View};
-use crate::net::{Datagram, Turned};
+use crate::net::{Datagram, DropReason};
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
@@ -193,8 +193,8 @@ impl<W: Write> Report for Fields<W> {
         self.recent.watches()
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.recent.see(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.recent.see(frame, parsed);
     }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {

@@ -8,7 +8,7 @@ use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use std::io;
 
@@ -114,11 +114,11 @@ impl<S: Listener> Report for Filtered<'_, S> {
         self.gate.recent.watches() || self.report.watches()
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.gate.recent.see(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.gate.recent.see(frame, parsed);
         // A frame without a datagram passes no filter.
-        if self.report.wants().frames && Turned::may_tell(peeled) {
-            self.report.frame(frame, peeled);
+        if self.report.wants().frames && DropReason::may_hold_datagram(parsed) {
+            self.report.frame(frame, parsed);
         }
     }
 

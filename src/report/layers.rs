@@ -7,7 +7,7 @@ use super::{Place, shown, stamp};
 use crate::bounded::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
 use crate::filter::Facts;
-use crate::net::{self, Datagram, Turned};
+use crate::net::{self, Datagram, DropReason};
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -72,8 +72,8 @@ impl Heads {
     }
 
     /// Remembers a frame.
-    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        if !Turned::may_tell(peeled) {
+    pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        if !DropReason::may_hold_datagram(parsed) {
             return;
         }
         if self.heads.len() >= MAX_HEADS {
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn the_oldest_frames_are_forgotten_and_others_never_remembered() {
         let mut heads = Heads::default();
-        let ok = Err(Turned::Fragment);
-        heads.see(&packet(1, &HEADER), &Err(Turned::Tcp));
+        let ok = Err(DropReason::Fragment);
+        heads.see(&packet(1, &HEADER), &Err(DropReason::Tcp));
         assert!(heads.find(1).is_none());
         for number in 2..=MAX_HEADS as u64 + 2 {
             heads.see(&packet(number, &HEADER), &ok);

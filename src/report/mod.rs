@@ -78,7 +78,7 @@ use crate::check::Finding;
 use crate::contract::Raised;
 use crate::decode::{Facts, Listener};
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Context, Decoded, Direction, Id, Level};
 use std::io;
 
@@ -160,7 +160,7 @@ pub trait Report {
     }
 
     /// A frame, and what was found in it; only where it [wants](Wants::frames) that. What becomes of its datagram is told later, perhaps behind other frames.
-    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, Turned>) {}
+    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, DropReason>) {}
     /// A datagram of one of the protocols.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::Files;
 use crate::bounded::ByFrame;
 use crate::capture::{Comments, Frame, Said};
 use crate::filter::{Facts, Needs};
-use crate::net::{Datagram, Turned};
+use crate::net::{Datagram, DropReason};
 
 /// Frames remembered: sixteen times as many as wait in the pipeline, for those that do not wait pass by meanwhile.
 pub const MAX_RECENT: usize = 16_384;
@@ -57,8 +57,8 @@ impl Recent {
     }
 
     /// A frame has been read.
-    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        if Turned::may_tell(peeled) && self.watches() {
+    pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        if DropReason::may_hold_datagram(parsed) && self.watches() {
             self.keep(frame);
         }
     }
@@ -101,7 +101,7 @@ mod tests {
 
     fn see(recent: &mut Recent, number: u64, bytes: &[u8]) {
         let frame = Frame { number, time: Time::UNKNOWN, link: 1, interface: 0, at: 0, wire_len: 60, bytes };
-        recent.see(&frame, &Err(Turned::Tunnel));
+        recent.see(&frame, &Err(DropReason::Tunnel));
     }
 
     #[test]

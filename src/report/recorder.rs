@@ -7,7 +7,7 @@ use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
@@ -194,8 +194,8 @@ impl<S: Listener> Report for Recorder<'_, S> {
         self.report.watches()
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.report.frame(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.report.frame(frame, parsed);
     }
 
     fn packet(&mut self, packet: &Packet<'_, S>) -> io::Result<()> {

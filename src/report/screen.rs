@@ -110,7 +110,8 @@ pub(crate) fn head(
         about(out, facts)?;
     }
     let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
-    let mut rest: Vec<_> = totals.turned.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
+    let mut rest: Vec<_> =
+        totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
         rest.insert(0, format!("datagrams of no known protocol ({})", totals.unclaimed));
     }

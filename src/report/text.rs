@@ -7,7 +7,7 @@ use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
-use crate::net::{Datagram, Endpoint, Tunnel, Turned};
+use crate::net::{Datagram, Endpoint, Tunnel, DropReason};
 use crate::protocols::Level;
 use hashbrown::HashMap;
 use std::io::{self, Write};
@@ -177,8 +177,8 @@ impl<W: Write> Lister<W> {
     }
 
     /// A frame passes, of which a datagram may be shown later.
-    pub fn see(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.times.see(frame.number, frame.time, peeled);
+    pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.times.see(frame.number, frame.time, parsed);
     }
 
     /// A further line, below that of a datagram.

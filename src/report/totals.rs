@@ -4,7 +4,7 @@ use super::stamp::stamp;
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
-use crate::net::{Endpoint, FragmentCounts, TurnedCounts};
+use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub struct Totals {
     /// Datagrams that none claims.
     pub unclaimed: u64,
     /// Frames that hold no datagram for us, by reason.
-    pub turned: TurnedCounts,
+    pub not_datagrams: DropCounts,
     /// Exchanges that have closed.
     pub exchanges: u64,
     /// … answered in time.
@@ -98,7 +98,7 @@ impl Totals {
     /// The `summary` record.
     pub fn record(&self) -> serde_json::Value {
         let not_udp: serde_json::Map<_, _> =
-            self.turned.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
+            self.not_datagrams.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
         let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
         let mut record = json!({
             "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,

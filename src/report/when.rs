@@ -3,7 +3,7 @@
 use super::push::{push_decimals, push_fraction};
 use crate::bounded::ByFrame;
 use crate::capture::{Interface, Time};
-use crate::net::Turned;
+use crate::net::DropReason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -126,10 +126,10 @@ impl Times {
     }
 
     /// A frame, which may hold a datagram that is told of later.
-    pub fn see<D>(&mut self, frame: u64, time: Time, peeled: &Result<D, Turned>) {
+    pub fn see<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
         let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
         self.captured = time;
-        if Turned::may_tell(peeled) {
+        if DropReason::may_hold_datagram(parsed) {
             if self.before.len() >= MAX_BEFORE {
                 self.before.pop();
             }
@@ -254,7 +254,7 @@ mod tests {
         let mut d = times("d.3");
         d.file();
         d.see(1, at(1000), &Ok(()));
-        d.see(2, at(1010), &Err::<(), _>(Turned::Tcp));
+        d.see(2, at(1010), &Err::<(), _>(DropReason::Tcp));
         d.see(3, at(1015), &Ok(()));
         let origin = Origin { file: 0, first: at(1000), interfaces: &[] };
         // Told of later, and not in order.

@@ -2,7 +2,7 @@
 
 use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};
-use crate::net::Turned;
+use crate::net::DropReason;
 use serde_json::{Value, json};
 
 /// `capture`
@@ -54,7 +54,7 @@ pub fn server() -> Value {
 /// `summary`
 pub fn summary() -> Value {
     let count = term("count");
-    let turned = Turned::ALL.iter().fold(Object::default(), |o, why| o.maybe(why.name(), term("number")));
+    let turned = DropReason::ALL.iter().fold(Object::default(), |o, why| o.maybe(why.name(), term("number")));
     let fragments =
         ["seen", "datagrams", "incomplete", "evicted", "copies", "disputed", "damaged", "crowded"];
     Object::record("summary")

@@ -1,7 +1,7 @@
 //! Frames and bytes by protocol, layer by layer.
 
 use crate::capture::{Frame, link_name};
-use crate::net::{Datagram, Turned};
+use crate::net::{Datagram, DropReason};
 use crate::protocols::Id;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,8 +34,8 @@ impl Count {
 enum Leaf {
     /// A datagram over IPv4 or IPv6: of a protocol's message, or of no known protocol.
     Udp { v6: bool, unclaimed: bool, message: Option<(Id, u8)> },
-    /// No datagram; index into [`Turned::ALL`].
-    Turned(usize),
+    /// No datagram; index into [`DropReason::ALL`].
+    Dropped(usize),
 }
 
 /// A frame whose datagram has not been told of.
@@ -45,7 +45,7 @@ struct Pending {
     link: u16,
     bytes: u64,
     /// What it counts as if nothing is told of it: it holds a tunnel, or a fragment.
-    otherwise: Option<Turned>,
+    otherwise: Option<DropReason>,
 }
 
 /// See the module's words.
@@ -79,14 +79,14 @@ impl Hierarchy {
     }
 
     /// A frame has been read.
-    pub fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
+    pub fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         let (link, bytes) = (self.link(frame.link), u64::from(frame.wire_len));
-        match peeled {
+        match parsed {
             Ok(_) => self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: None }),
-            Err(why @ (Turned::Tunnel | Turned::Fragment)) => {
+            Err(why @ (DropReason::Tunnel | DropReason::Fragment)) => {
                 self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: Some(*why) });
             }
-            Err(why) => self.count(link, Leaf::Turned(*why as usize), bytes),
+            Err(why) => self.count(link, Leaf::Dropped(*why as usize), bytes),
         }
     }
 
@@ -95,7 +95,7 @@ impl Hierarchy {
             // Of a datagram that waits it will be told; of what is in a tunnel or a fragment perhaps never.
             let oldest = self.pending.iter().position(|p| p.otherwise.is_some()).unwrap_or(0);
             if let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.remove(oldest) {
-                self.count(link, Leaf::Turned(why as usize), bytes);
+                self.count(link, Leaf::Dropped(why as usize), bytes);
             }
         }
         self.pending.push_back(frame);
@@ -105,7 +105,7 @@ impl Hierarchy {
     pub fn finish(&mut self) {
         for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
             if let Some(why) = otherwise {
-                self.count(link, Leaf::Turned(why as usize), bytes);
+                self.count(link, Leaf::Dropped(why as usize), bytes);
             }
         }
     }
@@ -165,7 +165,7 @@ fn names(link: u16, leaf: Leaf) -> Vec<String> {
     let link = if link == OTHER_LINKS { "other_links".into() } else { link_name(link) };
     let mut names = vec!["frame".to_owned(), link.into_owned()];
     match leaf {
-        Leaf::Turned(why) => names.push(Turned::ALL.get(why).map_or("not_udp", |t| t.name()).to_owned()),
+        Leaf::Dropped(why) => names.push(DropReason::ALL.get(why).map_or("not_udp", |t| t.name()).to_owned()),
         Leaf::Udp { v6, message, .. } => {
             names.extend([if v6 { "ipv6" } else { "ipv4" }.to_owned(), "udp".to_owned()]);
             match message {
@@ -205,7 +205,7 @@ mod tests {
         let mut h = Hierarchy::default();
         h.frame(&frame(1, 1, 60), &Ok(datagram(1, v4)));
         h.frame(&frame(2, 101, 90), &Ok(datagram(2, v6)));
-        h.frame(&frame(3, 1, 70), &Err(Turned::Tcp));
+        h.frame(&frame(3, 1, 70), &Err(DropReason::Tcp));
         h.datagram(&datagram(2, v6), None);
         h.datagram(&datagram(1, v4), Some((Id::Sqp, 0)));
         assert_eq!(
@@ -229,7 +229,9 @@ mod tests {
     #[test]
     fn link_types_of_one_name_are_one_layer() {
         let mut h = Hierarchy::default();
-        for (link, why) in [(12, Turned::Tcp), (50, Turned::Icmp), (101, Turned::Tcp), (101, Turned::Icmp)] {
+        for (link, why) in
+            [(12, DropReason::Tcp), (50, DropReason::Icmp), (101, DropReason::Tcp), (101, DropReason::Icmp)]
+        {
             h.frame(&frame(1, link, 10), &Err(why));
         }
         assert_eq!(
@@ -250,7 +252,7 @@ mod tests {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let mut h = Hierarchy::default();
         h.frame(&frame(1, 1, 10), &Ok(datagram(1, end)));
-        let fragment = |h: &mut Hierarchy, number| h.frame(&frame(number, 1, 1), &Err(Turned::Fragment));
+        let fragment = |h: &mut Hierarchy, number| h.frame(&frame(number, 1, 1), &Err(DropReason::Fragment));
         (2..=MAX_PENDING as u64).for_each(|number| fragment(&mut h, number));
         assert!(h.layers().is_empty(), "nothing is known of any of them");
         fragment(&mut h, 9_000);
@@ -267,7 +269,7 @@ mod tests {
     fn no_number_of_link_types_makes_it_grow() {
         let mut h = Hierarchy::default();
         for link in 1_000..u16::MAX {
-            h.frame(&frame(1, link, 1), &Err(Turned::UnknownLink));
+            h.frame(&frame(1, link, 1), &Err(DropReason::UnknownLink));
         }
         let layers = h.layers();
         assert_eq!(layers.len(), 1 + 2 * (MAX_LINKS + 1));

@@ -22,7 +22,7 @@ use crate::capture::{self, Frame};
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, Endpoint, Turned};
+use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::summary::keep;
 use crate::report::times::Times;
@@ -123,8 +123,8 @@ impl Report for Stats {
         Wants { frames: true, ..Wants::default() }
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.hierarchy.frame(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.hierarchy.frame(frame, parsed);
     }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {

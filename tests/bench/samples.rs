@@ -7,7 +7,7 @@ use qdissect::capture::{Frame, Source};
 use qdissect::conversation::NONE;
 use qdissect::decode::{Json, Listener, Notes};
 use qdissect::exchange::Pairing;
-use qdissect::net::{Datagram, peel};
+use qdissect::net::{Datagram, parse};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Direction, Id, Level};
 use qdissect::report::{Wants, Packet, Report};
@@ -63,7 +63,7 @@ pub fn frames(file: &'static [u8]) -> Vec<Frame<'static>> {
 
 /// The datagrams of query traffic.
 pub fn datagrams() -> Vec<Datagram<'static>> {
-    let datagrams: Vec<_> = frames(pcap()).iter().filter_map(|frame| peel(frame).ok()).collect();
+    let datagrams: Vec<_> = frames(pcap()).iter().filter_map(|frame| parse(frame).ok()).collect();
     assert_eq!(datagrams.len() as u64, PACKETS, "datagrams of the sample");
     datagrams
 }

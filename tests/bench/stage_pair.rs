@@ -51,7 +51,7 @@ fn closed(glanced: &[Glanced]) -> usize {
         table.advance(d.time);
         let slot = table.conversations.find(d.src, d.dst, *id);
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
-        let open = || slot.is_some_and(|slot| table.has_open(slot));
+        let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
         let mut verdict = Verdict::by_looks(*id, *glance);
         if !memory.settle(d, &mut verdict, known, open) {
             continue;

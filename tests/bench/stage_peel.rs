@@ -4,7 +4,7 @@ use crate::samples::{frames, pcap, tagged};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::capture::Frame;
-use qdissect::net::peel;
+use qdissect::net::parse;
 
 /// Offset of the IP header, and the version in it.
 const ETHERNET: usize = 14;
@@ -48,7 +48,7 @@ fn v4_floor(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn v4_peel(bencher: Bencher<'_, '_>) {
-    measured(bencher, &of_kind(pcap(), ETHERNET, 4), |frame| peel(frame));
+    measured(bencher, &of_kind(pcap(), ETHERNET, 4), |frame| parse(frame));
 }
 
 #[divan::bench]
@@ -58,7 +58,7 @@ fn v6_floor(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn v6_peel(bencher: Bencher<'_, '_>) {
-    measured(bencher, &of_kind(pcap(), ETHERNET, 6), |frame| peel(frame));
+    measured(bencher, &of_kind(pcap(), ETHERNET, 6), |frame| parse(frame));
 }
 
 #[divan::bench]
@@ -68,5 +68,5 @@ fn vlan_floor(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn vlan_peel(bencher: Bencher<'_, '_>) {
-    measured(bencher, &of_kind(tagged(), TAGGED, 4), |frame| peel(frame));
+    measured(bencher, &of_kind(tagged(), TAGGED, 4), |frame| parse(frame));
 }

@@ -9,7 +9,7 @@ use crate::kit::play::{frame, shots};
 use qdissect::capture::Source;
 use qdissect::example::Act;
 use qdissect::filter;
-use qdissect::net::peel;
+use qdissect::net::parse;
 use qdissect::protocols::Id;
 use qdissect::rule::{Example, hex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,7 @@ impl Seeds {
             if all.len() < LONGEST / 2 {
                 all.extend(walk::seed(&frame).unwrap_or_default());
             }
-            let Ok(d) = peel(&frame) else { continue };
+            let Ok(d) = parse(&frame) else { continue };
             for id in Id::ALL.iter().filter(|id| id.glance(d.payload, d.wire_len(), [7777; 2]).is_some()) {
                 self.payload(*id, d.src.port() < d.dst.port(), None, d.payload);
             }

@@ -6,7 +6,7 @@ use qdissect::classify::Choice;
 use qdissect::decode::{Heard, Tree};
 use qdissect::example;
 use qdissect::exchange::{Exchange, Windows};
-use qdissect::net::{Datagram, Tunnel, Turned};
+use qdissect::net::{Datagram, DropReason, Tunnel};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Detail, Details, Explain, Packet, Report, Wants, is_hostile};
@@ -104,8 +104,8 @@ impl Report for Held {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, peeled: &Result<Datagram<'_>, Turned>) {
-        self.details.frame(frame, peeled);
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.details.frame(frame, parsed);
     }
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         self.details.packet(p)?;

@@ -6,7 +6,7 @@ mod table;
 use crate::kit::format::FORMATTERS;
 use proptest::prelude::*;
 use qdissect::capture::Source;
-use qdissect::net::peel;
+use qdissect::net::parse;
 use qdissect::pasted::{self, Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Mark, read, shots};
 use std::fs;
 use std::path::Path;
@@ -20,9 +20,9 @@ fn digits(bytes: &[u8]) -> String {
 fn datagrams(text: &str) -> Vec<String> {
     let pasted = read(text, None);
     let shots = shots(&pasted.pieces, Ends::default());
-    let datagram = |shot: &qdissect::net::Shot| match peel(&shot.frame(1)) {
+    let datagram = |shot: &qdissect::net::OwnedFrame| match parse(&shot.frame(1)) {
         Ok(d) => format!("{}{}", if d.dst.port() == 7777 { '>' } else { '<' }, digits(d.payload)),
-        Err(turned) => turned.name().to_owned(),
+        Err(reason) => reason.name().to_owned(),
     };
     shots.iter().map(datagram).collect()
 }
@@ -74,7 +74,7 @@ fn a_dump_of_tcpdump_keeps_its_times_and_ends() {
     let text = fs::read_to_string("tests/data/pasted/tcpdump_link.txt").unwrap();
     let shots = shots(&read(&text, None).pieces, Ends::default());
     let frame = shots[1].frame(2);
-    let d = peel(&frame).unwrap();
+    let d = parse(&frame).unwrap();
     assert_eq!(d.src.to_string(), "192.0.2.10:7777");
     assert_eq!(d.time.nanos(), Some(1_795_170_720_616_390_000));
     assert_eq!(d.checksum_holds(), Some(true));
@@ -118,7 +118,7 @@ fn every_datagram_of_the_captures_comes_back_from_every_formatter() {
             let path = entry.unwrap().path();
             let Ok(mut source) = Source::open(&path) else { continue };
             while let Ok(Some(frame)) = source.next() {
-                let Ok(d) = peel(&frame) else { continue };
+                let Ok(d) = parse(&frame) else { continue };
                 if d.payload.is_empty() {
                     continue;
                 }

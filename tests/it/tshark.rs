@@ -31,7 +31,14 @@ const APART: &[(&str, &[u64], &str)] = &[
     ),
     ("captures/hostile/tunnel_tower.pcap", &[4, 5, 6], "more tunnels in each other than we follow"),
     ("captures/hostile/vlan_tower.pcap", &[6, 7], "more tags than we follow"),
-    ("captures/containers/rare_links.pcapng", &[4, 13, 16], "link types that tshark does not know"),
+];
+
+/// Captures of link types and tunnels whose frames are only counted here.
+const UNREAD: &[&str] = &[
+    "captures/containers/gtp.pcap",
+    "captures/containers/mpls.pcap",
+    "captures/containers/radiotap.pcap",
+    "captures/containers/teredo.pcap",
 ];
 
 /// Captures whose time stamps tshark computes wrongly, each with the reason.
@@ -54,7 +61,8 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
                 a.iter_mut().chain(&mut b).for_each(|told| told.time = None);
             }
             let known = APART.iter().any(|(name, n, _)| path.ends_with(name) && n.contains(frame));
-            if a != b && !known {
+            let unread = b.is_none() && UNREAD.iter().any(|name| path.ends_with(name));
+            if a != b && !known && !unread {
                 apart.push(format!("{}, frame {frame}: tshark {a:?}, we {b:?}", path.display()));
             }
         }

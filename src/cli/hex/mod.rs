@@ -12,7 +12,7 @@ use super::say;
 use super::values::no_rule;
 use qdissect::capture::Facts;
 use qdissect::classify::Choice;
-use qdissect::net::Shot;
+use qdissect::net::OwnedFrame;
 use qdissect::pasted::{self, Ends, Pasted};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::decode::Listener;
@@ -171,7 +171,7 @@ fn ends(args: &HexArgs, options: &Options) -> Ends {
 /// Frames made of what was pasted.
 struct Input<'a> {
     name: &'a str,
-    shots: &'a [Shot],
+    shots: &'a [OwnedFrame],
     complete: bool,
 }
 

@@ -5,7 +5,7 @@ use qdissect::capture::Time;
 use qdissect::check::Finding;
 use qdissect::decode::Heard;
 use qdissect::exchange::Exchange;
-use qdissect::net::{Datagram, Shot, Turned, peel};
+use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
 use qdissect::report::screen::Screen;
 use qdissect::report::{Wants, Lister, Manner, Packet, Report, Totals, fields, finding_line};
 use std::collections::VecDeque;
@@ -19,24 +19,24 @@ pub struct Told<W: Write> {
     lister: Lister<W>,
     screen: Screen,
     /// Frames without a datagram that are still to be told, by number.
-    others: VecDeque<(u64, Turned)>,
+    others: VecDeque<(u64, DropReason)>,
     any: bool,
 }
 
 impl<W: Write> Told<W> {
     /// Tells of these frames to `out`.
-    pub fn new(out: W, screen: Screen, shots: &[Shot]) -> Self {
+    pub fn new(out: W, screen: Screen, shots: &[OwnedFrame]) -> Self {
         let numbered = (1..).zip(shots);
-        let others = numbered.filter_map(|(n, shot)| Some((n, peel(&shot.frame(n)).err()?))).collect();
+        let others = numbered.filter_map(|(n, shot)| Some((n, parse(&shot.frame(n)).err()?))).collect();
         Told { lister: Lister::new(out, false, false, false), screen, others, any: false }
     }
 
     /// What stands before the datagram of a frame: the frames without one, and an empty line.
     fn until(&mut self, frame: u64) -> io::Result<()> {
-        while let Some(&(number, turned)) = self.others.front().filter(|(n, _)| *n < frame) {
+        while let Some(&(number, reason)) = self.others.front().filter(|(n, _)| *n < frame) {
             self.others.pop_front();
             self.gap()?;
-            let what = turned.name().replace('_', " ");
+            let what = reason.name().replace('_', " ");
             self.lister.line(&format!("{number:>5} no UDP datagram: {what}"))?;
         }
         if frame == u64::MAX { Ok(()) } else { self.gap() }

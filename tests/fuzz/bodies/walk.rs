@@ -8,7 +8,9 @@ use super::input::Input;
 use crate::kit::play::{START, Shot, everything, frame};
 use crate::kit::records::hold;
 use qdissect::capture::{Frame, Time};
-use qdissect::net::{Datagram, Deep, Inside, MAX_DEPTH, MAX_FRAMES, Opened, Turned, peel};
+use qdissect::net::{
+    Content, Datagram, Decapsulated, Decapsulator, DropReason, MAX_DEPTH, MAX_FRAMES, parse,
+};
 
 const MS: i64 = 1_000_000;
 /// Most frames of an input.
@@ -53,21 +55,21 @@ fn lies_in(frame: &Frame<'_>, d: &Datagram<'_>) {
 }
 
 /// What the long way found keeps to its bounds.
-fn bounded(opened: &Opened<'_>) {
-    assert!(opened.pieces.len() <= MAX_FRAMES && opened.pieces.is_sorted(), "{:?}", opened.pieces);
-    let Inside::Datagram(d) = &opened.inside else { return };
+fn bounded(opened: &Decapsulated<'_>) {
+    assert!(opened.fragments.len() <= MAX_FRAMES && opened.fragments.is_sorted(), "{:?}", opened.fragments);
+    let Content::Datagram(d) = &opened.content else { return };
     assert!(opened.tunnels.path(d.tunnel).len() <= MAX_DEPTH, "{d:?}");
     assert!(d.payload.len() <= 65_535, "{d:?}");
-    assert_eq!(d.at >= Datagram::NOWHERE, !opened.pieces.is_empty(), "{d:?} of {:?}", opened.pieces);
+    assert_eq!(d.at >= Datagram::NOWHERE, !opened.fragments.is_empty(), "{d:?} of {:?}", opened.fragments);
 }
 
 /// Whether the two ways found the same.
-fn agree(short: &Result<Datagram<'_>, Turned>, long: &Result<Opened<'_>, Turned>) {
+fn agree(short: &Result<Datagram<'_>, DropReason>, long: &Result<Decapsulated<'_>, DropReason>) {
     let told = |d: &Datagram<'_>| (d.src, d.dst, d.at, d.cut, d.checksum, d.ip_id, d.payload.to_vec());
     match (short, long) {
-        (Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp), _) => {}
+        (Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp), _) => {}
         (Err(short), Err(long)) => assert_eq!(short, long, "the two ways give different reasons"),
-        (Ok(short), Ok(Opened { inside: Inside::Datagram(long), .. })) => {
+        (Ok(short), Ok(Decapsulated { content: Content::Datagram(long), .. })) => {
             assert_eq!(told(short), told(long), "the two ways lead to different datagrams");
         }
         _ => panic!("one way leads to {short:?}, the other to {long:?}"),
@@ -77,20 +79,20 @@ fn agree(short: &Result<Datagram<'_>, Turned>, long: &Result<Opened<'_>, Turned>
 /// Walks both ways, and then through the pipeline.
 pub fn walk(bytes: &[u8]) {
     let shots = shots(Input::new(bytes));
-    let (mut deep, mut latest) = (Deep::default(), Time::from_nanos(START));
+    let (mut deep, mut latest) = (Decapsulator::default(), Time::from_nanos(START));
     for (i, shot) in shots.iter().enumerate() {
         let frame = frame(shot, i as u64 + 1, 24);
         latest = latest.max(frame.time);
-        while let Some(opened) = deep.given_up(latest, false) {
+        while let Some(opened) = deep.next_expired(latest, false) {
             bounded(&opened);
         }
-        let short = peel(&frame);
+        let short = parse(&frame);
         short.iter().for_each(|d| lies_in(&frame, d));
-        let long = deep.open(&frame);
+        let long = deep.decapsulate(&frame);
         long.iter().for_each(bounded);
         agree(&short, &long);
     }
-    while let Some(opened) = deep.given_up(latest, true) {
+    while let Some(opened) = deep.next_expired(latest, true) {
         bounded(&opened);
     }
     let counts = deep.fragments();

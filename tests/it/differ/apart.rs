@@ -3,19 +3,12 @@
 
 use super::mutate::blocks;
 use qdissect::capture::{ErrorKind, Frame, MAX_FRAME, Time};
-use qdissect::net::{Turned, ip_packet, peel};
+use qdissect::net::{Decapsulator, DropReason, ip_packet, parse};
 use std::ops::Range;
 
 const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
-const FRAME_RELAY: u16 = 107;
-const PRISM: u16 = 119;
-const AVS: u16 = 163;
-const PPI: u16 = 192;
-const NFLOG: u16 = 239;
-/// Link types that tshark does not know.
-const UNKNOWN: [u16; 3] = [166, 240, 281];
-/// Those of which it does not count what stands in front of the frame, and how long that is.
+/// Link types of which tshark does not count what stands in front of the frame, and how long that is.
 const PSEUDO: [(u16, u64); 2] = [(123, 4), (204, 1)];
 /// Tags of 802.1Q and its kin.
 const TAGS: [[u8; 2]; 4] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0]];
@@ -31,17 +24,19 @@ pub type Head = (Option<i128>, u64, u64);
 /// A frame that one of the two takes for a datagram, or both for different ones.
 pub struct Disputed<'a> {
     pub frame: Frame<'a>,
-    pub tshark: bool,
     pub ours: bool,
 }
 
 type Reason = (&'static str, fn(&Disputed<'_>) -> bool);
 
 const REASONS: &[Reason] = &[
-    ("a link type that tshark does not know", |it| UNKNOWN.contains(&it.frame.link) && !it.tshark),
+    ("a link type, or a tunnel, that is only counted here", |it| {
+        let unread = [DropReason::UnknownLink, DropReason::Mpls, DropReason::GtpU, DropReason::Teredo];
+        !it.ours && Decapsulator::default().decapsulate(&it.frame).is_err_and(|why| unread.contains(&why))
+    }),
     ("the length of the IP packet is beyond the frame: damage to us", |it| {
         let long = it.packet().is_some_and(|(packet, on_wire)| announced(packet) > on_wire);
-        !it.ours && long && it.is_turned(Turned::BadIp)
+        !it.ours && long && it.is_dropped(DropReason::BadIp)
     }),
     ("an IPv6 length of 0, as offload leaves it: whole to us", |it| {
         it.ours && it.packet().is_some_and(|(packet, _)| matches!(packet, [0x60..=0x6f, _, _, _, 0, 0, ..]))
@@ -49,7 +44,7 @@ const REASONS: &[Reason] = &[
     ("a UDP length of 0: a jumbogram to tshark, damage to us", |it| {
         // What a packet has of UDP without extension headers.
         let length = it.packet().and_then(|(packet, _)| packet.get(44..46));
-        !it.ours && length == Some(&[0, 0]) && it.is_turned(Turned::BadUdpLength)
+        !it.ours && length == Some(&[0, 0]) && it.is_dropped(DropReason::BadUdpLength)
     }),
     ("an option goes beyond its extension header: options are nothing to us", |it| {
         it.ours && it.packet().is_some_and(|(packet, _)| is_overrun(packet))
@@ -75,22 +70,6 @@ const REASONS: &[Reason] = &[
     ("a control byte that RFC 1662 (3.1) would have dropped", |it| {
         !it.ours && it.frame.link == PPP && matches!(it.frame.bytes, [0xff, control, ..] if *control != 3)
     }),
-    ("unnumbered information that asks for an answer", |it| {
-        !it.ours && it.frame.link == FRAME_RELAY && it.frame.bytes.get(2) == Some(&0x13)
-    }),
-    ("a fragment of a Wi-Fi frame", |it| !it.ours && it.is_turned(Turned::WifiPieces)),
-    ("a damaged length of Prism's header", |it| {
-        let length = it.frame.bytes.get(4..8);
-        !it.ours && it.frame.link == PRISM && !matches!(length, Some([144, 0, 0, 0] | [0, 0, 0, 144]))
-    }),
-    ("a damaged cookie of AVS's header, which tshark does not look at", |it| {
-        let damaged = !it.frame.bytes.starts_with(&[0x80, 0x21, 0x10]);
-        !it.ours && it.frame.link == AVS && damaged && it.is_turned(Turned::BadLink)
-    }),
-    ("another version of PPI than there is", |it| {
-        !it.ours && it.frame.link == PPI && it.frame.bytes.first() != Some(&0)
-    }),
-    ("damaged attributes of NFLOG", |it| it.frame.link == NFLOG && !is_sound_nflog(it.frame.bytes)),
 ];
 
 impl Disputed<'_> {
@@ -100,8 +79,8 @@ impl Disputed<'_> {
         Some((packet, packet.len() + (self.frame.wire_len as usize).saturating_sub(self.frame.bytes.len())))
     }
 
-    fn is_turned(&self, reason: Turned) -> bool {
-        peel(&self.frame).is_err_and(|why| why == reason)
+    fn is_dropped(&self, reason: DropReason) -> bool {
+        parse(&self.frame).is_err_and(|why| why == reason)
     }
 }
 
@@ -129,30 +108,15 @@ fn is_overrun(packet: &[u8]) -> bool {
     at > room
 }
 
-/// Whether all attributes are of kinds that there are, and the last one is an IP packet and ends with the frame.
-fn is_sound_nflog(bytes: &[u8]) -> bool {
-    let mut rest = bytes.get(4..).unwrap_or_default();
-    while let [low, high, kind, 0, value @ ..] = rest {
-        let length = usize::from(u16::from_le_bytes([*low, *high]));
-        match kind {
-            1 if !matches!(value, [8, 0, ..] | [0x86, 0xdd, ..]) => return false,
-            9 => return length == rest.len(),
-            _ if length < 4 => return false,
-            _ => rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default(),
-        }
-    }
-    false
-}
-
 /// Why the two take a frame for different things, where that is known and nobody's fault.
 pub fn reason(it: &Disputed<'_>) -> Option<&'static str> {
     REASONS.iter().find(|(_, holds)| holds(it)).map(|(reason, _)| *reason)
 }
 
 /// A frame as it is for [`reason`].
-pub fn disputed(link: u16, wire_len: u32, bytes: &[u8], tshark: bool, ours: bool) -> Disputed<'_> {
+pub fn disputed(link: u16, wire_len: u32, bytes: &[u8], ours: bool) -> Disputed<'_> {
     let frame = Frame { number: 1, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len, bytes };
-    Disputed { frame, tshark, ours }
+    Disputed { frame, ours }
 }
 
 /// What a file says that tshark cannot compute time stamps with: a unit that is neither a micro- nor a nanosecond, or an

@@ -6,7 +6,7 @@
 
 use crate::bench::random::Random;
 use qdissect::capture::{Frame, Source, Time};
-use qdissect::net::{Endpoint, Turned, peel};
+use qdissect::net::{DropReason, Endpoint, parse};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -63,9 +63,9 @@ impl Place {
     fn ends(&self, file: &[u8]) -> Option<Vec<Endpoint>> {
         let Place { number, link, wire_len, ref bytes, .. } = *self;
         let (time, at, bytes) = (Time::UNKNOWN, bytes.start as u64, &file[bytes.clone()]);
-        match peel(&Frame { number, time, link, interface: 0, at, wire_len, bytes }) {
+        match parse(&Frame { number, time, link, interface: 0, at, wire_len, bytes }) {
             Ok(d) => Some(vec![d.src, d.dst]),
-            Err(Turned::Tunnel | Turned::Fragment | Turned::Icmp) => None,
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => None,
             Err(_) => Some(vec![]),
         }
     }
@@ -84,7 +84,7 @@ impl Original {
         }
         while let Ok(Some(frame)) = source.next() {
             let start = frame.at as usize;
-            let payload = peel(&frame).ok().map(|d| d.at as usize..d.at as usize + d.payload.len());
+            let payload = parse(&frame).ok().map(|d| d.at as usize..d.at as usize + d.payload.len());
             let (number, link, wire_len) = (frame.number, frame.link, frame.wire_len);
             let bytes = start..start + frame.bytes.len();
             original.frames.push(Place { number, link, wire_len, bytes, payload });

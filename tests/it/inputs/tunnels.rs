@@ -9,17 +9,11 @@ type Wrap = fn(&[u8]) -> Option<Vec<u8>>;
 
 /// The tunnels, by their names in records, and how each holds an Ethernet frame with an IP packet; `None` where
 /// it cannot hold that one.
-pub const ALL: [(&str, Wrap); 6] = [
+pub const ALL: [(&str, Wrap); 4] = [
     ("ip", |frame| Some(outer(if is_v6(frame) { 41 } else { 4 }, &frame[ETHERNET..]))),
     ("gre", |frame| Some(outer(47, &[&[0, 0], &frame[12..14], &frame[ETHERNET..]].concat()))),
     ("vxlan:42", |frame| Some(udp(4789, &[&[8, 0, 0, 0, 0, 0, 42, 0], frame].concat()))),
     ("geneve:42", |frame| Some(udp(6081, &[&[0, 0, 0x65, 0x58, 0, 0, 42, 0], frame].concat()))),
-    ("gtp:42", |frame| {
-        let packet = &frame[ETHERNET..];
-        let [high, low] = (packet.len() as u16).to_be_bytes();
-        Some(udp(2152, &[&[0x30, 0xff, high, low, 0, 0, 0, 42], packet].concat()))
-    }),
-    ("teredo", |frame| is_v6(frame).then(|| udp(3544, &frame[ETHERNET..]))),
 ];
 
 fn is_v6(frame: &[u8]) -> bool {

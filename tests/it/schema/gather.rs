@@ -21,7 +21,7 @@ pub enum Input<'a> {
     /// Frames that stand in two files, so many of them in the first one.
     Split(&'a [Shot], usize),
     /// What somebody pasted.
-    Pasted(&'a [net::Shot]),
+    Pasted(&'a [net::OwnedFrame]),
 }
 
 impl Input<'_> {
@@ -104,7 +104,7 @@ impl Input<'_> {
 }
 
 /// What is in a text that somebody pasted.
-pub fn pasted(path: &Path) -> Vec<net::Shot> {
+pub fn pasted(path: &Path) -> Vec<net::OwnedFrame> {
     let text = fs::read_to_string(path).expect("the text is there");
     let pasted = pasted::read(&text, None);
     pasted::shots(&pasted.pieces, pasted::Ends::default())

@@ -32,10 +32,6 @@ pub enum Tunnel {
     Vxlan(u32),
     /// Geneve (RFC 8926) with its network, 24 bits.
     Geneve(u32),
-    /// GTP-U version 1 (3GPP TS 29.281) with its end point.
-    Gtp(u32),
-    /// Teredo (RFC 4380).
-    Teredo,
     /// One of more paths than get a number.
     Other,
 }
@@ -54,8 +50,6 @@ impl fmt::Display for Tunnel {
             Tunnel::Erspan(Some(session)) => write!(f, "erspan:{session}"),
             Tunnel::Vxlan(network) => write!(f, "vxlan:{network}"),
             Tunnel::Geneve(network) => write!(f, "geneve:{network}"),
-            Tunnel::Gtp(end) => write!(f, "gtp:{end}"),
-            Tunnel::Teredo => f.write_str("teredo"),
             Tunnel::Other => f.write_str("other"),
         }
     }
@@ -157,8 +151,6 @@ mod tests {
             (Tunnel::Erspan(Some(1023)), "erspan:1023"),
             (Tunnel::Vxlan(42), "vxlan:42"),
             (Tunnel::Geneve(0xff_ffff), "geneve:16777215"),
-            (Tunnel::Gtp(u32::MAX), "gtp:4294967295"),
-            (Tunnel::Teredo, "teredo"),
             (Tunnel::Other, "other"),
         ];
         for (tunnel, name) in all {

@@ -14,7 +14,7 @@ const HEADERS_V6: usize = 48;
 
 /// A frame with memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shot {
+pub struct OwnedFrame {
     /// When it was captured.
     pub time: Time,
     /// Link type (`LINKTYPE_…` of tcpdump.org).
@@ -25,15 +25,15 @@ pub struct Shot {
     pub bytes: Vec<u8>,
 }
 
-impl Shot {
+impl OwnedFrame {
     /// An empty frame: nothing but its time.
-    pub fn empty(time: Time) -> Shot {
-        Shot { time, link: RAW, wire_len: 0, bytes: vec![] }
+    pub fn empty(time: Time) -> OwnedFrame {
+        OwnedFrame { time, link: RAW, wire_len: 0, bytes: vec![] }
     }
 
     /// A datagram in an IP packet of its own, checksums and all. Of its payload, `missing` bytes more were sent
     /// than are captured. Empty where one end is IPv4 and the other IPv6, or where the payload does not fit.
-    pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> Shot {
+    pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> OwnedFrame {
         let mut whole = payload.to_vec();
         whole.resize(payload.len().saturating_add(missing as usize), 0);
         let mut bytes = vec![];
@@ -53,16 +53,16 @@ impl Shot {
             _ => (false, 0),
         };
         if !written {
-            return Shot::empty(time);
+            return OwnedFrame::empty(time);
         }
         let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         bytes.truncate(headers.saturating_add(payload.len()));
-        Shot { time, link: RAW, wire_len, bytes }
+        OwnedFrame { time, link: RAW, wire_len, bytes }
     }
 
     /// The frame of that number.
     pub fn frame(&self, number: u64) -> Frame<'_> {
-        let Shot { time, link, wire_len, ref bytes } = *self;
+        let OwnedFrame { time, link, wire_len, ref bytes } = *self;
         Frame { number, time, link, interface: 0, at: 0, wire_len, bytes }
     }
 }
@@ -70,14 +70,14 @@ impl Shot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::{Datagram, peel};
+    use crate::net::{Datagram, parse};
 
     const V4: [Endpoint; 2] = [Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([198, 51, 100, 1], 7777)];
 
     #[track_caller]
-    fn holds(shot: &Shot, [from, to]: [Endpoint; 2], payload: &[u8], missing: u32) {
-        let frame = shot.frame(3);
-        let d: Datagram<'_> = peel(&frame).expect("a datagram");
+    fn holds(owned: &OwnedFrame, [from, to]: [Endpoint; 2], payload: &[u8], missing: u32) {
+        let frame = owned.frame(3);
+        let d: Datagram<'_> = parse(&frame).expect("a datagram");
         assert_eq!((d.src, d.dst, d.payload, d.cut, d.frame), (from, to, payload, missing, 3));
         let checked = if missing == 0 { Some(true) } else { None };
         assert_eq!(d.checksum_holds(), checked);
@@ -89,9 +89,9 @@ mod tests {
             [7, 8].map(|last| Endpoint::v6([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last], 9));
         for ends @ [from, to] in [V4, v6] {
             for payload in [&b""[..], b"\x00", b"\xd5\xf6\x00"] {
-                holds(&Shot::udp(Time::from_nanos(1), from, to, payload, 0), ends, payload, 0);
+                holds(&OwnedFrame::udp(Time::from_nanos(1), from, to, payload, 0), ends, payload, 0);
             }
-            holds(&Shot::udp(Time::UNKNOWN, from, to, b"abc", 5), ends, b"abc", 5);
+            holds(&OwnedFrame::udp(Time::UNKNOWN, from, to, b"abc", 5), ends, b"abc", 5);
         }
     }
 
@@ -99,11 +99,11 @@ mod tests {
     fn what_cannot_be_sent_is_an_empty_frame() {
         let [from, to] = V4;
         let most = vec![0; 65_507];
-        assert_eq!(Shot::udp(Time::UNKNOWN, from, to, &most, 0).bytes.len(), 65_535);
-        assert_eq!(Shot::udp(Time::UNKNOWN, from, to, &most, 1), Shot::empty(Time::UNKNOWN));
+        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &most, 0).bytes.len(), 65_535);
+        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &most, 1), OwnedFrame::empty(Time::UNKNOWN));
         assert_eq!(
-            Shot::udp(Time::UNKNOWN, from, Endpoint::v6([1; 16], 1), b"", 0),
-            Shot::empty(Time::UNKNOWN)
+            OwnedFrame::udp(Time::UNKNOWN, from, Endpoint::v6([1; 16], 1), b"", 0),
+            OwnedFrame::empty(Time::UNKNOWN)
         );
     }
 }

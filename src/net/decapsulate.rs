@@ -1,0 +1,222 @@
+//! The slow path from a frame to its datagram: through tunnels and fragments, and to what ICMP errors quote.
+//!
+//! ```text
+//!  frame ─link─> IP packet ─> IP payload ───┬─ UDP ──────────────────────────> datagram
+//!                    ▲                      ├─ ICMP ─────────────────────────> the datagram it quotes
+//!                    │                      ├─ a fragment ─> fragments.rs ───> the packet, once it is whole
+//!                    └── ethertype ── inner ┴─ IP, GRE, or UDP to a tunnel's port
+//! ```
+//!
+//! One loop, [`MAX_DEPTH`] rounds at most. Each round narrows the frame to what the tunnel holds, so that
+//! every layer reads a packet in a tunnel as it reads one on the wire.
+
+use super::fragment_header::{Header, Key};
+use super::fragment_set::Packet;
+use super::fragments::{FragmentCounts, Fragments};
+use super::gre;
+use super::ip_payload::IpPayload;
+use super::tunnels::{MAX_DEPTH, Path, Tunnels};
+use super::{Datagram, DropReason, Quote, ethertype, ip, link, overlay, quote};
+use crate::capture::{Frame, Time};
+
+/// What decapsulating leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// A datagram.
+    Datagram(Datagram<'a>),
+    /// An ICMP message, and the datagram that it quotes if it is an error that quotes one.
+    Icmp(Option<Quote<'a>>),
+}
+
+/// What decapsulating leads to, and the way there.
+#[derive(Debug)]
+pub struct Decapsulated<'a> {
+    /// The datagram or ICMP message.
+    pub content: Content<'a>,
+    /// What [`Datagram::tunnel`] stands for.
+    pub tunnels: &'a Tunnels,
+    /// Frames of the packet that it was reassembled from, as many as are remembered; empty for one frame.
+    pub fragments: &'a [u64],
+}
+
+/// Follows frames where [`parse`](super::parse) stops; remembers which tunnels it met, and fragments until their packet
+/// is whole.
+#[derive(Debug, Default)]
+pub struct Decapsulator {
+    tunnels: Tunnels,
+    fragments: Fragments,
+    /// The packet that was reassembled or given up last.
+    packet: Option<Packet>,
+}
+
+/// Where following tunnels ends.
+enum End<'a> {
+    Content(Content<'a>),
+    Fragment(IpPayload<'a>, Header),
+}
+
+impl Decapsulator {
+    /// The tunnels met so far.
+    pub fn tunnels(&self) -> &Tunnels {
+        &self.tunnels
+    }
+
+    /// What became of fragments so far.
+    pub fn fragments(&self) -> &FragmentCounts {
+        self.fragments.counts()
+    }
+
+    /// Capture time has come that far: fragments are waited for from there, whatever their time stamps say.
+    pub fn advance(&mut self, clock: Time) {
+        self.fragments.advance(clock);
+    }
+
+    /// Takes the innermost datagram out of a frame. Time and memory are bounded, whatever the frame holds.
+    ///
+    /// The fragment that makes a packet whole gives its datagram; take out what [`next_expired`](Self::next_expired)
+    /// gives before.
+    ///
+    /// # Errors
+    ///
+    /// The first reason met on the way, see [`DropReason`].
+    #[cold]
+    #[inline(never)]
+    pub fn decapsulate<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Decapsulated<'a>, DropReason> {
+        let mut path = Path::new();
+        match follow(IpPayload::of(frame, link::packet(frame)?)?, &mut path)? {
+            End::Content(content) => {
+                let content = finished(&mut self.tunnels, content, frame, &path);
+                Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
+            }
+            End::Fragment(payload, header) => {
+                let packet = add(&mut self.fragments, &mut self.tunnels, &payload, header, &path)?;
+                self.keep(packet);
+                self.reassembled(frame, path)
+            }
+        }
+    }
+
+    /// What the packet reassembled last leads to. In a tunnel it may be a fragment of another one.
+    fn reassembled<'a>(
+        &'a mut self,
+        frame: &Frame<'_>,
+        mut path: Path,
+    ) -> Result<Decapsulated<'a>, DropReason> {
+        for _ in 0..MAX_DEPTH {
+            let before = path.clone();
+            let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
+            let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path)? {
+                End::Content(_) => return self.content(frame, before),
+                End::Fragment(payload, header) => {
+                    add(&mut self.fragments, &mut self.tunnels, &payload, header, &path)?
+                }
+            };
+            self.keep(packet);
+        }
+        Err(DropReason::TooDeep)
+    }
+
+    /// Keeps a packet while its datagram is looked at.
+    fn keep(&mut self, packet: Packet) {
+        if let Some(done) = self.packet.replace(packet) {
+            self.fragments.recycle(done);
+        }
+    }
+
+    /// Whether fragments wait for others.
+    #[inline(always)]
+    pub fn has_pending(&self) -> bool {
+        !self.fragments.is_empty()
+    }
+
+    /// The next datagram of which fragments are missing, and whose time is up at capture time `clock`; with `all`,
+    /// whose file has ended. Its frame is that of its beginning.
+    #[cold]
+    #[inline(never)]
+    pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Decapsulated<'_>> {
+        loop {
+            let packet = if all { self.fragments.finish() } else { self.fragments.next_expired(clock) }?;
+            let (first, whole) = (packet.first, packet.whole);
+            let frame = Frame {
+                number: first.frame,
+                time: first.time,
+                link: 0,
+                interface: 0,
+                at: Datagram::NOWHERE,
+                wire_len: 0,
+                bytes: &[],
+            };
+            let path: Path = self.tunnels.path(packet.tunnel).iter().copied().collect();
+            self.keep(packet);
+            // In a tunnel it may be a fragment itself: nothing can be made of half a fragment.
+            if self.content(&frame, path.clone()).is_ok() {
+                let mut found = self.content(&frame, path).ok()?;
+                if let Content::Datagram(d) = &mut found.content {
+                    d.partial = d.cut > 0 && !whole;
+                }
+                return Some(found);
+            }
+        }
+    }
+
+    /// What the packet reassembled last leads to, where that is no fragment.
+    fn content<'a>(&'a mut self, frame: &Frame<'_>, mut path: Path) -> Result<Decapsulated<'a>, DropReason> {
+        let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
+        let End::Content(content) = follow(IpPayload::of_packet(frame, packet)?, &mut path)? else {
+            return Err(DropReason::TooDeep);
+        };
+        let content = finished(&mut self.tunnels, content, frame, &path);
+        Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &packet.frames })
+    }
+}
+
+/// From the payload of an IP packet through all tunnels, up to a datagram, an ICMP message or a fragment.
+fn follow<'a>(mut payload: IpPayload<'a>, path: &mut Path) -> Result<End<'a>, DropReason> {
+    loop {
+        if let Some(header) = payload.fragment {
+            return Ok(End::Fragment(payload, header));
+        }
+        let inner = match payload.protocol {
+            ip::ICMP | ip::ICMPV6 => return Ok(End::Content(Content::Icmp(quote::of(&payload)))),
+            ip::UDP => {
+                let d = payload.datagram(true)?;
+                let wire_len = u32::try_from(d.wire_len()).unwrap_or(u32::MAX);
+                let frame = Frame { at: d.at, wire_len, bytes: d.payload, ..payload.frame };
+                match overlay::inner(&frame, d.src.port(), d.dst.port()) {
+                    Some(inner) => inner?,
+                    None => return Ok(End::Content(Content::Datagram(d))),
+                }
+            }
+            _ => gre::inner(&payload)?,
+        };
+        if path.len() >= MAX_DEPTH {
+            return Err(DropReason::TooDeep);
+        }
+        path.push(inner.tunnel);
+        let packet = ethertype::behind(inner.frame, inner.kind, inner.frame.bytes)?;
+        payload = IpPayload::of(&inner.frame, packet)?;
+    }
+}
+
+/// Takes a fragment in; gives its packet, if it is whole now.
+fn add(
+    fragments: &mut Fragments,
+    tunnels: &mut Tunnels,
+    payload: &IpPayload<'_>,
+    header: Header,
+    path: &Path,
+) -> Result<Packet, DropReason> {
+    let key = Key { tunnel: tunnels.number(path), ..header.key };
+    fragments.add(&payload.as_fragment(Header { key, ..header })).ok_or(DropReason::Fragment)
+}
+
+/// A datagram with what only the way to it tells.
+fn finished<'a>(tunnels: &mut Tunnels, content: Content<'a>, frame: &Frame<'_>, path: &Path) -> Content<'a> {
+    match content {
+        Content::Datagram(datagram) => {
+            let (origin, tunnel) = (link::origin(frame), tunnels.number(path));
+            Content::Datagram(Datagram { origin, tunnel, ..datagram })
+        }
+        icmp => icmp,
+    }
+}

@@ -1,0 +1,178 @@
+//! Why a frame holds no datagram for us, and how often.
+
+/// Why a frame holds no datagram for us.
+///
+/// A frame has one reason: the first that parsing meets, and an IP header's protocol is looked at before its
+/// lengths. So a damaged TCP segment counts as TCP, and [`DropReason::Fragment`] counts what reassembly
+/// could bring back, not fragments of TCP segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The link type is not read.
+    UnknownLink,
+    /// The link header is damaged: the frame was shorter on the wire, or it has more tags than any real one.
+    BadLink,
+    /// Something else than IP: ARP, LLDP, spanning tree, another ethertype or address family.
+    NotIp,
+    /// MPLS labels, which are not followed.
+    Mpls,
+    /// A fragment of a UDP datagram or of a tunnel's packet, the first one or a later one.
+    Fragment,
+    /// A GRE packet of another version or with something else inside than IP or Ethernet. Of [`parse`](super::parse):
+    /// any packet that may hold another one.
+    Tunnel,
+    /// A user's packet in GTP-U version 1 (3GPP TS 29.281), a tunnel that is not followed.
+    GtpU,
+    /// IPv6 in Teredo (RFC 4380), a tunnel that is not followed.
+    Teredo,
+    /// A packet in more tunnels than are followed.
+    TooDeep,
+    /// TCP.
+    Tcp,
+    /// ICMP and ICMPv6, which may quote a datagram of ours.
+    Icmp,
+    /// Any other IP protocol.
+    OtherProtocol,
+    /// The IP header contradicts itself or the frame: version, header length, total length, extension headers.
+    BadIp,
+    /// The UDP length is below the 8 bytes of the UDP header (0 is) or beyond the IP payload.
+    BadUdpLength,
+    /// The snap length cut the frame before the end of the UDP header.
+    HeadersCut,
+}
+
+impl DropReason {
+    /// Whether a frame may hold a datagram, itself or once it is decapsulated or reassembled.
+    pub fn may_hold_datagram<D>(parsed: &Result<D, DropReason>) -> bool {
+        matches!(parsed, Ok(_) | Err(DropReason::Tunnel | DropReason::Fragment))
+    }
+
+    /// Every reason, in the order of parsing.
+    pub const ALL: &[DropReason] = &[
+        DropReason::UnknownLink,
+        DropReason::BadLink,
+        DropReason::NotIp,
+        DropReason::Mpls,
+        DropReason::Fragment,
+        DropReason::Tunnel,
+        DropReason::GtpU,
+        DropReason::Teredo,
+        DropReason::TooDeep,
+        DropReason::Tcp,
+        DropReason::Icmp,
+        DropReason::OtherProtocol,
+        DropReason::BadIp,
+        DropReason::BadUdpLength,
+        DropReason::HeadersCut,
+    ];
+
+    /// The key of this reason in records: stable, `snake_case`.
+    pub const fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// What was dropped, for people: a plural that follows a number.
+    pub const fn text(self) -> &'static str {
+        self.names().1
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            DropReason::UnknownLink => ("unknown_link_type", "frames of link types that are not read"),
+            DropReason::BadLink => ("bad_link_header", "frames with damaged link headers"),
+            DropReason::NotIp => ("not_ip", "frames without IP"),
+            DropReason::Mpls => ("mpls", "MPLS frames"),
+            DropReason::Fragment => ("ip_fragment", "IP fragments"),
+            DropReason::Tunnel => ("tunnel", "tunnelled packets of unknown kinds"),
+            DropReason::GtpU => ("gtp_u", "packets in GTP-U"),
+            DropReason::Teredo => ("teredo", "packets in Teredo"),
+            DropReason::TooDeep => ("tunnels_too_deep", "packets in too many tunnels"),
+            DropReason::Tcp => ("tcp", "TCP segments"),
+            DropReason::Icmp => ("icmp", "ICMP messages"),
+            DropReason::OtherProtocol => ("other_ip_protocol", "packets of other IP protocols"),
+            DropReason::BadIp => ("bad_ip_header", "packets with damaged IP headers"),
+            DropReason::BadUdpLength => ("bad_udp_length", "UDP datagrams with wrong lengths"),
+            DropReason::HeadersCut => ("headers_cut", "frames cut within their headers"),
+        }
+    }
+}
+
+/// How many frames were dropped for each reason.
+#[derive(Clone, Debug, Default)]
+pub struct DropCounts {
+    counts: [u64; DropReason::ALL.len()],
+}
+
+impl DropCounts {
+    /// Counts one frame.
+    #[inline]
+    pub fn add(&mut self, reason: DropReason) {
+        if let Some(count) = self.counts.get_mut(reason as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// A frame has turned out to hold a datagram after all.
+    pub fn take_back(&mut self, reason: DropReason) {
+        if let Some(count) = self.counts.get_mut(reason as usize) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// Frames dropped for this reason.
+    pub fn get(&self, reason: DropReason) -> u64 {
+        self.counts.get(reason as usize).copied().unwrap_or(0)
+    }
+
+    /// Frames dropped altogether.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
+    }
+
+    /// The reasons that occurred and their counts, in the order of [`DropReason::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        DropReason::ALL.iter().map(|&reason| (reason, self.get(reason))).filter(|&(_, count)| count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn all_holds_every_reason_at_its_own_index() {
+        for (index, &reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(reason as usize, index, "{reason:?}");
+        }
+        assert_eq!(
+            DropReason::HeadersCut as usize + 1,
+            DropReason::ALL.len(),
+            "HeadersCut is the last variant"
+        );
+    }
+
+    #[test]
+    fn names_are_distinct_snake_case_and_texts_distinct() {
+        let names: HashSet<_> = DropReason::ALL.iter().map(|r| r.name()).collect();
+        let texts: HashSet<_> = DropReason::ALL.iter().map(|r| r.text()).collect();
+        assert_eq!(names.len(), DropReason::ALL.len());
+        assert_eq!(texts.len(), DropReason::ALL.len());
+        for name in names {
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        }
+    }
+
+    #[test]
+    fn counts_each_reason_for_itself() {
+        let mut counts = DropCounts::default();
+        assert_eq!(counts.iter().count(), 0);
+        for _ in 0..3 {
+            counts.add(DropReason::Tcp);
+        }
+        counts.add(DropReason::NotIp);
+        assert_eq!(counts.get(DropReason::Tcp), 3);
+        assert_eq!(counts.get(DropReason::Icmp), 0);
+        assert_eq!(counts.total(), 4);
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [(DropReason::NotIp, 1), (DropReason::Tcp, 3)]);
+    }
+}

@@ -1,0 +1,235 @@
+//! The payload of an IP packet, read with all that may stand in front of it: options, extension headers, fragments.
+//!
+//! ```text
+//! extension header, most kinds (RFC 8200)     authentication (RFC 4302)     fragment (RFC 8200, 4.5)
+//! ┌───────┬───────┬─────────────┐             ┌──────┬──────┬────────┐      ┌──────┬───┬────────┬─┬─┬────────────────┐
+//! │ next  │length │ ...         │             │ next │length│  ...   │      │ next │ 0 │ offset │0│M│ identification │
+//! └───────┴───────┴─────────────┘             └──────┴──────┴────────┘      └──────┴───┴────────┴─┴─┴────────────────┘
+//! length in units of 8 bytes, less one        words of 4, less two          13 bits of offset, in units of 8 bytes
+//! ```
+
+use super::fragment_header::{self, Addresses, Fragment, Header, Location};
+use super::fragment_set::{MAX_TOTAL, Packet};
+use super::ip::{self, ICMP, ICMPV6, UDP, V4_HEADER, V6_HEADER};
+use super::link::{self, skip, split};
+use super::{Datagram, DropReason, Endpoint, on_wire, udp};
+use crate::capture::Frame;
+use etherparse::Ipv6FragmentHeaderSlice;
+
+/// IPv6 extension headers followed in one packet; RFC 8200, 4.1 foresees seven.
+pub(super) const MAX_EXTENSIONS: usize = 16;
+
+// Extension headers (IANA, "IPv6 Extension Header Types"; not ESP, which hides what follows).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+const HIP: u8 = 139;
+const SHIM6: u8 = 140;
+
+/// The payload of an IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IpPayload<'a> {
+    /// The frame, narrowed to the payload: its offset, its captured bytes and its length on the wire.
+    pub frame: Frame<'a>,
+    /// The protocol; in a fragment it may be that of an extension header.
+    pub protocol: u8,
+    pub addresses: Addresses,
+    /// Identification in IPv4, else 0.
+    pub ip_id: u16,
+    /// Set in a fragment of a packet that could hold a datagram.
+    pub fragment: Option<Header>,
+}
+
+impl<'a> IpPayload<'a> {
+    /// The payload of a packet, which is the captured end of the frame. Its protocol is UDP, ICMP or that of a
+    /// tunnel, or it is a fragment of such a packet.
+    pub fn of(frame: &Frame<'a>, packet: link::Packet<'a>) -> Result<Self, DropReason> {
+        match packet {
+            link::Packet::V4(packet) => Self::of_v4(frame, packet)?.behind_extensions(),
+            link::Packet::V6(packet) => Self::of_v6(frame, packet)?.behind_extensions(),
+        }
+    }
+
+    fn of_v4(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Self, DropReason> {
+        let (head, _) = split::<V4_HEADER>(frame, packet, DropReason::BadIp)?;
+        let header = usize::from(head[0] & 0x0f).wrapping_mul(4);
+        if head[0] >> 4 != 4 || header < V4_HEADER {
+            return Err(DropReason::BadIp);
+        }
+        let protocol = head[9];
+        if protocol != AUTHENTICATION {
+            check(protocol)?;
+        }
+        let fragment = fragment_header::v4(head, 0);
+        let wire = on_wire(frame, packet);
+        let total = match u16::from_be_bytes([head[2], head[3]]) {
+            0 => wire,
+            total => usize::from(total),
+        };
+        if total > wire {
+            return Err(if fragment.is_some() { DropReason::Fragment } else { DropReason::BadIp });
+        }
+        let length = total.checked_sub(header).ok_or(DropReason::BadIp)?;
+        let (source, destination) = ip::v4_addresses(head);
+        Ok(IpPayload {
+            frame: narrow(frame, packet.get(header..).unwrap_or_default(), length),
+            protocol,
+            addresses: Addresses::V4(source, destination),
+            ip_id: u16::from_be_bytes([head[4], head[5]]),
+            fragment,
+        })
+    }
+
+    fn of_v6(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Self, DropReason> {
+        let (head, rest) = split::<V6_HEADER>(frame, packet, DropReason::BadIp)?;
+        if head[0] >> 4 != 6 {
+            return Err(DropReason::BadIp);
+        }
+        let protocol = head[6];
+        if !is_extension(protocol) {
+            check(protocol)?;
+        }
+        let wire = on_wire(frame, rest);
+        let length = match u16::from_be_bytes([head[4], head[5]]) {
+            // A jumbogram (RFC 2675) says its length in an extension header; without one it is offload.
+            0 if is_extension(protocol) => return Err(DropReason::BadIp),
+            0 => wire,
+            length => usize::from(length),
+        };
+        if length > wire {
+            return Err(DropReason::BadIp);
+        }
+        let (source, destination) = ip::v6_addresses(head);
+        let addresses = Addresses::V6(source, destination);
+        Ok(IpPayload { frame: narrow(frame, rest, length), protocol, addresses, ip_id: 0, fragment: None })
+    }
+
+    /// Skips extension headers, as far as a fragment; IPv4 has one at most, for authentication.
+    fn behind_extensions(mut self) -> Result<Self, DropReason> {
+        let v4 = matches!(self.addresses, Addresses::V4(..));
+        for steps in 0..=MAX_EXTENSIONS {
+            if self.fragment.is_some() {
+                return self.check_fragment();
+            }
+            let more = match v4 {
+                true => self.protocol == AUTHENTICATION && steps == 0,
+                false => is_extension(self.protocol),
+            };
+            if !more {
+                return check(self.protocol).map(|()| self);
+            }
+            self.skip_extension()?;
+            // Hop-by-hop options stand first or nowhere: receivers discard all else (RFC 8200, 4).
+            if self.protocol == HOP_BY_HOP && !v4 {
+                return Err(DropReason::BadIp);
+            }
+        }
+        Err(DropReason::BadIp)
+    }
+
+    /// A fragment whose packet is worth reassembling. Of an ICMP error the first fragment is enough.
+    fn check_fragment(mut self) -> Result<Self, DropReason> {
+        match (self.protocol, self.fragment) {
+            (ICMP | ICMPV6, Some(Header { offset: 0, .. })) => self.fragment = None,
+            (ICMP | ICMPV6, _) => return Err(DropReason::Icmp),
+            (protocol, _) if is_extension(protocol) => {}
+            (protocol, _) => check(protocol)?,
+        }
+        Ok(self)
+    }
+
+    /// Skips one extension header.
+    fn skip_extension(&mut self) -> Result<(), DropReason> {
+        let bytes = self.frame.bytes;
+        // The shortest of them has 8 bytes.
+        let (&[next, length, ..], _) = split::<8>(&self.frame, bytes, DropReason::BadIp)?;
+        let length = match self.protocol {
+            AUTHENTICATION if length == 0 => return Err(DropReason::BadIp),
+            AUTHENTICATION => usize::from(length).wrapping_add(2).wrapping_mul(4),
+            FRAGMENT => 8,
+            _ => usize::from(length).wrapping_add(1).wrapping_mul(8),
+        };
+        let rest = skip(&self.frame, bytes, length, DropReason::BadIp)?;
+        if self.protocol == FRAGMENT
+            && let Ok(header) = Ipv6FragmentHeaderSlice::from_slice(bytes)
+        {
+            // A fragment without fellows (RFC 6946) is a whole packet.
+            self.fragment = fragment_header::v6(self.addresses, &header, 0);
+        }
+        self.frame = behind(&self.frame, rest);
+        self.protocol = next;
+        Ok(())
+    }
+
+    /// The payload of a packet that was reassembled, or of the beginning of it. It stands nowhere in the file as one
+    /// piece; `frame` is the one that it is reported with.
+    pub fn of_packet(frame: &Frame<'_>, packet: &'a Packet) -> Result<Self, DropReason> {
+        // Where the end is missing its length is not known: the longest there can be.
+        let wire_len = packet.total.unwrap_or(MAX_TOTAL).max(packet.payload.len());
+        let wire_len = u32::try_from(wire_len).unwrap_or(u32::MAX);
+        let ip_id = match packet.addresses {
+            Addresses::V4(..) => packet.id as u16,
+            Addresses::V6(..) => 0,
+        };
+        IpPayload {
+            frame: Frame { at: Datagram::NOWHERE, wire_len, bytes: &packet.payload, ..*frame },
+            protocol: packet.protocol,
+            addresses: packet.addresses,
+            ip_id,
+            fragment: None,
+        }
+        .behind_extensions()
+    }
+
+    /// The payload as a fragment, `header` being what its own header says.
+    pub fn as_fragment(&self, header: Header) -> Fragment<'a> {
+        let frame = &self.frame;
+        let place = Location { frame: frame.number, time: frame.time, at: frame.at };
+        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place }
+    }
+
+    /// The payload as a UDP segment: `all` of them, or only what cannot hold another packet.
+    pub fn datagram(&self, all: bool) -> Result<Datagram<'a>, DropReason> {
+        let (frame, bytes) = (&self.frame, self.frame.bytes);
+        let length = on_wire(frame, bytes);
+        match self.addresses {
+            Addresses::V4(src, dst) => {
+                udp::datagram(frame, bytes, length, (src, dst), Endpoint::v4, self.ip_id, all)
+            }
+            Addresses::V6(src, dst) => udp::datagram(frame, bytes, length, (src, dst), Endpoint::v6, 0, all),
+        }
+    }
+}
+
+/// The frame, narrowed to `length` bytes on the wire from the start of `rest` on; `rest` is its captured end.
+fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
+    let offset = frame.bytes.len().saturating_sub(rest.len()) as u64;
+    Frame {
+        at: frame.at.saturating_add(offset),
+        wire_len: u32::try_from(length).unwrap_or(u32::MAX),
+        bytes: rest.get(..length).unwrap_or(rest),
+        ..*frame
+    }
+}
+
+/// The frame, narrowed to its captured end `rest` and what followed that on the wire.
+pub(super) fn behind<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Frame<'a> {
+    narrow(frame, rest, on_wire(frame, rest))
+}
+
+/// Whether an IPv6 packet goes on behind this header.
+fn is_extension(next: u8) -> bool {
+    matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION | MOBILITY | HIP | SHIM6)
+}
+
+/// Whether a packet of this protocol can hold a datagram, or the reason why it cannot.
+fn check(protocol: u8) -> Result<(), DropReason> {
+    match protocol {
+        UDP | ICMP | ICMPV6 | ip::IPV4 | ip::IPV6 | ip::GRE => Ok(()),
+        ip::TCP => Err(DropReason::Tcp),
+        _ => Err(DropReason::OtherProtocol),
+    }
+}
