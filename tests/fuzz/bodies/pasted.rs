@@ -3,7 +3,7 @@
 
 use crate::kit::play::{Shot, everything};
 use crate::kit::{format::FORMATTERS, records};
-use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, read, shots};
+use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read};
 use qdissect::report::is_hostile;
 
 /// The forms that can be asked for.
@@ -65,7 +65,7 @@ fn held(text: &str, pasted: Pasted) -> Pasted {
 }
 
 fn played(pasted: &Pasted) {
-    let frames = shots(&pasted.pieces, Ends::default());
+    let frames = frames(&pasted.pieces, Ends::default());
     assert_eq!(frames.len(), pasted.pieces.len());
     let shots: Vec<Shot> = frames
         .into_iter()
