@@ -40,7 +40,7 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
     let turned = is_server_side(pieces, ends);
     let mut time = start(pieces);
     let mut before = None;
-    let mut shots = vec![];
+    let mut frames = vec![];
     for piece in pieces {
         time = piece.head.time.unwrap_or(time.plus(STEP));
         let asks = match piece.head.mark {
@@ -50,7 +50,7 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
             Some(Mark::Received) => turned,
             None => asks(piece, ends).unwrap_or(!before.unwrap_or(false)),
         };
-        shots.push(match piece.packet {
+        frames.push(match piece.packet {
             Some((link, wire_len)) => Shot {
                 time,
                 link,
@@ -64,7 +64,7 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<Shot> {
             }
         });
     }
-    shots
+    frames
 }
 
 /// A step before the first piece, so far before the first stamp as there are pieces before it.
@@ -90,8 +90,8 @@ fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
 /// Whether a piece asks, by its looks; `None` if they do not tell.
 fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
     let [client, server] = between(piece, true, ends.port);
-    let shot = Shot::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
-    let frame = shot.frame(0);
+    let made = Shot::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
+    let frame = made.frame(0);
     match classify::glance(&peel(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),

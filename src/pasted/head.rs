@@ -60,8 +60,9 @@ static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 /// Behind what bytes may begin in a line of a log: a tag, or a known word and a colon.
-static LABEL: LazyLock<Regex> =
-    LazyLock::new(|| pattern(&format!(r"^\[[^\]]*\]|(?i:(?-u:\b)(?:{}|{LABELS}))[)\] ]*[:=]", known("CSQATR"))));
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(r"^\[[^\]]*\]|(?i:(?-u:\b)(?:{}|{LABELS}))[)\] ]*[:=]", known("CSQATR")))
+});
 
 /// The words of some signs, as alternatives of a pattern; the longer arrows come first.
 fn known(signs: &str) -> String {

@@ -13,7 +13,7 @@ static BETWEEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:[\s,;]+|\([^)]{0,14}\)|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"));
 /// Node's `<Buffer d5 f6 00 ... 12 more bytes>`.
 static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^<Buffer(?<bytes>(?:\s+[0-9a-fA-F]{2})+)\s*(?<cut>\.\.\.\s*(?<more>[0-9]+)[^>\n]*)?>?")
+    pattern(r"^<Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?")
 });
 
 /// A literal of the text.
@@ -46,11 +46,16 @@ pub type Read<'a> = (Found<'a>, Form, &'a str);
 
 fn buffer(here: &str) -> Option<Read<'_>> {
     let parts = BUFFER.captures(here)?;
+    let (whole, behind) = here.split_at_checked(parts.get(0)?.end())?;
+    // What is neither a byte nor the end of the line is damage, and no end.
+    if !whole.ends_with('>') && !behind.is_empty() && !behind.starts_with(['\r', '\n', '<']) {
+        return None;
+    }
     let mut found = digits::read(parts.name("bytes")?.as_str())?;
     if let (Some(cut), Some(more)) = (parts.name("cut"), parts.name("more")) {
         leave_out(&mut found, cut.as_str(), more.as_str());
     }
-    Some((found, Form::Array, here.get(parts.get(0)?.end()..)?))
+    Some((found, Form::Array, behind))
 }
 
 /// Notes that whoever printed the bytes left out some of them.

@@ -93,10 +93,6 @@ pub struct Piece {
     pub missing: u32,
     /// What the text says of it.
     pub head: Head,
-    /// Line of its first byte, from 1.
-    pub line: usize,
-    /// How it is written.
-    pub form: Form,
     /// Link type and length on the wire in bytes, where headers stand before the datagram.
     pub packet: Option<(u16, u32)>,
 }

@@ -62,6 +62,7 @@ fn ip_length(packet: &[u8], likely: bool) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use crate::rule::hex;

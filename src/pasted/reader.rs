@@ -69,7 +69,7 @@ struct Reader<'a> {
     skips: bool,
     /// There were more datagrams than are kept, and that has been said.
     full: bool,
-    pieces: Vec<(&'a str, Piece)>,
+    pieces: Vec<Piece>,
     unread: Unread<'a>,
 }
 
@@ -117,11 +117,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A datagram begins.
-    fn begin(&mut self, form: Form, way: Way<'a>, said: Head, here: &'a str) {
+    fn begin(&mut self, way: Way<'a>, said: Head, here: &'a str) {
         self.flush();
         let mut head = std::mem::take(&mut self.head);
         head.take(said);
-        let piece = Piece { bytes: vec![], missing: 0, head, line: 0, form, packet: None };
+        let piece = Piece { bytes: vec![], missing: 0, head, packet: None };
         self.open = Some(Open { piece, here, way, full: false });
     }
 
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         if place != Some(true) {
             let forced = self.form.is_some() || self.is_stream || place.is_some();
             let Some(dump) = Dump::begin(&row, forced) else { return false };
-            self.begin(Form::Dump, Way::Dump(dump), said, line);
+            self.begin(Way::Dump(dump), said, line);
         }
         if let Some(Open { piece, way: Way::Dump(dump), full: false, .. }) = &mut self.open {
             dump.add(row.offset, piece.bytes.len());
@@ -194,9 +194,10 @@ impl<'a> Reader<'a> {
 
     /// A line of digits.
     fn digits(&mut self, line: &'a str, said: Head) -> bool {
-        let sound = || digits::read(line).or_else(|| digits::read(digits::before_comment(line)?));
-        let found = Some(()).filter(|()| self.is(Form::Hex)).and_then(|()| sound());
-        found.map(|found| self.put(Form::Hex, found, said, line)).is_some()
+        let found = || digits::read(line).or_else(|| digits::read(digits::before_comment(line)?));
+        let Some(found) = self.is(Form::Hex).then(found).flatten() else { return false };
+        self.put(Form::Hex, found, said, line);
+        true
     }
 
     /// Adds a line of bytes to the datagram under way, if it goes on with that, or begins another.
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
                     Form::Base64 => Way::Base64(line.trim().len()),
                     _ => Way::Whole,
                 };
-                self.begin(form, way, said, line);
+                self.begin(way, said, line);
             }
         }
         self.add(found, line);
@@ -232,10 +233,10 @@ impl<'a> Reader<'a> {
     fn literals(&mut self, first: Literal<'a>, said: Head) -> &'a str {
         let (mut next, mut said) = (Some(first), said);
         let mut behind = "";
-        while let Some(Literal { found, form, before, behind: rest }) = next {
+        while let Some(Literal { found, before, behind: rest, .. }) = next {
             let mut said = std::mem::take(&mut said);
             said.mark = said.mark.or_else(|| head::before(before).mark);
-            self.begin(form, Way::Whole, said, before);
+            self.begin(Way::Whole, said, before);
             self.add(found, before);
             behind = rest;
             next = self.literal(behind.split('\n').next().unwrap_or_default(), behind);
@@ -324,23 +325,18 @@ impl<'a> Reader<'a> {
         }
         let room = MAX_PAYLOAD.saturating_sub(piece.bytes.len());
         piece.missing = piece.missing.min(u32::try_from(room).unwrap_or(0));
-        self.pieces.push((here, piece));
+        self.pieces.push(piece);
     }
 
-    /// Finds line and column of everything.
-    fn finish(self) -> Pasted {
-        let mut unread = self.unread.kept;
-        unread.sort_by_key(|(here, _)| self.whole.offset(here));
-        let mut place = place(self.whole);
-        let complaint = |(here, what)| {
-            let (line, column) = place(here);
-            Complaint { line, column, what }
-        };
-        let complaints = unread.into_iter().map(complaint).collect();
-        let mut place = self::place(self.whole);
-        let numbered = |(here, piece)| Piece { line: place(here).0, ..piece };
-        let pieces = self.pieces.into_iter().map(numbered).collect();
-        Pasted { pieces, complaints, more_complaints: self.unread.more }
+    /// Finds line and column of what could not be read.
+    fn finish(mut self) -> Pasted {
+        self.unread.kept.sort_by_key(|(here, _)| self.whole.offset(here));
+        let complaints = self.unread.kept.into_iter().map(|(here, what)| {
+            let before = self.whole.get(..self.whole.offset(here)).unwrap_or_default();
+            let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()).saturating_add(1);
+            Complaint { line: before.matches('\n').count().saturating_add(1), column, what }
+        });
+        Pasted { complaints: complaints.collect(), pieces: self.pieces, more_complaints: self.unread.more }
     }
 }
 
@@ -350,19 +346,6 @@ fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
         let found = digits::read(rest.trim_end())?;
         (found.unread.kept.is_empty() && found.bytes.len() >= FEWEST).then_some((rest, found))
     })
-}
-
-/// Line and column, both from 1, of slices of a text that follow each other.
-fn place<'a>(whole: &'a str) -> impl FnMut(&'a str) -> (usize, usize) {
-    let (mut line, mut rest) = (1usize, whole);
-    move |here| {
-        let before = rest.get(..rest.offset(here)).unwrap_or_default();
-        line = line.saturating_add(before.matches('\n').count());
-        let begin = before.rfind('\n').map_or(0, |at| at.saturating_add(1));
-        rest = rest.get(begin..).unwrap_or_default();
-        let column = rest.get(..rest.offset(here)).map_or(0, |before| before.chars().count());
-        (line, column.saturating_add(1))
-    }
 }
 
 fn too_long<'a>(unread: &mut Unread<'a>, here: &'a str) {

@@ -351,7 +351,7 @@ const STATE: &str = "d5f60101 a59c4384f146df08 03 e5650600 0000000000000000 00 0
 
 fn piece(mark: Option<Mark>, payload: &str) -> Piece {
     let head = Head { mark, ..Head::default() };
-    Piece { bytes: hex(payload), missing: 0, head, line: 1, form: Form::Hex, packet: None }
+    Piece { bytes: hex(payload), missing: 0, head, packet: None }
 }
 
 /// Ports that the datagrams come from.

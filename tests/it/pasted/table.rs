@@ -116,6 +116,8 @@ pub const DAMAGED: &[Case] = &[
     ("{0xd5, 0x1f6, 0x00}", &[">d500"], &[(1, 8)]),
     ("{0xd5, 0xf6", &[">d5f6"], &[(1, 1)]),
     ("b'\\xd5\\xg6'", &[">d5786736"], &[(1, 7)]),
+    ("<Buffer d5 f6 zz 01>", &[], &[]),
+    ("<Buffer d5 f6 00 01 a5 zz 01>", &[], &[(1, 1)]),
     // forms that are not read: od alone, od -b, hexdump -d, and what gamedig prints
     ("0000000 173325 000400 116245\n0000005\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
     ("0000000 325 366 000 001\n0000004\n", &[], &[(1, 1)]),
