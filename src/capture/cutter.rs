@@ -3,7 +3,7 @@
 //! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
 
 use super::MAX_FRAME;
-use super::blocks::{BYTE_ORDER, INTERFACE, SECTION, SECTION_LEAST};
+use super::blocks::{BYTE_ORDER, SECTION, SECTION_LEAST};
 use super::buffer::{word, word_in};
 use super::pcap::{self, FILE_HEAD, Layout};
 use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};
@@ -11,27 +11,16 @@ use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};
 /// The longest block taken for whole, in bytes: four times the largest frame.
 const MAX_BLOCK: u64 = 4 * MAX_FRAME as u64;
 
-/// What stands between two boundaries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The file header of pcap or a section header: what stands before it is no longer valid.
-    Start,
-    /// An interface description.
-    Interface,
-    /// A packet.
-    Packet,
-    /// Another block.
-    Other,
-}
-
 /// What stands at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// A whole piece and its length in bytes.
-    Whole(Piece, usize),
-    /// The beginning of a piece, or nothing.
+    /// A whole packet and its length in bytes.
+    Packet(usize),
+    /// Something else that is whole: a file header, or another block.
+    Other(usize),
+    /// The beginning of something, or nothing.
     Part,
-    /// No piece: nothing can be said of what follows.
+    /// No record: nothing can be said of what follows.
     Damaged,
 }
 
@@ -84,7 +73,7 @@ impl Cutter {
             Some(_) if bytes.len() < FILE_HEAD => Cut::Part,
             Some((big, _, head)) => {
                 self.form = Form::Pcap { big, head };
-                Cut::Whole(Piece::Start, FILE_HEAD)
+                Cut::Other(FILE_HEAD)
             }
             None if word::<false>(bytes, 0) == SECTION => self.block(false, bytes),
             None => Cut::Damaged,
@@ -107,16 +96,15 @@ impl Cutter {
         if total < (HEAD + TRAILER) as u64 || total > MAX_BLOCK {
             return Cut::Damaged;
         }
-        let piece = match kind {
-            SECTION => Piece::Start,
-            INTERFACE => Piece::Interface,
-            ENHANCED | PACKET | SIMPLE => Piece::Packet,
-            _ => Piece::Other,
-        };
-        if piece == Piece::Start {
+        if kind == SECTION {
             self.form = Form::Pcapng { big };
         }
-        whole(piece, total as usize, bytes)
+        let total = total as usize;
+        match kind {
+            _ if bytes.len() < total => Cut::Part,
+            ENHANCED | PACKET | SIMPLE => Cut::Packet(total),
+            _ => Cut::Other(total),
+        }
     }
 }
 
@@ -125,14 +113,13 @@ fn record(big: bool, head: u32, bytes: &[u8]) -> Cut {
     if bytes.len() < head as usize {
         return Cut::Part;
     }
-    match word_in(big, bytes, 8) {
+    let captured = word_in(big, bytes, 8);
+    let total = head.saturating_add(captured) as usize;
+    match captured {
         captured if captured > MAX_FRAME => Cut::Damaged,
-        captured => whole(Piece::Packet, head.saturating_add(captured) as usize, bytes),
+        _ if bytes.len() < total => Cut::Part,
+        _ => Cut::Packet(total),
     }
-}
-
-fn whole(piece: Piece, len: usize, bytes: &[u8]) -> Cut {
-    if bytes.len() < len { Cut::Part } else { Cut::Whole(piece, len) }
 }
 
 #[cfg(test)]
@@ -143,14 +130,14 @@ mod tests {
     use std::fs;
     use std::io::Cursor;
 
-    /// The pieces of a file, and how many bytes they cover.
-    fn pieces(bytes: &[u8]) -> (Vec<Piece>, usize, Cut) {
+    /// What is whole in a file, how many bytes that covers, and what ends it.
+    fn pieces(bytes: &[u8]) -> (Vec<Cut>, usize, Cut) {
         let (mut cutter, mut at, mut pieces) = (Cutter::default(), 0, vec![]);
         loop {
             match cutter.next(&bytes[at..]) {
-                Cut::Whole(piece, len) => {
+                whole @ (Cut::Packet(len) | Cut::Other(len)) => {
                     at += len;
-                    pieces.push(piece);
+                    pieces.push(whole);
                 }
                 end => return (pieces, at, end),
             }
@@ -169,8 +156,9 @@ mod tests {
                 packets += 1;
             }
             let (pieces, at, end) = pieces(&bytes);
-            assert_eq!(pieces.iter().filter(|&&p| p == Piece::Packet).count(), packets, "{name}");
-            assert_eq!((pieces[0], at, end), (Piece::Start, bytes.len(), Cut::Part), "{name}");
+            assert_eq!(pieces.iter().filter(|p| matches!(p, Cut::Packet(_))).count(), packets, "{name}");
+            assert!(matches!(pieces[0], Cut::Other(_)), "{name}");
+            assert_eq!((at, end), (bytes.len(), Cut::Part), "{name}");
         }
     }
 
@@ -192,7 +180,7 @@ mod tests {
         assert_eq!(pieces(b"no capture").2, Cut::Damaged);
         let mut bytes = fs::read("captures/containers/base.pcap").unwrap();
         bytes[FILE_HEAD + 11] = 0xff;
-        assert_eq!(pieces(&bytes), (vec![Piece::Start], FILE_HEAD, Cut::Damaged));
+        assert_eq!(pieces(&bytes), (vec![Cut::Other(FILE_HEAD)], FILE_HEAD, Cut::Damaged));
         let mut bytes = fs::read("captures/containers/ng_plain.pcapng").unwrap();
         bytes[7] = 0x7f;
         assert_eq!(pieces(&bytes), (vec![], 0, Cut::Damaged));

@@ -73,7 +73,7 @@ mod tests_writer;
 pub use buffer::{Bytes, Refill};
 pub use comments::{Comments, MAX_OF_PACKET, Said};
 pub use compressed::compressions;
-pub use cutter::{Cut, Cutter, Piece};
+pub use cutter::{Cut, Cutter};
 pub use error::{Error, ErrorKind};
 pub use facts::{Facts, Interface, MAX_TOLD};
 pub use link::link_name;

@@ -1,7 +1,7 @@
 //! An open capture.
 
 use super::buffer::{Buffer, Bytes, Refill};
-use super::cutter::{Cut, Cutter, Piece};
+use super::cutter::{Cut, Cutter};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
 use super::pcapng::Section;
@@ -287,8 +287,8 @@ impl Source {
         let mut rest = self.buffer.rest();
         loop {
             match cutter.next(rest) {
-                Cut::Whole(Piece::Packet, _) | Cut::Damaged => return true,
-                Cut::Whole(_, len) => rest = rest.get(len..).unwrap_or_default(),
+                Cut::Packet(_) | Cut::Damaged => return true,
+                Cut::Other(len) => rest = rest.get(len..).unwrap_or_default(),
                 Cut::Part => return false,
             }
         }

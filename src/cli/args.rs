@@ -74,7 +74,7 @@ pub enum Reading {
     Exchanges(ExchangesArgs),
     /// Captures with dumpcap or tcpdump, and shows packets as they come
     #[cfg(unix)]
-    Live(super::live_args::LiveArgs),
+    Live(super::live::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
 }

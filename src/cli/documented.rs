@@ -87,7 +87,7 @@ fn a_command_line_that_is_wrong_is_noticed() {
     assert_eq!(refused(&found[0]), None);
     assert!(refused(&found[1]).is_some_and(|said| said.contains("--sumary")));
     let command = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    assert!(refused(&command("qdissect live -b files:x -i eth0")).is_some());
+    assert!(refused(&command("qdissect live -a duration:x -i eth0")).is_some());
     assert_eq!(refused(&command("qdissect dump --help")), None);
     assert_eq!(refused(&command("qdissect a.pcap")), None, "the summary needs no name");
     let found = within_text("A `qdissect dump -Z FILE` and `qdissect`.\n\n| a |\n|---|\n| `qdissect -v` |\n");

@@ -140,7 +140,7 @@ const EXAMPLES: [(&[&str], &[Example]); 15] = [
             ("qdissect live -D", "which interfaces there are"),
             ("qdissect live -i eth0 -f 'udp port 7777'", "packets as they come"),
             ("qdissect live -i eth0 -a duration:60 --summary", "a minute, then the summary"),
-            ("qdissect live -i eth0 -q -w ring.pcapng -b filesize:100000 -b files:10", "the last gigabyte"),
+            ("qdissect live -i eth0 -q -w all.pcapng", "save what is captured"),
         ],
     ),
     (

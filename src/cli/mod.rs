@@ -1,7 +1,5 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
-#[cfg(unix)]
-mod advice;
 mod args;
 mod baseline;
 mod check;
@@ -9,13 +7,9 @@ mod choices;
 mod clash;
 mod columns;
 mod config;
-#[cfg(target_os = "linux")]
-mod confine;
 mod detail;
 #[cfg(all(test, unix))]
 mod documented;
-#[cfg(unix)]
-mod feed;
 mod filter;
 mod follow;
 mod generate;
@@ -25,27 +19,17 @@ mod inputs;
 mod known;
 #[cfg(unix)]
 mod live;
-#[cfg(unix)]
-mod live_args;
 mod offered;
 mod output;
 mod pattern;
 #[cfg(test)]
 mod played;
-#[cfg(unix)]
-mod program;
 mod progress;
 mod read;
-#[cfg(unix)]
-mod ring;
 mod run;
-#[cfg(unix)]
-mod said;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod save;
-#[cfg(unix)]
-mod saver;
 mod seen;
 mod show;
 mod stats;

@@ -1,169 +1,226 @@
-//! A dump under way: where its next row must begin, and what it means if that begins elsewhere.
+//! Rows with an offset, the bytes, and perhaps the same as characters; and how they make up a datagram.
+//!
+//! ```text
+//!  xxd           00000010: a59c 4384 f146 df08 01                   ..C..F...
+//!  tcpdump -X       0x0010:  a59c 4384 f146 df08 01                 ..C..F...
+//!  hexdump -C    00000010  a5 9c 43 84 f1 46 df 08  01 00 00 00 00  |..C..F.......|
+//!  hexdump, -x   0000010 9ca5 8443 46f1 08df 0001                   words of the host, low byte first
+//!  od -t x1      0000020 a5 9c 43 84 f1 46 df 08 01                 offsets in octal, with -A in another base
+//!  Wireshark     0010  a5 9c 43 84 f1 46 df 08 01                    ..C..F...
+//! ```
+//!
+//! Characters stand two blanks or more behind the last byte. They may be hex digits themselves, so it is the gap
+//! that tells, and how long the rest is: never longer than there are bytes. Where blanks were lost, the next offset
+//! says how many bytes the row had.
 
-use super::rows::Row;
+use super::{Found, MAX_PIECE, Unread, hex, is_hex, pattern, shown};
+use crate::report::count;
+use nom::Offset;
+use regex::Regex;
+use std::sync::LazyLock;
 
-/// Bases of offsets, the likeliest first: `hexdump`, `od`, `od -A d`.
-const RADICES: [u32; 3] = [16, 8, 10];
-/// Most bytes that a `*` may stand for: more than fits into a datagram is no dump of one.
-const MAX_REPEATED: u64 = super::MAX_PIECE as u64;
+/// Bytes of a full row of Wireshark's "Follow UDP stream".
+const FULL_ROW: usize = 16;
 
-/// Rows with offsets that have made up a datagram so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dump {
-    /// Offset of its first byte.
-    base: u64,
-    /// Base of its offsets, once a row has shown it.
-    radix: Option<u32>,
-    /// Offset of its last row.
-    last: u64,
-    /// Bytes of every row but the last, once there are two.
-    width: Option<u64>,
-    /// A `*` was the last row: it repeats the one before.
+/// The offset at the beginning of a line.
+static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?<indent>\s*)(?<zero>0x)?(?<offset>[0-9a-fA-F]{4,16})(?<colon>:?)(?<rest>\s.*)?$")
+});
+/// A word, and the gap before it.
+static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\s+)(\S+)"));
+
+/// A row as it stands.
+#[derive(Debug)]
+pub struct Row<'a> {
+    /// The digits of the offset.
+    pub offset: &'a str,
+    /// A colon follows the offset: it is certainly one, and in hex.
+    pub certain: bool,
+    /// `0x` stands before the offset, as in what tcpdump prints.
+    prefixed: bool,
+    /// The row is indented.
+    pub indented: bool,
+    /// Its words are octal or decimal, as `od` alone and `hexdump -d` print them.
+    pub is_other_base: bool,
+    /// Its bytes.
+    pub found: Found<'a>,
+}
+
+/// A row with an offset, if the line has the looks of one.
+pub fn row(line: &str) -> Option<Row<'_>> {
+    let head = OFFSET.captures(line)?;
+    let has = |name| head.name(name).is_some_and(|part| !part.is_empty());
+    let (offset, rest) = (head.name("offset")?.as_str(), head.name("rest")?.as_str());
+    let (certain, prefixed, indented) = (has("colon"), has("zero"), has("indent"));
+    let first = rest.split_whitespace().next()?;
+    let decimal = matches!(first.len(), 3 | 5 | 6) && first.bytes().all(|b| b.is_ascii_digit());
+    let is_other_base = !certain && offset.len() == 7 && decimal;
+    // Without a colon a word of four digits is rather data than an offset before words.
+    let bytes = first.len() == 2 || matches!((offset.len(), first.len()), (6 | 7, 4 | 8 | 16));
+    if !(certain || is_other_base || bytes && is_hex(first)) || prefixed && !certain {
+        return None;
+    }
+    let found = bytes_behind(rest, certain);
+    Some(Row { offset, certain, prefixed, indented, is_other_base, found })
+}
+
+/// A line that is nothing but an offset, as the last one of `hexdump` and `od`.
+pub fn end(line: &str) -> Option<&str> {
+    let head = OFFSET.captures(line)?;
+    let offset = head.name("offset").filter(|offset| offset.len() >= 6)?.as_str();
+    let alone = head.name("rest").is_none_or(|rest| rest.as_str().trim().is_empty());
+    (alone && head.name("zero").is_none() && !line.contains(':')).then_some(offset)
+}
+
+/// Reads the bytes behind an offset. Without a colon behind that, words have their low byte first.
+fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
+    let mut found = Found::default();
+    let mut first = None;
+    for (_, [gap, word]) in WORD.captures_iter(rest).map(|word| word.extract()) {
+        let (first_gap, swap) = *first.get_or_insert((gap, !certain && word.len() > 2));
+        let left = rest.get(rest.offset(word)..).unwrap_or_default().trim_end().chars().count();
+        let read = found.bytes.len();
+        // `hexdump -x` has several blanks before each word.
+        let even = swap && word.len() == 4 && is_hex(word) && gap == first_gap;
+        let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
+        // The gap in the middle of a row, before its ninth byte.
+        let eighth = word.len() == 2 && read.is_multiple_of(8) && read < 32 && gap.chars().count() <= 3;
+        let middle = eighth && (left > read || !certain && gap == "  ");
+        if wide && read > 0 && !middle {
+            break; // the characters
+        }
+        if !(is_hex(word) && word.len().is_multiple_of(2) && (word.len() <= 16 || certain)) {
+            strange(&mut found, word, left);
+            break;
+        }
+        found.bytes.extend(hex(word));
+        if swap && let Some(last) = found.bytes.get_mut(read..) {
+            last.reverse();
+        }
+    }
+    found
+}
+
+/// Says what is wrong with a word, unless it begins the characters; `left` are all to the end of the row.
+fn strange<'a>(found: &mut Found<'a>, word: &'a str, left: usize) {
+    let read = found.bytes.len();
+    let marked = word.starts_with(['|', '>', '<', '[', '#']);
+    let characters = marked || read > 0 && (left <= read && left > 2 || read >= 16);
+    if characters && !(is_hex(word) && word.len() < 4 && read < 16) {
+        return;
+    }
+    let what = match is_hex(word) {
+        true => format!("An odd number of hex digits, {}, stands here; every byte needs two", word.len()),
+        false => {
+            format!("Hex digits or two blanks before the characters were expected here, not {}", shown(word))
+        }
+    };
+    found.unread.add(word, format_args!("{what}. The rest of the row is left out."));
+}
+
+/// A row of a dump under way.
+#[derive(Debug)]
+struct Placed<'a> {
+    offset: &'a str,
+    /// Where its bytes begin in all that was read.
+    begin: usize,
+    /// A `*` stands below it: it is repeated up to the next offset.
     repeats: bool,
+}
+
+/// The rows that have made up a datagram so far.
+#[derive(Debug)]
+pub struct Dump<'a> {
+    rows: Vec<Placed<'a>>,
+    certain: bool,
     /// It is tcpdump's, which shows packets with their headers.
     pub packets: bool,
     /// Its rows are indented.
     pub indented: bool,
-    /// A row was missing: what follows cannot be placed.
-    pub broken: bool,
 }
 
-/// What a row is to the dump under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// It goes on where the last one ended.
-    Next,
-    /// It goes on, and the last row had only so many bytes: what was read behind them were characters.
-    Shorter(usize),
-    /// The row before the last one is repeated so often before it, for so many bytes in all.
-    Repeated(usize),
-    /// So many bytes are missing before it.
-    Gap(u64),
-    /// It begins another dump.
-    New,
-}
-
-/// The offset that a row begins a dump with; `None` if it is more likely data.
-pub fn begin(row: &Row<'_>, forced: bool) -> Option<Dump> {
-    let base = u64::from_str_radix(row.offset, 16).ok()?;
-    // A row in the middle of a dump cannot be told from data, unless a colon stands there or digits are seven.
-    if !(base == 0 || row.certain || forced || row.offset.len() == 7) {
-        return None;
-    }
-    let radix = row.certain.then_some(16);
-    Some(Dump {
-        base,
-        radix,
-        last: base,
-        width: None,
-        repeats: false,
-        packets: row.prefixed,
-        indented: row.indented,
-        broken: false,
-    })
-}
-
-impl Dump {
-    /// Offset of the first byte.
-    pub fn base(&self) -> u64 {
-        self.base
+impl<'a> Dump<'a> {
+    /// A dump that begins with this row; `None` if the row is more likely data. In the middle of a dump it cannot be
+    /// told from that, unless a colon stands there or digits are seven.
+    pub fn begin(row: &Row<'_>, forced: bool) -> Option<Dump<'a>> {
+        let zero = row.offset.bytes().all(|b| b == b'0');
+        let is_dump = zero || row.certain || forced || row.offset.len() == 7;
+        let (certain, packets, indented) = (row.certain, row.prefixed, row.indented);
+        is_dump.then_some(Dump { rows: vec![], certain, packets, indented })
     }
 
-    /// Values that an offset may have.
-    fn values(&self, offset: &str, certain: bool) -> impl Iterator<Item = (u32, u64)> {
-        let known = self.radix;
-        let radices = RADICES.into_iter().filter(move |r| match known {
-            Some(known) => *r == known,
-            None => *r == 16 || !certain,
-        });
-        radices.filter_map(move |r| Some((r, u64::from_str_radix(offset, r).ok()?)))
+    /// Whether an offset stands behind the last row; otherwise it begins another dump.
+    pub fn is_behind(&self, offset: &str) -> bool {
+        let value = |offset| u64::from_str_radix(offset, 16).unwrap_or(0);
+        self.rows.last().is_none_or(|last| value(offset) > value(last.offset))
     }
 
-    /// Where an offset lies, with `read` bytes read so far.
-    pub fn place(&mut self, offset: &str, certain: bool, read: usize) -> Place {
-        let next = self.base.saturating_add(read as u64);
-        let values: Vec<_> = self.values(offset, certain).collect();
-        if let Some(&(radix, value)) = values.iter().find(|&&(_, value)| value == next) {
-            self.radix = self.radix.or(Some(radix)).filter(|_| value > 9 || self.radix.is_some());
-            return Place::Next;
-        }
-        let within = |v: u64| v > self.last && v < next;
-        if let Some(&(_, value)) = values.iter().find(|&&(_, value)| within(value)) {
-            return Place::Shorter(usize::try_from(value.saturating_sub(self.base)).unwrap_or(read));
-        }
-        match values.first() {
-            Some(&(_, value)) if value > next => {
-                let ahead = value.saturating_sub(next);
-                match usize::try_from(ahead) {
-                    Ok(bytes) if self.repeats && ahead <= MAX_REPEATED => Place::Repeated(bytes),
-                    _ => Place::Gap(ahead),
-                }
-            }
-            _ => Place::New,
-        }
+    /// A row begins, or the dump ends, behind so many bytes.
+    pub fn add(&mut self, offset: &'a str, read: usize) {
+        self.rows.push(Placed { offset, begin: read, repeats: false });
     }
 
     /// A `*` stands below the last row.
     pub fn repeat(&mut self) {
-        self.repeats = true;
+        self.rows.iter_mut().next_back().into_iter().for_each(|last| last.repeats = true);
     }
 
-    /// The offset of the last row in the bytes read so far.
-    pub fn last_row(&self) -> usize {
-        usize::try_from(self.last.saturating_sub(self.base)).unwrap_or(usize::MAX)
+    /// Whether the last row is not a full one, `read` bytes being there.
+    pub fn is_short(&self, read: usize) -> bool {
+        self.rows.last().is_some_and(|last| read.saturating_sub(last.begin) < FULL_ROW)
     }
 
-    /// A row begins behind `read` bytes; gives how many bytes it may have.
-    pub fn row(&mut self, read: usize) -> usize {
-        let at = self.base.saturating_add(read as u64);
-        if at > self.last && !self.repeats {
-            self.width = self.width.or(Some(at.saturating_sub(self.last)));
+    /// The offsets as numbers, in the base that fits the lengths of the rows best: of `hexdump`, `od`,
+    /// `od -A d`, the likeliest first.
+    fn offsets(&self) -> Vec<u64> {
+        let values = |radix: &u32| {
+            let rows = self.rows.iter();
+            rows.map(|row| u64::from_str_radix(row.offset, *radix).ok()).collect::<Option<Vec<_>>>()
+        };
+        let wrong = |values: &Vec<u64>| {
+            let steps = values.windows(2).zip(self.rows.windows(2)).map(|pair| match pair {
+                ([from, to], [row, next]) if !row.repeats => {
+                    to.wrapping_sub(*from).abs_diff(next.begin.saturating_sub(row.begin) as u64)
+                }
+                _ => 0,
+            });
+            steps.fold(0u64, u64::saturating_add)
+        };
+        let bases: &[u32] = if self.certain { &[16] } else { &[16, 8, 10] };
+        bases.iter().filter_map(values).min_by_key(wrong).unwrap_or_default()
+    }
+
+    /// The datagram that these rows make up: its bytes up to the first row that is missing, and how many follow.
+    pub fn assemble(&self, read: &[u8], is_stream: bool, unread: &mut Unread<'a>) -> (Vec<u8>, u64) {
+        let offsets = self.offsets();
+        let (mut bytes, mut missing) = (vec![], 0u64);
+        if let (Some(base @ 1..), Some(row), false) = (offsets.first(), self.rows.first(), is_stream) {
+            let what = "offset 0 was expected. The bytes before it are taken as not there.";
+            unread.add(row.offset, format_args!("The dump begins at offset {base:#x}; {what}"));
         }
-        self.repeats = false;
-        self.last = at;
-        self.width.and_then(|w| usize::try_from(w).ok()).unwrap_or(usize::MAX)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
-mod tests {
-    use super::super::rows::row;
-    use super::*;
-
-    fn dump(line: &str) -> Dump {
-        begin(&row(line).expect("a row"), false).expect("a dump")
-    }
-
-    #[test]
-    fn the_base_of_offsets_is_seen_at_the_second_row() {
-        for (second, radix) in [("0000010", 16), ("0000020", 8), ("0000016", 10)] {
-            let mut dump = dump("0000000 d5 f6");
-            assert_eq!((dump.place(second, false, 16), dump.radix), (Place::Next, Some(radix)), "{second}");
+        let step = |i: usize| offsets.get(i.checked_add(1)?)?.checked_sub(*offsets.get(i)?);
+        let width = step(0).filter(|_| self.rows.first().is_some_and(|row| !row.repeats));
+        for (i, row) in self.rows.iter().enumerate() {
+            let next = self.rows.get(i.saturating_add(1));
+            let own = read.get(row.begin..next.map_or(read.len(), |next| next.begin)).unwrap_or_default();
+            let length = step(i).unwrap_or(width.unwrap_or(u64::MAX).min(own.len() as u64));
+            if missing > 0 {
+                missing = missing.saturating_add(length);
+                continue;
+            }
+            let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+            bytes.extend_from_slice(own.get(..wanted).unwrap_or(own));
+            let ahead = wanted.saturating_sub(own.len());
+            if row.repeats && ahead <= MAX_PIECE {
+                let room = MAX_PIECE.saturating_sub(bytes.len());
+                bytes.extend(own.iter().cycle().take(ahead.min(room)));
+            } else if let Some(next) = next.filter(|_| ahead > 0) {
+                missing = ahead as u64;
+                let what = "What follows is taken as not captured, up to the end of the dump.";
+                let gap = count(missing, "byte");
+                unread.add(next.offset, format_args!("{gap} are missing before this offset. {what}"));
+            }
         }
-        let mut dump = dump("00000000: d5f6");
-        assert_eq!(dump.place("00000020", true, 16), Place::Gap(16));
-    }
-
-    #[test]
-    fn rows_that_are_elsewhere_are_gaps_repetitions_or_other_dumps() {
-        let mut dump = dump("00000000  d5 f6");
-        dump.row(16);
-        assert_eq!(dump.place("00000030", true, 32), Place::Gap(16));
-        assert_eq!(dump.place("00000000", true, 32), Place::New);
-        assert_eq!(dump.place("00000010", true, 32), Place::New, "the last row again");
-        assert_eq!(dump.place("00000018", true, 32), Place::Shorter(0x18));
-        dump.repeat();
-        assert_eq!(dump.place("00000030", true, 32), Place::Repeated(16));
-        assert_eq!(dump.place("ffffffffffffffff", true, 32), Place::Gap(u64::MAX - 32));
-    }
-
-    #[test]
-    fn a_dump_begins_at_0_or_with_a_colon() {
-        let begins = |line: &str, forced| begin(&row(line).expect("a row"), forced).map(|d| d.base);
-        assert_eq!(begins("0010  d5 f6", false), None);
-        assert_eq!(begins("0010  d5 f6", true), Some(16));
-        assert_eq!(begins("0010: d5 f6", false), Some(16));
-        assert_eq!(begins("0000  d5 f6", false), Some(0));
+        (bytes, missing)
     }
 }

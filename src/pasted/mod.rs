@@ -1,40 +1,36 @@
-//! Bytes out of what people paste: dumps, arrays, strings, streams of digits.
+//! Bytes out of what people paste: five forms, told apart line by line.
 //!
 //! ```text
-//!  text ──lines──> head.rs   who sent it, when, between which ends
-//!                    │
-//!                    ├─> dump.rs     0000  d5 f6 00 01  .... │ rows with an offset column
-//!                    ├─> literal.rs  {0xd5, 0xf6}  b'\xd5'   │ what programs write
-//!                    ├─> plain.rs    d5f60001                │ digits and nothing else
-//!                    └─> base64.rs   1fYAAQ==                │
+//!  text ──lines──> reader.rs    tries the forms on each line, joins lines to datagrams
+//!                    ├─> head.rs      who sent it, when, between which ends
+//!                    ├─> dump.rs      00000000: d5f6 0001  ....   rows with an offset
+//!                    ├─> digits.rs    d5 f6 00 01   d5:f6:00:01   plain hex
+//!                    ├─> list.rs      {0xd5, 0xf6}  [213, 246]    arrays and byte lists
+//!                    ├─> string.rs    b'\xd5\xf6'   "1fYAAQ=="    escaped strings, base64
+//!                    └─> packet.rs    do headers stand before the datagram?
 //!                           ▼
-//!                    gather.rs   joins lines to datagrams, on sheet.rs ──> packet.rs  headers before a datagram?
-//!                           ▼
-//!                    talk.rs     frames for the pipeline
+//!                    frames.rs    frames for the pipeline
 //! ```
 //!
-//! Each line is looked at for itself; what it may be depends only on the datagram under way. What cannot be read
-//! becomes a [`Complaint`] with line and column, and reading goes on.
+//! Every part of a line is a slice of the text, so that what cannot be read becomes a [`Complaint`] with line and
+//! column, and reading goes on.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-mod base64;
+mod digits;
 mod dump;
-mod gather;
+mod frames;
 mod head;
-mod literal;
+mod list;
 mod packet;
-mod plain;
-mod rows;
-mod sheet;
-mod stamps;
-mod strings;
-mod talk;
+mod reader;
+mod string;
 
-pub use gather::read;
-pub use talk::{Ends, shots};
+pub use frames::{Ends, frames};
+pub use reader::read;
 
 use crate::capture::Time;
 use crate::net::Endpoint;
+use regex::Regex;
 
 /// Longest text that is read, in bytes.
 pub const MAX_TEXT: usize = 16 << 20;
@@ -52,7 +48,7 @@ pub const MAX_COMPLAINTS: usize = 100;
 pub enum Form {
     /// Hex digits and nothing but what separates them.
     Hex,
-    /// Rows with an offset column: `xxd`, `hexdump`, `od`, `tcpdump -x`, `tshark -x`, Wireshark.
+    /// Rows with an offset column: `xxd`, `hexdump -C`, `od`, `tcpdump -x`, `tshark -x`, Wireshark.
     Dump,
     /// Numbers in brackets, and Node's `<Buffer …>`.
     Array,
@@ -60,8 +56,6 @@ pub enum Form {
     String,
     /// Base64 (RFC 4648 sections 4 and 5).
     Base64,
-    /// gamedig's debug output: rows of digits, each above a row of characters.
-    Gamedig,
 }
 
 /// Who sent a datagram, in the words of the text.
@@ -99,10 +93,6 @@ pub struct Piece {
     pub missing: u32,
     /// What the text says of it.
     pub head: Head,
-    /// Line of its first byte, from 1.
-    pub line: usize,
-    /// How it is written.
-    pub form: Form,
     /// Link type and length on the wire in bytes, where headers stand before the datagram.
     pub packet: Option<(u16, u32)>,
 }
@@ -129,40 +119,56 @@ pub struct Pasted {
     pub more_complaints: usize,
 }
 
-/// A place in a line, in characters from 0, and what is wrong there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Wrong {
-    column: usize,
-    what: String,
+/// What could not be read: slices of the text that begin there, and what is wrong.
+#[derive(Debug, Default)]
+struct Unread<'a> {
+    kept: Vec<(&'a str, String)>,
+    more: usize,
 }
 
-impl Wrong {
-    /// Something at byte `at` of `line`.
-    fn at(line: &str, at: usize, what: String) -> Wrong {
-        Wrong { column: line.get(..at).map_or(0, |before| before.chars().count()), what }
+impl<'a> Unread<'a> {
+    /// Complains about what stands at the beginning of `here`.
+    fn add(&mut self, here: &'a str, what: std::fmt::Arguments<'_>) {
+        if self.kept.len() < MAX_COMPLAINTS {
+            self.kept.push((here, what.to_string()));
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
+    fn append(&mut self, other: Unread<'a>) {
+        other.kept.into_iter().for_each(|(here, what)| self.add(here, format_args!("{what}")));
+        self.more = self.more.saturating_add(other.more);
     }
 }
 
-/// Bytes of the blanks at the beginning of a text.
-fn indent(text: &str) -> usize {
-    text.len().saturating_sub(text.trim_start().len())
+/// Bytes that a part of the text stands for, and what of it could not be read.
+#[derive(Debug, Default)]
+struct Found<'a> {
+    bytes: Vec<u8>,
+    /// Bytes that followed, and that whoever wrote the text left out.
+    missing: u32,
+    unread: Unread<'a>,
 }
 
-/// The value of a hex digit.
-fn nibble(c: u8) -> Option<u8> {
-    char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok())
+/// The beginning of a text, fit to be shown.
+fn shown(text: &str) -> String {
+    crate::report::quoted(&text.chars().take(12).collect::<String>())
 }
 
-/// The bytes of an even number of hex digits; `None` for anything else.
-fn pairs(digits: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    if pairs.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?)).collect()
+/// The bytes of pairs of hex digits; what is no pair is left out.
+fn hex(digits: &str) -> impl Iterator<Item = u8> + '_ {
+    let digit = |c: u8| char::from(c).to_digit(16);
+    let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
+    pairs.filter_map(move |[high, low]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok())
 }
 
 /// Whether a text holds hex digits and nothing else.
 fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A pattern of this module; every one is used by tests.
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of ours is valid")
 }

@@ -113,8 +113,6 @@ const SLIPS: &[(&[&str], &str)] = &[
     (&["dump", "--config", "QDISSECT.toml", DEMO], "did you mean profile?"),
     #[cfg(unix)]
     (&["live", "-i", "lo", "-a", "duraton:4"], "Did you mean duration:4?"),
-    #[cfg(unix)]
-    (&["live", "-i", "lo", "-w", "a", "-b", "filesise:4"], "Did you mean filesize:4?"),
 ];
 
 #[test]

@@ -134,61 +134,6 @@ fn an_exchange_times_out_while_the_line_is_quiet() {
 }
 
 #[test]
-fn a_ring_keeps_the_last_files_and_each_is_readable() {
-    for (kind, capture) in
-        [("dumpcap", "captures/demo.pcapng"), ("tcpdump", "captures/noise/a2s_all_clients.pcap")]
-    {
-        let many = format!("cat {}", Fake::here(capture));
-        let fake = Fake::new(kind, &many);
-        let mut live = fake.live(["-i", "lo", "-T", "ndjson", "-b", "filesize:1", "-w"]);
-        let ended = run_to_end(live.arg(fake.path("all.cap")));
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
-        let packets = fake.packets("all_");
-        assert!(packets.len() > 2, "{packets:?}");
-        assert_eq!(packets.iter().sum::<u64>(), ended.summary()["packets"].as_u64().unwrap());
-        let mut live = fake.live(["-i", "lo", "-q", "-b", "filesize:1", "-b", "files:2", "-w"]);
-        assert_eq!(run_to_end(live.arg(fake.path("last.cap"))).code, Some(0));
-        assert_eq!(fake.packets("last_"), packets[packets.len() - 2..]);
-    }
-}
-
-#[test]
-fn a_ring_whose_files_would_begin_with_too_much_says_so_and_loses_nothing() {
-    let capture = fs::read("captures/demo.pcapng").unwrap();
-    let section = u32::from_le_bytes(capture[4..8].try_into().unwrap()) as usize;
-    // Interfaces that nobody uses, each with a long comment.
-    let mut interface =
-        [&[1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x60, 0xea][..], &[b'x'; 60_000]].concat();
-    interface.extend([0; 4]);
-    let length = (interface.len() as u32 + 4).to_le_bytes();
-    interface[4..8].copy_from_slice(&length);
-    interface.extend(length);
-    for (interfaces, said) in [(1, false), (20, true)] {
-        let fake = Fake::new("dumpcap", "cat \"$(dirname \"$0\")/../many\"");
-        // Behind those that are used, which keep their numbers: all of them stand in front of the packets.
-        let own = capture[section..].len() - behind_interfaces(&capture[section..]).len();
-        let (head, packets) = capture.split_at(section + own);
-        fs::write(fake.path("many"), [head, &interface.repeat(interfaces), packets].concat()).unwrap();
-        let mut live = fake.live(["-i", "lo", "-T", "ndjson", "-b", "filesize:70", "-w"]);
-        let ended = run_to_end(live.arg(fake.path("all.cap")));
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
-        let all = ended.summary()["packets"].as_u64().unwrap();
-        let packets = fake.packets("all_");
-        assert!(packets.iter().sum::<u64>() == all && all > 3, "{packets:?} of {all}");
-        assert_eq!(ended.err.contains("no further file is begun"), said, "{}", ended.err);
-        assert_eq!(packets.len() == 1, said, "{packets:?}");
-    }
-}
-
-/// What stands behind the interfaces that pcapng blocks begin with.
-fn behind_interfaces(mut blocks: &[u8]) -> &[u8] {
-    while let [1, 0, 0, 0, a, b, c, d, ..] = *blocks {
-        blocks = &blocks[u32::from_le_bytes([a, b, c, d]) as usize..];
-    }
-    blocks
-}
-
-#[test]
 fn what_goes_wrong_is_explained() {
     let device = "echo 'tcpdump: nope: No such device exists' >&2; exit 1";
     let list = "if [ \"$1\" = -D ]; then echo '1.eth7 [Up, Running]'; exit 0; fi;";
@@ -221,8 +166,11 @@ fn calls_that_make_no_sense_are_refused() {
         (&["-i", "lo", "-c", "0"], "-c 0"),
         (&["-i", "lo", "-w", "-"], "-w needs a file"),
         (&["-i", "lo", "-w", "/nonexistent/a.pcap"], "cannot be saved to \"/nonexistent/a.pcap\""),
-        (&["-i", "lo", "-b", "filesize:9"], "--write <FILE>"),
-        (&["-i", "lo", "-w", "a", "-b", "files:9"], "-b filesize:KB"),
+        (
+            &["-i", "lo", "-b", "filesize:9"],
+            "run `dumpcap -i IFACE -b filesize:KB -b files:N -w DIR/NAME.pcapng`",
+        ),
+        (&["-i", "lo", "-w", "a", "-b", "files:9", "-b", "filesize:9"], "`qdissect dump --follow DIR`"),
         (&["-f", "udp"], "--interface"),
     ] {
         let live = run_to_end(&mut fake.live(line.iter().copied()));

@@ -83,7 +83,7 @@ pub enum InputFormat {
     /// Hex digits: 00ff, 00 ff, 00:ff, 0x00 0xff, xxd -p
     #[value(alias = "plain")]
     Hex,
-    /// Rows with offsets: xxd, hexdump, od, tcpdump -x, tshark -x, Wireshark
+    /// Rows with offsets: xxd, hexdump -C, od -t x1, tcpdump -x, tshark -x, Wireshark
     #[value(aliases = ["xxd", "hexdump", "od", "tcpdump", "tshark", "wireshark"])]
     Dump,
     /// Numbers in brackets, <Buffer 00 ff>
@@ -92,19 +92,26 @@ pub enum InputFormat {
     String,
     /// Base64, either alphabet
     Base64,
-    /// What gamedig --debug prints
+    /// What gamedig prints, which is declined
+    #[value(hide = true)]
     Gamedig,
 }
 
-impl From<InputFormat> for pasted::Form {
-    fn from(format: InputFormat) -> pasted::Form {
-        match format {
-            InputFormat::Hex => pasted::Form::Hex,
-            InputFormat::Dump => pasted::Form::Dump,
-            InputFormat::Array => pasted::Form::Array,
-            InputFormat::String => pasted::Form::String,
-            InputFormat::Base64 => pasted::Form::Base64,
-            InputFormat::Gamedig => pasted::Form::Gamedig,
+impl InputFormat {
+    /// The form of the text.
+    ///
+    /// # Errors
+    /// A sentence, for one that is not read.
+    pub fn form(self) -> Result<pasted::Form, String> {
+        match self {
+            InputFormat::Hex => Ok(pasted::Form::Hex),
+            InputFormat::Dump => Ok(pasted::Form::Dump),
+            InputFormat::Array => Ok(pasted::Form::Array),
+            InputFormat::String => Ok(pasted::Form::String),
+            InputFormat::Base64 => Ok(pasted::Form::Base64),
+            InputFormat::Gamedig => Err("--input-format gamedig is not read: paste the rows of bytes that its `debug` \
+                                         option prints, without the rows of characters, one datagram a line."
+                .to_owned()),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `qdissect hex`: what somebody pasted, dissected.
 
 mod args;
-mod told;
+mod text;
 
 pub use args::HexArgs;
+use args::InputFormat;
 
 use super::args::Common;
 use super::output::Target;
@@ -20,13 +21,13 @@ use qdissect::report::{Output, Records, Report, quoted};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
-use told::Told;
+use text::Text;
 
 /// UDP port of the server where nobody names one.
 const PORT: u16 = 7777;
 /// What is said where no bytes are found.
-const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump, od, tcpdump -x or Wireshark; an \
-                        array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
+const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump -C, od -t x1, tcpdump -x or \
+                        Wireshark; an array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
 
 /// Runs `qdissect hex`; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
@@ -74,7 +75,7 @@ fn guess(text: &str) -> &'static str {
 
 /// What is pasted: a name for it, the text, and what is in it.
 fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
-    let form = args.input_format.map(pasted::Form::from);
+    let form = args.input_format.map(InputFormat::form).transpose()?;
     let read = |name: &str, from: &mut dyn Read| {
         let text = text(from).map_err(|e| format!("{name}: {e}"))?;
         let pasted = pasted::read(&text, form);
@@ -144,16 +145,16 @@ fn dissect(
     pasted: &Pasted,
     complete: bool,
 ) -> io::Result<()> {
-    let shots = pasted::shots(&pasted.pieces, ends(args, &options));
+    let frames = pasted::frames(&pasted.pieces, ends(args, &options));
     let mut target = Target::open(common.output.as_deref())?;
-    let input = Input { name, shots: &shots, complete };
+    let input = Input { name, frames: &frames, complete };
     match args.format.form() {
         Some(form) => {
             input.play(options, &mut Records::new(Output::new(&mut target, form, false), true, false))?
         }
         None => {
             let screen = run::how(args.color, common);
-            input.play(options, &mut Told::new(&mut target, screen, &shots))?;
+            input.play(options, &mut Text::new(&mut target, screen, &frames))?;
         }
     }
     target.complete(!pasted.pieces.is_empty())
@@ -171,21 +172,21 @@ fn ends(args: &HexArgs, options: &Options) -> Ends {
 /// Frames made of what was pasted.
 struct Input<'a> {
     name: &'a str,
-    shots: &'a [OwnedFrame],
+    frames: &'a [OwnedFrame],
     complete: bool,
 }
 
 impl Input<'_> {
     fn play<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<()> {
         let mut links = vec![];
-        for shot in self.shots {
-            if !links.contains(&shot.link) {
-                links.push(shot.link);
+        for frame in self.frames {
+            if !links.contains(&frame.link) {
+                links.push(frame.link);
             }
         }
         let facts = Facts { format: "hex", links, ..Facts::default() };
         let mut pipeline = Pipeline::new(options, report);
-        let frames = (1..).zip(self.shots).map(|(number, shot)| shot.frame(number));
+        let frames = (1..).zip(self.frames).map(|(number, frame)| frame.frame(number));
         pipeline.play(self.name, &facts, frames).map_err(|e| match e {
             Stopped::Report(e) => e,
             Stopped::Capture(e) => io::Error::other(e.to_string()),

@@ -3,7 +3,7 @@
 
 use crate::kit::play::{Shot, everything};
 use crate::kit::{format::FORMATTERS, records};
-use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, read, shots};
+use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read};
 use qdissect::report::is_hostile;
 
 /// The forms that can be asked for.
@@ -47,10 +47,8 @@ fn is_digits(bytes: &[u8]) -> bool {
 }
 
 fn held(text: &str, pasted: Pasted) -> Pasted {
-    let lines = text.split('\n').count();
     assert!(pasted.pieces.len() <= MAX_PIECES && pasted.complaints.len() <= MAX_COMPLAINTS);
     for piece in &pasted.pieces {
-        assert!((1..=lines).contains(&piece.line), "line {} of {lines}: {text:?}", piece.line);
         let most = if piece.packet.is_some() { MAX_PAYLOAD + 512 } else { MAX_PAYLOAD };
         assert!((1..=most).contains(&piece.bytes.len()), "{} bytes: {text:?}", piece.bytes.len());
     }
@@ -65,7 +63,7 @@ fn held(text: &str, pasted: Pasted) -> Pasted {
 }
 
 fn played(pasted: &Pasted) {
-    let frames = shots(&pasted.pieces, Ends::default());
+    let frames = frames(&pasted.pieces, Ends::default());
     assert_eq!(frames.len(), pasted.pieces.len());
     let shots: Vec<Shot> = frames
         .into_iter()

@@ -54,7 +54,6 @@ pub const FORMATTERS: &[(&str, Formatter)] = &[
     ("Python", |b| format!("b'{}'", escaped(b))),
     ("C string", |b| format!("\"{}\"", b.iter().map(|b| format!("\\x{b:02X}")).collect::<String>())),
     ("Node", |b| format!("<Buffer {}>", joined(b, " "))),
-    ("gamedig", gamedig),
 ];
 
 fn joined(bytes: &[u8], between: &str) -> String {
@@ -89,15 +88,4 @@ fn escaped(bytes: &[u8]) -> String {
         };
     }
     out
-}
-
-fn gamedig(bytes: &[u8]) -> String {
-    let mut out = format!("192.0.2.40:7777 UDP(54321)-->\nBuffer length: {} bytes\n", bytes.len());
-    for row in bytes.chunks(21) {
-        let _ = writeln!(out, "{} ", joined(row, " "));
-        let characters: String =
-            row.iter().map(|b| format!("{}  ", character(*b))).collect::<String>().replace('.', " ");
-        let _ = writeln!(out, "{characters}");
-    }
-    out + "\n"
 }

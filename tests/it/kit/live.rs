@@ -78,20 +78,6 @@ impl Fake {
             thread::sleep(Duration::from_millis(20));
         }
     }
-
-    /// How many packets are in each file whose name begins so, in order of names.
-    pub fn packets(&self, prefix: &str) -> Vec<u64> {
-        let names = fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().path());
-        let mut names: Vec<_> =
-            names.filter(|p| p.file_name().unwrap().to_str().unwrap().starts_with(prefix)).collect();
-        names.sort();
-        let packets = |path: &PathBuf| {
-            let dump = Fake::dump(path);
-            assert_eq!(dump.code, Some(0), "{}", dump.err);
-            dump.summary()["packets"].as_u64().unwrap()
-        };
-        names.iter().map(packets).collect()
-    }
 }
 
 pub fn qdissect() -> Command {

@@ -59,8 +59,7 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
     // the last line of hexdump and od, quoted as a whole
     ("> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n", &[POLL]),
-    // od, hexdump -x
-    ("0000000 173325 000400 116245 102103 043361 004337 000001\n0000015\n", &[POLL]),
+    // hexdump -x
     ("0000000    f6d5    0100    9ca5    8443    46f1    08df    0001        \n000000d\n", &[POLL]),
     // tcpdump -e -x: Ethernet addresses are no bytes of a datagram
     (
@@ -117,7 +116,13 @@ pub const DAMAGED: &[Case] = &[
     ("{0xd5, 0x1f6, 0x00}", &[">d500"], &[(1, 8)]),
     ("{0xd5, 0xf6", &[">d5f6"], &[(1, 1)]),
     ("b'\\xd5\\xg6'", &[">d5786736"], &[(1, 7)]),
-    ("Buffer length: 4 bytes\nd5 f6 \n      \n\n", &[">d5f6"], &[(4, 1)]),
+    ("<Buffer d5 f6 zz 01>", &[], &[]),
+    ("<Buffer d5 f6 00 01 a5 zz 01>", &[], &[(1, 1)]),
+    // forms that are not read: od alone, od -b, hexdump -d, and what gamedig prints
+    ("0000000 173325 000400 116245\n0000005\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
+    ("0000000 325 366 000 001\n0000004\n", &[], &[(1, 1)]),
+    ("0000000   63189   00256   00165\n0000005\n", &[], &[(1, 1)]),
+    ("Buffer length: 4 bytes\nd5 f6 \n      \n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
 ];
 
 /// What the tools of those names print, see `tests/data/pasted`.
@@ -128,7 +133,7 @@ pub const FILES: &[Case] = &[
     ("follow_hex.txt", FOUR, &[]),
     ("follow_raw.txt", FOUR, &[]),
     ("foreign.txt", &["bad_ip_header", ">ffffffff54", "tcp"], &[]),
-    ("gamedig.txt", &[POLL, INFO], &[]),
+    ("gamedig.txt", &[], &[(2, 1), (7, 1)]),
     ("hexdump.txt", &[INFO], &[]),
     ("hexdump_canonical.txt", &[INFO], &[]),
     ("hexdump_star.txt", &[ZEROS], &[]),

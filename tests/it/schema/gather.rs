@@ -107,5 +107,5 @@ impl Input<'_> {
 pub fn pasted(path: &Path) -> Vec<net::OwnedFrame> {
     let text = fs::read_to_string(path).expect("the text is there");
     let pasted = pasted::read(&text, None);
-    pasted::shots(&pasted.pieces, pasted::Ends::default())
+    pasted::frames(&pasted.pieces, pasted::Ends::default())
 }

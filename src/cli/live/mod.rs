@@ -1,24 +1,31 @@
 //! `qdissect live`: a capture program captures, and what it sends is shown as it comes.
 
-use super::advice;
-use super::columns;
+mod advice;
+mod args;
 #[cfg(target_os = "linux")]
-use super::confine::Confinement;
-use super::feed::{Ended, Feed, QUIET, Session};
-use super::filter;
-use super::live_args::LiveArgs;
+mod confine;
+mod program;
+mod records;
+mod session;
+mod stderr;
+
+pub use args::LiveArgs;
+
 use super::output::Target;
-use super::program::{Program, named};
-use super::ring::Ring;
+use super::read::QUIET;
 use super::run::{self, Done, FAILED, OK};
-use super::saver::Saver;
-use super::{say, stop};
+use super::{columns, filter, say, stop};
+#[cfg(target_os = "linux")]
+use confine::Confinement;
+use program::{Program, named};
 use qdissect::capture::{ErrorKind, Source};
 use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Details, Layout, Lister, Output, Records, Report, Totals, shown};
+use qdissect::report::{self, Details, Layout, Lister, Output, Report, Totals, shown};
+use records::Records;
+use session::{Ended, Session, Shared};
 use std::io::{self, Write};
 
 /// Captures and shows, or lists the interfaces.
@@ -31,8 +38,7 @@ pub fn live(
     options: Options,
     chosen: Option<(Columns, Layout)>,
 ) -> io::Result<Done> {
-    let ready = args.check().and_then(|()| Program::find());
-    let program = match ready {
+    let program = match args.check().and_then(|()| Program::find()) {
         Ok(program) => program,
         Err(e) => return Ok(refuse(&e)),
     };
@@ -49,13 +55,13 @@ pub fn live(
         return Ok(refuse(&wrong));
     }
     let session = match start(&program, args, to) {
-        Ok(session) => Feed::new(session),
+        Ok(session) => Shared::new(session),
         Err(e) => return Ok(refuse(&e)),
     };
-    let capture = Capture { program, args, feed: session };
+    let capture = Capture { program, args, shared: session };
     let done = capture.show(to, options, chosen);
     // Where the result ended the run, what was captured until then is saved all the same.
-    let unsaved = if done.is_err() { capture.feed.session().finish().unsaved } else { None };
+    let unsaved = if done.is_err() { capture.shared.session().finish().unsaved } else { None };
     match (done, unsaved) {
         (Err(e), Some(unsaved)) => {
             if e.kind() != io::ErrorKind::BrokenPipe {
@@ -71,51 +77,35 @@ fn refuse(why: &str) -> Done {
     say(&format_args!("qdissect: {why}\n"));
     (FAILED, 0)
 }
+
 /// Starts the capture program.
 fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
     let command = program.capture(args)?;
-    let saver = Saver::new(Ring::new(args)?, args.common.count);
-    let greeting = format!(
-        "qdissect: Capturing on {} with {}; Ctrl-C ends it.\n",
-        shown(&named(&args.interface)),
-        program.kind.name()
-    );
+    let records = Records::new(args.common.save.write.clone(), args.common.count)?;
+    let (interfaces, name) = (named(&args.interface), program.kind.name());
+    let greeting = format!("qdissect: Capturing on {} with {name}; Ctrl-C ends it.\n", shown(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
+    // On other systems rights are those of who starts it.
+    #[cfg(not(target_os = "linux"))]
+    let _ = to;
+    #[cfg(target_os = "linux")]
     let confinement = Confinement::plan(&args.common, to)?;
+    #[cfg(target_os = "linux")]
     confinement.iter().for_each(Confinement::begin);
     let begun = || {
         greeting.into_iter().for_each(|greeting| say(&greeting));
+        #[cfg(target_os = "linux")]
         confinement.into_iter().for_each(Confinement::enter);
     };
     stop::finish_first();
-    Session::start(program, command, saver, args.autostop, Box::new(begun))
+    Session::start(program, command, records, args.autostop, Box::new(begun))
 }
-
-/// Other systems than Linux: rights are those of who starts it.
-#[cfg(not(target_os = "linux"))]
-mod no_confinement {
-    use super::Target;
-    use crate::cli::args::Common;
-
-    pub enum Confinement {}
-
-    impl Confinement {
-        pub fn plan(_: &Common, _: &Target) -> Result<Option<Confinement>, String> {
-            Ok(None)
-        }
-        pub fn begin(&self) {}
-        pub fn enter(self) {}
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-use no_confinement::Confinement;
 
 /// A capture under way, and what it was asked for.
 struct Capture<'a> {
     program: Program,
     args: &'a LiveArgs,
-    feed: Feed,
+    shared: Shared,
 }
 
 impl Capture<'_> {
@@ -138,7 +128,7 @@ impl Capture<'_> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                self.report(options, &mut Records::new(Output::new(to, form, true), true, quiet))
+                self.report(options, &mut report::Records::new(Output::new(to, form, true), true, quiet))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
@@ -170,12 +160,12 @@ impl Capture<'_> {
         options: Options,
         report: &mut dyn Report<Sink = S>,
     ) -> io::Result<(Totals, u8)> {
-        // The feed itself ends after as many packets, so that what follows them is read as well.
+        // The session itself ends after as many packets, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = named(&self.args.interface);
         let quiet = QUIET + self.program.delay();
-        let source = Source::from_reader(name.as_str(), Box::new(self.feed.clone()));
-        let mut reached = |time| self.feed.session().reached(time);
+        let source = Source::from_reader(name.as_str(), Box::new(self.shared.clone()));
+        let mut reached = |time| self.shared.session().reached(time);
         let read = source
             .map_err(Stopped::Capture)
             .and_then(|mut source| pipeline.follow(&mut source, &name, quiet, &mut reached));
@@ -184,7 +174,7 @@ impl Capture<'_> {
             Err(Stopped::Report(e)) => return Err(e),
             Err(Stopped::Capture(e)) => Some(e),
         };
-        let ended = self.feed.session().finish();
+        let ended = self.shared.session().finish();
         let own_end = ended.asked || ended.status.is_some_and(|status| status.success());
         let wrong = match broken {
             // Nothing came, or half a record: why is for the program to say.
@@ -193,7 +183,7 @@ impl Capture<'_> {
             }
             Some(_) if ended.asked => None,
             // It would have gone on: what it sent is wrong, and not its end.
-            Some(e) if ended.told => Some(format!("{name}: {e}.")),
+            Some(e) if ended.stopped => Some(format!("{name}: {e}.")),
             _ if !own_end => Some(self.died(&ended)),
             Some(e) => Some(format!("{name}: {e}.")),
             None => None,
@@ -215,12 +205,12 @@ impl Capture<'_> {
 
     fn died(&self, ended: &Ended) -> String {
         let interfaces = || self.program.interfaces().unwrap_or_default();
-        advice::died(&self.program, &ended.said.lines, ended.status, &self.args.interface, interfaces)
+        advice::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
     }
 
     /// The last line: how much there was, and what is missing.
     fn conclude(&self, ended: &Ended, totals: &Totals) {
-        let dropped = ended.said.dropped;
+        let dropped = ended.messages.dropped;
         if totals.files == 0 || self.args.common.quiet && dropped.unwrap_or(0) == 0 {
             return;
         }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Most lines kept.
@@ -10,58 +9,45 @@ const MAX_LINES: usize = 64;
 /// Longest line kept, in bytes; what is longer is cut.
 const MAX_LINE: u64 = 1000;
 
-/// What has been said so far.
+/// What the program has said.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
-    /// Lines that tell what went wrong, at most 64 of them.
+pub struct Messages {
+    /// Lines that say what went wrong, at most 64 of them.
     pub lines: Vec<String>,
-    /// Packets that the kernel or the program dropped, as far as it has told.
+    /// Packets that the kernel or the program dropped, as far as it has said.
     pub dropped: Option<u64>,
 }
 
-/// Listens in a thread of its own, so that the program never waits to be heard.
+/// Reads it in a thread of its own, so that the program never waits to be heard.
 #[derive(Debug)]
-pub struct Listening {
-    said: Arc<Mutex<Said>>,
-    over: Receiver<()>,
-}
+pub struct Stderr(Receiver<Messages>);
 
-impl Listening {
-    /// Begins to listen.
-    pub fn new(input: impl Read + Send + 'static) -> Listening {
-        let said = Arc::new(Mutex::new(Said::default()));
-        let (ends, over) = channel();
-        let heard = said.clone();
-        std::thread::spawn(move || {
-            listen(BufReader::new(input), &heard);
-            let _ = ends.send(());
-        });
-        Listening { said, over }
+impl Stderr {
+    /// Begins to read.
+    pub fn listen(input: impl Read + Send + 'static) -> Stderr {
+        let (sender, messages) = channel();
+        std::thread::spawn(move || sender.send(read(BufReader::new(input))));
+        Stderr(messages)
     }
 
-    /// Everything that was said, at the latest after `most`.
-    pub fn finish(&self, most: Duration) -> Said {
-        let _ = self.over.recv_timeout(most);
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Everything that was said; nothing if the end of it does not come within `most`.
+    pub fn finish(&self, most: Duration) -> Messages {
+        self.0.recv_timeout(most).unwrap_or_default()
     }
 }
 
-fn listen(mut input: impl BufRead, said: &Mutex<Said>) {
-    let mut line = vec![];
-    loop {
-        line.clear();
-        match input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+fn read(mut input: impl BufRead) -> Messages {
+    let (mut messages, mut line) = (Messages::default(), vec![]);
+    while let Ok(1..) = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
         // Counts are written over each other with carriage returns.
-        String::from_utf8_lossy(&line).split(['\n', '\r']).for_each(|line| said.hear(line.trim()));
+        String::from_utf8_lossy(&line).split(['\n', '\r']).for_each(|line| messages.add(line.trim()));
+        line.clear();
     }
+    messages
 }
 
-impl Said {
-    fn hear(&mut self, line: &str) {
+impl Messages {
+    fn add(&mut self, line: &str) {
         if let Some(dropped) = dropped(line) {
             self.dropped = Some(self.dropped.unwrap_or(0).saturating_add(dropped));
         } else if !(line.is_empty() || is_chatter(line)) {
@@ -108,26 +94,20 @@ fn is_chatter(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn hear(text: &[u8]) -> Said {
-        let said = Mutex::default();
-        listen(text, &said);
-        said.into_inner().unwrap()
-    }
-
     #[test]
     fn drops_are_added_up_and_chatter_is_left_out() {
-        let dumpcap = hear(
-            b"Capturing on 'Loopback: lo' and 'a/b': 7/7 (x'\nFile: -\nPackets: 3 \rPackets captured: 9\n\
+        let dumpcap = read(
+            &b"Capturing on 'Loopback: lo' and 'a/b': 7/7 (x'\nFile: -\nPackets: 3 \rPackets captured: 9\n\
               Packets received/dropped on interface 'a/b': 7/7 (x': 9/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (81.8%)\n\
-              Packets received/dropped on interface 'lo': 5/1 (pcap:1/dumpcap:0/flushed:0/ps_ifdrop:0) (83.3%)\n",
+              Packets received/dropped on interface 'lo': 5/1 (pcap:1/dumpcap:0/flushed:0/ps_ifdrop:0) (83.3%)\n"[..],
         );
         assert_eq!((dumpcap.dropped, dumpcap.lines), (Some(3), vec![]));
-        let tcpdump = hear(
-            b"tcpdump: listening on lo, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n3 packets captured\n\
-              6 packets received by filter\n1 packet dropped by kernel\n4 packets dropped by interface",
+        let tcpdump = read(
+            &b"tcpdump: listening on lo, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n3 packets captured\n\
+              6 packets received by filter\n1 packet dropped by kernel\n4 packets dropped by interface"[..],
         );
         assert_eq!((tcpdump.dropped, tcpdump.lines), (Some(5), vec![]));
-        let wrong = hear(b"tcpdump: nope: No such device exists\r\n\n(No such device exists)\n");
+        let wrong = read(&b"tcpdump: nope: No such device exists\r\n\n(No such device exists)\n"[..]);
         assert_eq!(wrong.lines, ["tcpdump: nope: No such device exists", "(No such device exists)"]);
         assert_eq!(wrong.dropped, None);
     }
@@ -135,9 +115,9 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_has_the_last_line() {
         let long = "x".repeat(5_000) + "\n";
-        let said = hear((long.repeat(100) + "last\n").as_bytes());
-        assert_eq!(said.lines.len(), MAX_LINES);
-        assert!(said.lines.iter().all(|line| line.len() <= 1000));
-        assert_eq!(said.lines.last().unwrap(), "last");
+        let messages = read((long.repeat(100) + "last\n").as_bytes());
+        assert_eq!(messages.lines.len(), MAX_LINES);
+        assert!(messages.lines.iter().all(|line| line.len() <= 1000));
+        assert_eq!(messages.lines.last().unwrap(), "last");
     }
 }

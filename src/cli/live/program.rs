@@ -2,7 +2,7 @@
 //! nothing to do with what the packets say; its output comes through a pipe.
 
 use super::advice;
-use super::live_args::LiveArgs;
+use super::args::LiveArgs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -156,12 +156,6 @@ impl Program {
         Some(format!("{number}. {name}{more}"))
     }
 
-    /// The arguments of a command, for tests and messages.
-    #[cfg(test)]
-    pub fn arguments(command: &Command) -> Vec<String> {
-        command.get_args().map(|a| a.to_string_lossy().into_owned()).collect()
-    }
-
     /// The file that is run.
     pub fn path(&self) -> &Path {
         &self.path
@@ -188,7 +182,9 @@ mod tests {
         let What::Read(reading) = cli.command else { unreachable!("it is a reading") };
         let Reading::Live(args) = *reading else { unreachable!("it is live") };
         let program = Program { kind, path: kind.name().into() };
-        program.capture(&args).map(|command| Program::arguments(&command).join(" "))
+        let words =
+            |command: Command| command.get_args().map(|a| a.to_str().unwrap().to_owned()).collect::<Vec<_>>();
+        program.capture(&args).map(|command| words(command).join(" "))
     }
 
     #[test]
@@ -205,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_interfaces_are_told_in_the_same_way() {
-        let told = |kind: Kind, line| Program { kind, path: PathBuf::new() }.interface(line);
+    fn lists_of_interfaces_have_one_form() {
+        let listed = |kind: Kind, line| Program { kind, path: PathBuf::new() }.interface(line);
         for (kind, line, wanted) in [
             (Kind::Tcpdump, "1.eth0 [Up, Running, Connected]", Some("1. eth0 (Up, Running, Connected)")),
             (Kind::Tcpdump, "2.any (All (of them) [Up]", Some("2. any (All (of them, Up)")),
@@ -220,7 +216,7 @@ mod tests {
             (Kind::Dumpcap, "4. ifb0\t\t\t0\t\tnetwork\t", Some("4. ifb0")),
             (Kind::Dumpcap, "no list", None),
         ] {
-            assert_eq!(told(kind, line).as_deref(), wanted, "{line}");
+            assert_eq!(listed(kind, line).as_deref(), wanted, "{line}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The command line of `qdissect live`.
 
-use super::args::{Common, DumpFormat};
-use super::columns::ColumnArgs;
-use super::detail::DetailArgs;
+use crate::cli::args::{Common, DumpFormat};
+use crate::cli::columns::ColumnArgs;
+use crate::cli::detail::DetailArgs;
 use clap::Args;
 use qdissect::filter::Columns;
 use qdissect::report::{Layout, shown};
@@ -11,8 +11,6 @@ use std::time::Duration;
 
 /// The longest snap length that the capture programs know, in bytes.
 const MAX_SNAPLEN: i64 = 262_144;
-/// The most files of a ring: their numbers have five digits.
-const MAX_FILES: u32 = 99_999;
 
 /// `qdissect live`
 #[derive(Debug, Args)]
@@ -35,10 +33,9 @@ pub struct LiveArgs {
     /// When to stop: duration:SECONDS
     #[arg(short = 'a', long = "autostop", value_name = "duration:N", value_parser = duration)]
     pub autostop: Option<Duration>,
-    /// Save to a row of files: filesize:KB begins the next one after that many kilobytes, files:N keeps
-    /// the last N
-    #[arg(short = 'b', long = "ring-buffer", value_name = "KEY:N", value_parser = ring, requires = "write")]
-    pub ring: Vec<RingRule>,
+    /// A ring of files, which dumpcap has
+    #[arg(short = 'b', long = "ring-buffer", value_name = "KEY:N", hide = true)]
+    pub ring: Vec<String>,
     /// Print the summary at the end in place of packets
     #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain"])]
     pub summary: bool,
@@ -56,18 +53,11 @@ pub struct LiveArgs {
     pub common: Common,
 }
 
-/// A part of `-b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RingRule {
-    /// Size after which the next file begins, in bytes.
-    Size(u64),
-    /// How many files are kept.
-    Files(u32),
-}
-
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
-        let meant = key_meant(text, &["duration"]);
+        let misspelt = text.split_once(':').filter(|(key, _)| similar(key, ["duration"]).is_some());
+        let meant = misspelt.filter(|(key, _)| *key != "duration");
+        let meant = meant.map_or(String::new(), |(_, n)| format!(" Did you mean duration:{}?", shown(n)));
         format!("\"{text}\" is not of the form duration:SECONDS, for example duration:60.{meant}")
     };
     let seconds: f64 = text.strip_prefix("duration:").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
@@ -77,30 +67,6 @@ fn duration(text: &str) -> Result<Duration, String> {
         return Err(format!("\"{text}\": the duration must be more than nothing and less than 136 years."));
     }
     Ok(duration)
-}
-
-/// A question, where the word before the colon is misspelt.
-fn key_meant(text: &str, known: &[&'static str]) -> String {
-    let Some((key, number)) = text.split_once(':').filter(|(key, _)| !known.contains(key)) else {
-        return String::new();
-    };
-    let meant = similar(key, known.iter().copied());
-    meant.map_or(String::new(), |key| format!(" Did you mean {key}:{}?", shown(number)))
-}
-
-fn ring(text: &str) -> Result<RingRule, String> {
-    let wrong = || {
-        let meant = key_meant(text, &["filesize", "files"]);
-        format!("\"{text}\" is not of the form filesize:KB or files:N, for example filesize:10000.{meant}")
-    };
-    let (key, number) = text.split_once(':').ok_or_else(wrong)?;
-    let number: u32 = number.parse().map_err(|_| wrong())?;
-    match (key, number) {
-        ("filesize", 1..) => Ok(RingRule::Size(u64::from(number) * 1000)),
-        ("files", 1..=MAX_FILES) => Ok(RingRule::Files(number)),
-        ("files", _) => Err(format!("\"{text}\": a ring has 1 to {MAX_FILES} files.")),
-        _ => Err(wrong()),
-    }
 }
 
 impl LiveArgs {
@@ -149,26 +115,13 @@ impl LiveArgs {
                 "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.".into()
             );
         }
-        if self.files_kept().is_some() && self.file_size().is_none() {
-            return Err("-b files:N needs -b filesize:KB, which says when the next file begins.".into());
+        if !self.ring.is_empty() {
+            return Err("`live` saves to one file, without -b. For a ring of files run `dumpcap -i IFACE -b filesize:KB \
+                        -b files:N -w DIR/NAME.pcapng`, and beside it `qdissect dump --follow DIR`, which shows what it \
+                        captures."
+                .into());
         }
         Ok(())
-    }
-
-    /// Size after which the next file begins, in bytes.
-    pub fn file_size(&self) -> Option<u64> {
-        self.ring.iter().rev().find_map(|rule| match rule {
-            RingRule::Size(bytes) => Some(*bytes),
-            RingRule::Files(_) => None,
-        })
-    }
-
-    /// How many files are kept.
-    pub fn files_kept(&self) -> Option<u32> {
-        self.ring.iter().rev().find_map(|rule| match rule {
-            RingRule::Files(count) => Some(*count),
-            RingRule::Size(_) => None,
-        })
     }
 }
 
@@ -185,12 +138,6 @@ mod tests {
             assert!(duration(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
         }
         assert!(duration("duraton:4").unwrap_err().ends_with("Did you mean duration:4?"));
-        assert!(ring("filesise:4").unwrap_err().ends_with("Did you mean filesize:4?"));
-        assert_eq!(ring("filesize:2"), Ok(RingRule::Size(2000)));
-        assert_eq!(ring("files:3"), Ok(RingRule::Files(3)));
-        for text in ["filesize:0", "filesize:x", "files:0", "files:100000", "duration:3", "9"] {
-            assert!(ring(text).unwrap_err().starts_with(&format!("\"{text}\"")), "{text}");
-        }
     }
 
     #[test]
@@ -203,8 +150,6 @@ mod tests {
         for (option, most, beyond) in [
             ("-s", "262144", "262145"),
             ("-B", "4096", "4097"),
-            ("-b", "files:99999", "files:100000"),
-            ("-b", "filesize:4294967295", "filesize:4294967296"),
             ("-a", "duration:4294967295", "duration:4294967296"),
         ] {
             assert_eq!(takes(option, most), Ok(()), "{option} {most}");

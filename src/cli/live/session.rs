@@ -1,16 +1,17 @@
 //! The running capture program as an input: reads its pipe, saves what it reads, and stops the program.
 //!
 //! ```text
-//!  Running ── signal, -a ──> Lingering ── packets under way ──> Told ── too long ──> Killed ── too long ──> over
-//!     │                                     have arrived       (SIGINT)             (SIGKILL)
-//!     └── the pipe ends ──> over                                  └── the pipe ends ──> over
+//!  Running ── signal, -a ──> Lingering ── packets under way ──> Stopped ── too long ──> Killed ── too long ──> over
+//!     │                                     have arrived        (SIGINT)              (SIGKILL)
+//!     └── the pipe ends ──> over                                   └── the pipe ends ──> over
 //! ```
 
 use super::advice;
 use super::program::Program;
-use super::said::{Listening, Said};
-use super::saver::Saver;
-use super::stop;
+use super::records::Records;
+use super::stderr::{Messages, Stderr};
+use crate::cli::read::QUIET;
+use crate::cli::stop;
 use qdissect::capture::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
@@ -19,14 +20,13 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub use super::read::QUIET;
 /// How long packets may be under way from the interface to the pipe, besides what the program needs.
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// How long to wait at most for what was captured before the end and has not been read yet.
 const BACKLOG: Duration = Duration::from_secs(5);
 /// How long the program may pause, on a busy machine, while it still has packets.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the program may take to end when it has been told to.
+/// How long the program may take to end after SIGINT.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long its pipe may stay open when it has been killed: another process may hold it.
 const LAST: Duration = Duration::from_millis(500);
@@ -35,12 +35,11 @@ const LAST: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Running,
-    /// Since that point in time it is to be told, when everything captured until that time of day has been
-    /// read.
+    /// The capture ended at that point in time, which is that time of day: what was captured before is read.
     Lingering(Instant, Time),
-    /// It is to be killed at that time.
-    Told(Instant),
-    /// Its pipe is to be left at that time.
+    /// It is killed at that time.
+    Stopped(Instant),
+    /// Its pipe is left at that time.
     Killed(Instant),
 }
 
@@ -50,10 +49,9 @@ pub struct Session {
     delay: Duration,
     child: Child,
     out: ChildStdout,
-    /// What the program says, until somebody listens.
-    err: Option<ChildStderr>,
-    listening: Option<Listening>,
-    saver: Saver,
+    /// What the program says, before and after it is listened to.
+    err: (Option<ChildStderr>, Option<Stderr>),
+    records: Records,
     phase: Phase,
     until: Option<Instant>,
     /// When the last bytes came.
@@ -62,7 +60,7 @@ pub struct Session {
     reached: Time,
     /// Done when the first bytes have come, before they are parsed.
     begun: Option<Begun>,
-    ended: bool,
+    over: bool,
 }
 
 /// What is to be done when a capture has begun.
@@ -73,12 +71,12 @@ pub type Begun = Box<dyn FnOnce() + Send>;
 pub struct Ended {
     /// It was to end: by a signal, a time or a number of packets.
     pub asked: bool,
-    /// It did not end by itself.
-    pub told: bool,
+    /// The program was stopped, and did not end by itself.
+    pub stopped: bool,
     /// How the program ended.
     pub status: Option<ExitStatus>,
     /// What it said.
-    pub said: Said,
+    pub messages: Messages,
     /// Bytes of a last record that is not whole.
     pub part: usize,
     /// Why not everything is saved.
@@ -93,7 +91,7 @@ impl Session {
     pub fn start(
         program: &Program,
         mut command: Command,
-        saver: Saver,
+        records: Records,
         most: Option<Duration>,
         begun: Begun,
     ) -> Result<Session, String> {
@@ -106,15 +104,14 @@ impl Session {
             delay: program.delay() + UNDER_WAY,
             child,
             out,
-            err: Some(err),
-            listening: None,
-            saver,
+            err: (Some(err), None),
+            records,
             phase: Phase::Running,
             until: most.map(|most| Instant::now() + most),
             last: Instant::now(),
             reached: Time::UNKNOWN,
             begun: Some(begun),
-            ended: false,
+            over: false,
         })
     }
 
@@ -122,33 +119,46 @@ impl Session {
     fn steer(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
-            match self.phase {
+            let until = match self.phase {
                 Phase::Running => {
-                    let over = self.until.is_some_and(|until| now >= until) || self.saver.failed().is_some();
-                    if !(over || stop::caught().is_some()) {
+                    let is_over =
+                        self.until.is_some_and(|until| now >= until) || self.records.failed.is_some();
+                    if !is_over && stop::caught().is_none() {
                         return self.until;
                     }
                     self.linger();
+                    continue;
                 }
-                Phase::Told(until) | Phase::Killed(until) if now < until => return Some(until),
-                Phase::Lingering(since, end) => match self.lingers(since, end) {
-                    until if now < until => return Some(until),
-                    _ => self.tell(),
-                },
-                Phase::Told(_) => self.kill(),
+                Phase::Lingering(since, end) => self.lingers(since, end),
+                Phase::Stopped(until) | Phase::Killed(until) => until,
+            };
+            if now < until {
+                return Some(until);
+            }
+            self.phase = match self.phase {
+                Phase::Running | Phase::Lingering(..) => {
+                    self.signal(Signal::INT);
+                    Phase::Stopped(Instant::now() + GRACE)
+                }
+                Phase::Stopped(_) => {
+                    self.signal(Signal::KILL);
+                    Phase::Killed(Instant::now() + LAST)
+                }
                 Phase::Killed(_) => {
-                    self.ended = true;
+                    self.over = true;
                     return None;
                 }
-            }
+            };
         }
     }
 
     /// The capture is over; what was captured may still be under way.
     fn linger(&mut self) {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let end = Time::from_wide(i128::try_from(time.as_nanos()).unwrap_or(i128::MAX));
-        self.phase = Phase::Lingering(Instant::now(), end);
+        if matches!(self.phase, Phase::Running) {
+            let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let end = Time::from_wide(i128::try_from(time.as_nanos()).unwrap_or(i128::MAX));
+            self.phase = Phase::Lingering(Instant::now(), end);
+        }
     }
 
     /// Until when the program is left alone, the capture having ended at `since` and the time of day `end`.
@@ -167,16 +177,6 @@ impl Session {
         self.reached = time;
     }
 
-    fn tell(&mut self) {
-        self.signal(Signal::INT);
-        self.phase = Phase::Told(Instant::now() + GRACE);
-    }
-
-    fn kill(&mut self) {
-        self.signal(Signal::KILL);
-        self.phase = Phase::Killed(Instant::now() + LAST);
-    }
-
     /// Sends a signal to the program and what it has started. It has not been waited for, so its number is
     /// its own; that it has ended already is no error.
     fn signal(&self, signal: Signal) {
@@ -188,74 +188,67 @@ impl Session {
     /// Reads what there is. Gives up after a while, by [`Interrupted`](io::ErrorKind::Interrupted).
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let next = self.steer();
-        if self.ended {
+        if self.over {
             return Ok(0);
         }
         if !stop::wait(&self.out, Duration::ZERO)? {
-            self.saver.flush();
+            self.records.flush();
             let most = next.map_or(QUIET, |next| next.saturating_duration_since(Instant::now()).min(QUIET));
             if !stop::wait(&self.out, most)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
         let got = self.out.read(space)?;
-        self.ended = got == 0;
         self.last = Instant::now();
         if let Some(begun) = self.begun.take_if(|_| got > 0) {
             begun();
             self.listen();
         }
-        let pass = self.saver.feed(space.get(..got).unwrap_or_default());
-        self.ended |= pass < got;
+        let pass = self.records.pass(space.get(..got).unwrap_or_default());
+        self.over = got == 0 || pass < got;
         Ok(pass)
     }
 
     /// Begins to listen. Not before rights are given up: a thread would keep those it began with.
     fn listen(&mut self) {
-        if let Some(err) = self.err.take() {
-            self.listening = Some(Listening::new(err));
+        if let Some(err) = self.err.0.take() {
+            self.err.1 = Some(Stderr::listen(err));
         }
     }
 
     /// Stops the program if it still runs, waits for its end, and writes what is left to write.
     pub fn finish(&mut self) -> Ended {
         self.listen();
-        let enough = self.saver.is_enough();
+        let enough = self.records.is_enough();
         let asked = enough || stop::caught().is_some() || !matches!(self.phase, Phase::Running);
-        self.saver.flush();
-        let part = self.saver.part();
-        if enough && matches!(self.phase, Phase::Running) {
-            // It has the same number to stop at; what it says then is worth a moment.
-            self.linger();
+        self.records.flush();
+        let part = self.records.part();
+        if enough {
+            self.linger(); // it has the same number to stop at, and what it says then is worth a moment
         }
         let status = self.wait();
-        let said = self.listening.as_ref().map(|listening| listening.finish(LAST)).unwrap_or_default();
-        let told = matches!(self.phase, Phase::Told(_) | Phase::Killed(_));
-        Ended { asked, told, status, said, part, unsaved: self.saver.failed().map(str::to_owned) }
+        let messages = self.err.1.as_ref().map(|err| err.finish(LAST)).unwrap_or_default();
+        let stopped = matches!(self.phase, Phase::Stopped(_) | Phase::Killed(_));
+        Ended { asked, stopped, status, messages, part, unsaved: self.records.failed.clone() }
     }
 
     /// Waits for the program to end, reading its pipe so that it can.
     fn wait(&mut self) -> Option<ExitStatus> {
-        self.ended = false;
-        let mut space = vec![0; 64 * 1024];
-        let mut open = true;
+        self.over = false;
+        let (mut space, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }
-            if matches!(self.phase, Phase::Running) {
-                // Its pipe has ended and it has not, or nobody wants to read on.
-                self.linger();
-            }
+            self.linger(); // its pipe has ended and it has not, or nobody wants to read on
             self.steer();
-            if self.ended {
+            if self.over {
                 return None;
             }
-            let pause = Duration::from_millis(10);
-            match open && matches!(stop::wait(&self.out, pause), Ok(true)) {
-                true => open = matches!(self.out.read(&mut space), Ok(1..)),
-                false if open => {}
-                false => std::thread::sleep(pause),
+            if !open {
+                std::thread::sleep(pause);
+            } else if matches!(stop::wait(&self.out, pause), Ok(true)) {
+                open = matches!(self.out.read(&mut space), Ok(1..));
             }
         }
     }
@@ -271,14 +264,14 @@ impl Drop for Session {
     }
 }
 
-/// The parser's end of a capture under way.
+/// A session that the parser reads and that whoever ends it finishes.
 #[derive(Clone)]
-pub struct Feed(Arc<Mutex<Session>>);
+pub struct Shared(Arc<Mutex<Session>>);
 
-impl Feed {
-    /// Shares a session between the reader and whoever finishes it.
-    pub fn new(session: Session) -> Feed {
-        Feed(Arc::new(Mutex::new(session)))
+impl Shared {
+    /// Shares a session.
+    pub fn new(session: Session) -> Shared {
+        Shared(Arc::new(Mutex::new(session)))
     }
 
     /// The session.
@@ -287,7 +280,7 @@ impl Feed {
     }
 }
 
-impl Read for Feed {
+impl Read for Shared {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         self.session().read(space)
     }

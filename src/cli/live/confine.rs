@@ -7,11 +7,11 @@
 //! The program is another process and keeps what it needs. It runs as root then, and to end it CAP_KILL is kept;
 //! [`begin`](Confinement::begin) sees to it that signals reach nothing else.
 
-use super::args::Common;
-use super::output::{Target, folder};
-use super::run::name;
-use super::sandbox::{self, Allowed};
-use super::say;
+use crate::cli::args::Common;
+use crate::cli::output::{Target, folder};
+use crate::cli::run::name;
+use crate::cli::sandbox::{self, Allowed};
+use crate::cli::say;
 use rustix::fs::{Access, Gid, Uid, access};
 use rustix::io::{Errno, Result as Outcome};
 use rustix::process::geteuid;

@@ -1,4 +1,4 @@
-//! Datagrams for people: everything there is to say of each.
+//! Datagrams as text: the line of each, its fields and its findings.
 
 use crate::cli::show::page::{DIM, Page};
 use qdissect::capture::Time;
@@ -14,27 +14,28 @@ use std::io::{self, Write};
 /// Bytes shown of a datagram that nobody claims.
 const MAX_BYTES: usize = 16;
 
-/// Everything of each datagram: its line, fields, findings.
-pub struct Told<W: Write> {
+/// The line of each datagram, its fields and its findings.
+pub struct Text<W: Write> {
     lister: Lister<W>,
     screen: Screen,
-    /// Frames without a datagram that are still to be told, by number.
-    others: VecDeque<(u64, DropReason)>,
+    /// Frames without a datagram that are still to be named, by number.
+    dropped: VecDeque<(u64, DropReason)>,
+    /// Something has been written.
     any: bool,
 }
 
-impl<W: Write> Told<W> {
-    /// Tells of these frames to `out`.
-    pub fn new(out: W, screen: Screen, shots: &[OwnedFrame]) -> Self {
-        let numbered = (1..).zip(shots);
-        let others = numbered.filter_map(|(n, shot)| Some((n, parse(&shot.frame(n)).err()?))).collect();
-        Told { lister: Lister::new(out, false, false, false), screen, others, any: false }
+impl<W: Write> Text<W> {
+    /// Writes of these frames to `out`.
+    pub fn new(out: W, screen: Screen, frames: &[OwnedFrame]) -> Self {
+        let numbered = (1..).zip(frames);
+        let dropped = numbered.filter_map(|(n, frame)| Some((n, parse(&frame.frame(n)).err()?))).collect();
+        Text { lister: Lister::new(out, false, false, false), screen, dropped, any: false }
     }
 
     /// What stands before the datagram of a frame: the frames without one, and an empty line.
     fn until(&mut self, frame: u64) -> io::Result<()> {
-        while let Some(&(number, reason)) = self.others.front().filter(|(n, _)| *n < frame) {
-            self.others.pop_front();
+        while let Some(&(number, reason)) = self.dropped.front().filter(|(n, _)| *n < frame) {
+            self.dropped.pop_front();
             self.gap()?;
             let what = reason.name().replace('_', " ");
             self.lister.line(&format!("{number:>5} no UDP datagram: {what}"))?;
@@ -56,7 +57,7 @@ fn number(frame: u64) -> String {
     frame.to_string()
 }
 
-impl<W: Write> Report for Told<W> {
+impl<W: Write> Report for Text<W> {
     type Sink = Heard;
 
     fn wants(&self) -> Wants {

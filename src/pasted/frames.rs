@@ -3,7 +3,7 @@
 use super::{Mark, Piece};
 use crate::capture::Time;
 use crate::classify;
-use crate::net::{Datagram, Endpoint, OwnedFrame};
+use crate::net::{Endpoint, OwnedFrame, parse};
 use crate::protocols::Role;
 
 /// Between two datagrams of which the second has no time stamp, in nanoseconds.
@@ -36,11 +36,11 @@ impl Default for Ends {
 /// A piece with headers of its own stays as it is. Others get headers: the ends that the text names, or else made-up
 /// ones. Who sent it is what the text says, or else what the bytes look like; what neither tells is taken to
 /// answer what stands before it. Time goes on by a millisecond where there is no stamp.
-pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
+pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
     let turned = is_server_side(pieces, ends);
     let mut time = start(pieces);
     let mut before = None;
-    let mut shots = vec![];
+    let mut frames = vec![];
     for piece in pieces {
         time = piece.head.time.unwrap_or(time.plus(STEP));
         let asks = match piece.head.mark {
@@ -50,7 +50,7 @@ pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
             Some(Mark::Received) => turned,
             None => asks(piece, ends).unwrap_or(!before.unwrap_or(false)),
         };
-        shots.push(match piece.packet {
+        frames.push(match piece.packet {
             Some((link, wire_len)) => OwnedFrame {
                 time,
                 link,
@@ -64,7 +64,7 @@ pub fn shots(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
             }
         });
     }
-    shots
+    frames
 }
 
 /// A step before the first piece, so far before the first stamp as there are pieces before it.
@@ -89,12 +89,10 @@ fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
 
 /// Whether a piece asks, by its looks; `None` if they do not tell.
 fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
-    let [src, dst] = between(piece, true, ends.port);
-    let (frame, time, at, checksum) = (0, Time::UNKNOWN, 0, 0);
-    let (cut, origin, partial, ip_id, tunnel) = (piece.missing, 0, false, 0, 0);
-    let payload = &piece.bytes;
-    let d = Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload };
-    match classify::glance(&d, ends.protocols)?.1.role {
+    let [client, server] = between(piece, true, ends.port);
+    let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
+    let frame = made.frame(0);
+    match classify::glance(&parse(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),
         Role::Stray => None,
@@ -111,66 +109,4 @@ fn is_server_side(pieces: &[Piece], ends: Ends) -> bool {
             _ => None,
         })
         .unwrap_or(false)
-}
-
-#[cfg(test)]
-#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
-mod tests {
-    use super::super::{Form, Head};
-    use super::*;
-    use crate::net::parse;
-    use crate::rule::hex;
-
-    const POLL: &str = "d5f60001 a59c4384f146df08 01";
-    const STATE: &str = "d5f60101 a59c4384f146df08 03 e5650600 0000000000000000 00 0100 41 01";
-
-    fn piece(mark: Option<Mark>, payload: &str) -> Piece {
-        let head = Head { mark, ..Head::default() };
-        Piece { bytes: hex(payload), missing: 0, head, line: 1, form: Form::Hex, packet: None }
-    }
-
-    /// Ports that the datagrams come from.
-    fn from(pieces: &[Piece]) -> Vec<u16> {
-        let shots = shots(pieces, Ends::default());
-        shots.iter().map(|shot| parse(&shot.frame(1)).expect("a datagram").src.port()).collect()
-    }
-
-    #[test]
-    fn the_text_decides_the_direction_and_then_the_looks() {
-        let marked = [piece(Some(Mark::ToServer), "00"), piece(Some(Mark::FromServer), "00")];
-        assert_eq!(from(&marked), [40_000, 7777]);
-        assert_eq!(from(&[piece(None, STATE), piece(None, POLL)]), [7777, 40_000]);
-        assert_eq!(from(&[piece(None, POLL), piece(None, "ffff")]), [40_000, 7777], "it answers");
-    }
-
-    #[test]
-    fn sent_may_mean_by_the_server() {
-        let [sent, received] = [Some(Mark::Sent), Some(Mark::Received)];
-        assert_eq!(from(&[piece(sent, POLL), piece(received, STATE)]), [40_000, 7777]);
-        assert_eq!(from(&[piece(received, POLL), piece(sent, STATE)]), [40_000, 7777]);
-        assert_eq!(from(&[piece(sent, "ffff"), piece(received, "ffff")]), [40_000, 7777]);
-    }
-
-    #[test]
-    fn time_goes_on_from_the_stamps() {
-        let mut pieces = [piece(None, POLL), piece(None, STATE), piece(None, POLL), piece(None, STATE)];
-        let times = |pieces: &[Piece]| {
-            let shots = shots(pieces, Ends::default());
-            shots.iter().map(|s| s.time.nanos().expect("known") / STEP).collect::<Vec<_>>()
-        };
-        assert_eq!(times(&pieces), [0, 1, 2, 3]);
-        pieces[2].head.time = Some(Time::from_nanos(500 * STEP));
-        assert_eq!(times(&pieces), [498, 499, 500, 501]);
-    }
-
-    #[test]
-    fn ends_that_the_text_names_are_kept() {
-        let server = Endpoint::v6([0x20; 16], 9000);
-        let mut asked = piece(Some(Mark::ToServer), POLL);
-        asked.head.dst = Some(server);
-        let shot = shots(&[asked], Ends::default()).remove(0);
-        let d = shot.frame(1);
-        let d = parse(&d).expect("a datagram");
-        assert_eq!((d.dst, d.src.to_string().as_str()), (server, "[2001:db8::1]:40000"));
-    }
 }

@@ -1,0 +1,93 @@
+//! A line of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
+
+use super::{Found, MAX_PIECE, hex, is_hex, shown};
+use nom::Offset;
+
+/// Characters that may stand between bytes.
+const SEPARATORS: &[char] = &[' ', '\t', ',', ';', ':', '-', '|', '\u{a0}'];
+/// What begins a comment.
+const COMMENTS: [&str; 5] = ["#", "//", "/*", ";", "--"];
+const ARROWS: [&str; 6] = [">", "<", "=>", "<=", "→", "←"];
+
+/// What stands between separators.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(SEPARATORS).flat_map(|word| word.split("\\x")).filter(|word| !word.is_empty() && *word != "\\")
+}
+
+/// The digits of a word, and whether it says that they are hex: `0xd5`, `D5h`.
+fn digits(word: &str) -> Option<(&str, bool)> {
+    let prefixed = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+    let suffixed = || word.strip_suffix(['h', 'H']).filter(|digits| digits.len() == 2);
+    let marked = prefixed.or_else(suffixed);
+    Some((marked.unwrap_or(word), marked.is_some())).filter(|(digits, _)| is_hex(digits))
+}
+
+/// Reads a line of digits; `None` if it is something else.
+pub fn read(line: &str) -> Option<Found<'_>> {
+    let mut found = Found::default();
+    let mut any = false;
+    for word in words(line) {
+        let (digits, marked) = digits(word)?;
+        any = true;
+        match digits.as_bytes() {
+            // `0x0` is a whole byte, as in C.
+            [_] if marked => found.bytes.extend(u8::from_str_radix(digits, 16).ok()),
+            all => {
+                found.bytes.extend(hex(digits));
+                if let (false, Some((last, _))) =
+                    (all.len().is_multiple_of(2), digits.char_indices().next_back())
+                {
+                    let what = "stands here; every byte needs two. The last one is left out.";
+                    let here = digits.get(last..).unwrap_or_default();
+                    found
+                        .unread
+                        .add(here, format_args!("An odd number of hex digits, {}, {what}", all.len()));
+                }
+            }
+        }
+    }
+    any.then_some(found)
+}
+
+/// Whether a line of digits says that the next one goes on with it.
+pub fn goes_on(line: &str) -> bool {
+    line.trim_end().ends_with([',', ':', '\\'])
+}
+
+/// Whether a text is a comment.
+pub fn is_comment(text: &str) -> bool {
+    COMMENTS.iter().any(|mark| text.trim_start().starts_with(mark))
+}
+
+/// What stands before a comment behind a blank; `None` if there is none.
+pub fn before_comment(line: &str) -> Option<&str> {
+    let at = ["#", "//", "/*", ";"].iter().filter_map(|mark| line.find(mark)).min()?;
+    line.get(..at).filter(|before| before.ends_with([' ', '\t']))
+}
+
+/// A line that was meant as digits: at least half of its words are bytes, or nearly all of its only word are digits.
+/// Gives what stands before the first word that is none, and the complaint.
+pub fn damaged(line: &str) -> Option<Found<'_>> {
+    let all: Vec<_> = words(line).take(MAX_PIECE).collect();
+    let is_byte = |word: &&&str| digits(word).is_some_and(|(digits, _)| digits.len().is_multiple_of(2));
+    let sound = all.iter().filter(is_byte).count();
+    let bad = *all.iter().find(|word| !is_byte(word))?;
+    let hex_digits = bad.bytes().filter(u8::is_ascii_hexdigit).count();
+    let stream =
+        all.len() == 1 && bad.len() >= 8 && hex_digits.saturating_mul(10) >= bad.len().saturating_mul(9);
+    // `02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4` are two ends, as `tcpdump -e` has them.
+    if ARROWS.contains(&bad) || !(stream || sound >= 3 && sound.saturating_mul(2) >= all.len()) {
+        return None;
+    }
+    // `DEBUG` is a word, and `de` no byte.
+    let is_word = bad.len() > 2 && bad.bytes().all(|b| b.is_ascii_alphabetic());
+    let whole = if is_word { 0 } else { bad.bytes().take_while(u8::is_ascii_hexdigit).count() & !1 };
+    let strange = bad.get(whole..).unwrap_or_default();
+    let mut found = line.get(..line.offset(strange)).and_then(read).unwrap_or_default();
+    let what = format_args!(
+        "Two hex digits were expected here, not {}. The rest of the line is left out.",
+        shown(strange)
+    );
+    found.unread.add(strange, what);
+    Some(found)
+}

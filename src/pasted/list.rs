@@ -1,0 +1,161 @@
+//! Lists of numbers, as programs write and print them, and the first literal of a line. A literal may span lines.
+
+use super::{Form, Found, MAX_PIECE, digits, pattern, shown, string};
+use nom::Offset;
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Longest comment within a list in bytes, without its marks: what is longer is taken for words of the list.
+const MAX_COMMENT: usize = 4096;
+
+/// What stands between the words of a list: blanks, separators, a cast, and what a program left out.
+static BETWEEN: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?:[\s,;]+|\([^)]{0,14}\)|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"));
+/// Node's `<Buffer d5 f6 00 ... 12 more bytes>`.
+static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^<Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?")
+});
+
+/// A literal of the text.
+#[derive(Debug)]
+pub struct Literal<'a> {
+    pub found: Found<'a>,
+    pub form: Form,
+    /// What stands before it on its line.
+    pub before: &'a str,
+    /// What follows it.
+    pub behind: &'a str,
+}
+
+/// The first literal that begins in `line`, which `text` begins with; it may end behind that.
+pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
+    line.char_indices().find_map(|(at, c)| {
+        let (before, here) = text.split_at_checked(at)?;
+        let (found, form, behind) = match c {
+            '<' => buffer(here)?,
+            '[' | '{' => list(before, here)?,
+            '"' | '\'' | '`' => string::read(before, here)?,
+            _ => return None,
+        };
+        Some(Literal { found, form, before, behind })
+    })
+}
+
+/// Bytes, how they are written, and what follows them.
+pub type Read<'a> = (Found<'a>, Form, &'a str);
+
+fn buffer(here: &str) -> Option<Read<'_>> {
+    let parts = BUFFER.captures(here)?;
+    let (whole, behind) = here.split_at_checked(parts.get(0)?.end())?;
+    // What is neither a byte nor the end of the line is damage, and no end.
+    if !whole.ends_with('>') && !behind.is_empty() && !behind.starts_with(['\r', '\n', '<']) {
+        return None;
+    }
+    let mut found = digits::read(parts.name("bytes")?.as_str())?;
+    if let (Some(cut), Some(more)) = (parts.name("cut"), parts.name("more")) {
+        leave_out(&mut found, cut.as_str(), more.as_str());
+    }
+    Some((found, Form::Array, behind))
+}
+
+/// Notes that whoever printed the bytes left out some of them.
+fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, number: &str) {
+    found.missing = number.parse().unwrap_or(0);
+    if found.missing > 0 {
+        let what = "bytes here; `buffer.toString(\"hex\")` prints all. They are taken as not captured.";
+        found.unread.add(here, format_args!("Node left out {number} {what}"));
+    }
+}
+
+/// Length of a comment at the beginning of a text; `None` if there is none, or none that ends.
+fn comment(text: &str) -> Option<usize> {
+    let (mark, close) =
+        [("/*", "*/"), ("//", "\n"), ("#", "\n")].into_iter().find(|(mark, _)| text.starts_with(mark))?;
+    let body = text.as_bytes().get(mark.len()..)?;
+    let end =
+        body.windows(close.len()).take(MAX_COMMENT + 1).position(|window| window == close.as_bytes())?;
+    Some(end.saturating_add(mark.len()).saturating_add(close.len()))
+}
+
+/// Numbers in the brackets that `here` begins with.
+fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+    let (mut words, mut commas, mut cut) = (vec![], false, None);
+    let mut rest = here.get(1..)?;
+    let closed = loop {
+        if rest.is_empty() || rest.starts_with([']', '}']) {
+            break !rest.is_empty();
+        }
+        if let Some(length) = comment(rest) {
+            rest = rest.get(length..)?;
+        } else if let Some(between) = BETWEEN.captures(rest) {
+            let whole = between.get(0)?;
+            commas |= whole.as_str().contains([',', ';']) && between.name("more").is_none();
+            cut = between.name("more").map(|more| (rest, more.as_str())).or(cut);
+            rest = rest.get(whole.end()..)?;
+        } else {
+            let word = rest.split(|c: char| c.is_whitespace() || ",;]}([{".contains(c)).next()?;
+            // Where another list begins, or the first word is no number, this is no list.
+            if word.is_empty() || words.is_empty() && value(word, 16).is_none() {
+                return None;
+            }
+            // One more than fits, so that it is seen not to.
+            if words.len() <= MAX_PIECE {
+                words.push(word);
+            }
+            rest = rest.get(word.len()..)?;
+        }
+    };
+    let marked = words.iter().any(|word| word.starts_with("0x") || word.starts_with("0X"));
+    let subscript = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ']');
+    // `pkt1[60]`, `[5]byte{…}` and `[13]` are no data; letters alone are names, as far as they go.
+    let one = words.len() == 1 && subscript || !commas && !marked;
+    let names =
+        words.len() < 4 && !words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit() || c == '\''));
+    let radix = radix(&words);
+    let sound = words.iter().filter(|word| value(word, radix).is_some()).count();
+    if one || names || sound.saturating_mul(2) <= words.len() {
+        return None;
+    }
+    let mut found = Found::default();
+    for word in words {
+        match value(word, radix) {
+            Some(byte @ -128..=255) => found.bytes.extend(byte.to_le_bytes().first()),
+            _ => {
+                let what = "A byte was expected here, a number from 0 to 255, not";
+                found.unread.add(word, format_args!("{what} {}. It is left out.", shown(word)));
+            }
+        }
+    }
+    if let Some((here, more)) = cut {
+        leave_out(&mut found, here, more);
+    }
+    if !closed {
+        let what = "The list that begins here has no closing bracket; it is read to the end of the text.";
+        found.unread.add(here, format_args!("{what}"));
+    }
+    Some((found, Form::Array, here.get(here.offset(rest).saturating_add(usize::from(closed))..)?))
+}
+
+/// A word as a number in that base, unless it says its own; or as a character.
+fn value(word: &str, radix: u32) -> Option<i64> {
+    let word = ["u8", "U8", "u", "U", "i8", "L"].iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
+    if let [b'\'', c, b'\''] = word.strip_prefix('b').unwrap_or(word).as_bytes() {
+        return Some(i64::from(*c));
+    }
+    let number =
+        |digits: &str, radix| i64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
+    let own = [("0x", 16), ("0X", 16), ("0b", 2), ("0o", 8)];
+    own.into_iter()
+        .find_map(|(mark, radix)| number(word.strip_prefix(mark)?, radix))
+        .or_else(|| number(word, radix))
+}
+
+/// The base of numbers that do not say theirs: 16 where all have at most two digits, and one has a letter, or all have
+/// two and one begins with 0.
+fn radix(words: &[&str]) -> u32 {
+    let bare = || words.iter().filter(|word| !word.starts_with("0x") && !word.starts_with("0X"));
+    let letters = bare().any(|word| word.len() <= 2 && word.bytes().any(|b| b.is_ascii_alphabetic()));
+    let zeros = bare().all(|word| word.len() == 2) && bare().any(|word| word.starts_with('0'));
+    let fits = bare().all(|word| word.len() <= 2 && value(word, 16).is_some());
+    if fits && (letters || zeros) { 16 } else { 10 }
+}

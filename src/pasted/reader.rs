@@ -1,0 +1,373 @@
+//! Joins lines to datagrams.
+
+use super::dump::{self, Dump, Row};
+use super::list::{self, Literal};
+use super::{
+    Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
+    digits, head, packet, string,
+};
+use nom::Offset;
+
+/// Characters of a line of base64 that others may follow.
+const BASE64_LINE: usize = 60;
+/// The fewest bytes that are taken for a datagram behind words.
+const FEWEST: usize = 4;
+
+/// Reads a text. With a `form`, everything is taken for that; otherwise each line is looked at.
+///
+/// Of a longer text than [`MAX_TEXT`], the beginning is read.
+pub fn read(text: &str, form: Option<Form>) -> Pasted {
+    let cut = |back| text.get(..text.len().min(MAX_TEXT).saturating_sub(back));
+    let whole = (0..4).find_map(cut).unwrap_or_default(); // a character has at most four bytes
+    let mut reader = Reader { form, whole, ..Reader::default() };
+    let mut rest = whole;
+    while !rest.is_empty() {
+        rest = reader.line(rest);
+    }
+    reader.flush();
+    if whole.len() < text.len() {
+        let what = format_args!("The text is longer than {MAX_TEXT} bytes; what follows is not read.");
+        reader.unread.add(whole.get(whole.len()..).unwrap_or_default(), what);
+    }
+    reader.finish()
+}
+
+/// How the datagram under way is written: what may go on with it.
+#[derive(Debug)]
+enum Way<'a> {
+    /// Rows with offsets.
+    Dump(Dump<'a>),
+    /// Lines of digits: bytes of the first line and of the last, and whether that said it goes on.
+    Lines { first: usize, last: usize, goes_on: bool },
+    /// Lines of base64; characters of the last.
+    Base64(usize),
+    /// It is complete.
+    Whole,
+}
+
+/// The datagram under way.
+#[derive(Debug)]
+struct Open<'a> {
+    piece: Piece,
+    /// Where it begins.
+    here: &'a str,
+    way: Way<'a>,
+    /// It has more bytes than fit, and that has been said.
+    full: bool,
+}
+
+#[derive(Debug, Default)]
+struct Reader<'a> {
+    whole: &'a str,
+    form: Option<Form>,
+    /// What lines above said of the next datagram.
+    head: Head,
+    open: Option<Open<'a>>,
+    /// The text is a stream as Wireshark follows it: offsets go on from datagram to datagram of a side.
+    is_stream: bool,
+    /// What stands here is of a form that is not read, up to the next blank line.
+    skips: bool,
+    /// There were more datagrams than are kept, and that has been said.
+    full: bool,
+    pieces: Vec<Piece>,
+    unread: Unread<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the first line of `text`; gives what follows it, or the literal that begins in it.
+    fn line(&mut self, text: &'a str) -> &'a str {
+        let (line, below) = text.split_once('\n').unwrap_or((text, ""));
+        let line = line.trim_end_matches('\r');
+        if line.trim().is_empty() {
+            self.flush();
+            self.skips = false;
+        }
+        if line.trim().is_empty() || self.skips || self.row(line, Head::default()) || self.more(line) {
+            return below;
+        }
+        let mut rest = head::behind(line);
+        if self.form == Some(Form::Base64) || rest.len() < line.len() && self.is_no_time(line) {
+            rest = line; // a label could be a word of base64
+        }
+        let said = head::before(line.get(..line.offset(rest)).unwrap_or_default());
+        if rest.trim().is_empty() || digits::is_comment(rest) {
+            self.words(line);
+        } else if rest.len() < line.len() && (self.row(rest, said) || self.more(rest)) {
+            // a row of a dump that is quoted, or marked in every line
+        } else if !self.digits(rest, said) {
+            if let Some(literal) = self.literal(rest, text.get(text.offset(rest)..).unwrap_or_default()) {
+                return self.literals(literal, said);
+            }
+            if !self.last_resort(rest, said) {
+                self.words(line);
+            }
+        }
+        below
+    }
+
+    /// Whether `10:00:00` is three bytes and no time of day: where it is all there is, and where bytes are to go on.
+    fn is_no_time(&self, line: &str) -> bool {
+        let goes_on = matches!(&self.open, Some(Open { way: Way::Lines { goes_on: true, .. }, .. }));
+        let three = || digits::read(line).is_some_and(|found| found.bytes.len() == 3);
+        (goes_on || self.whole.trim() == line.trim()) && three()
+    }
+
+    fn is(&self, form: Form) -> bool {
+        self.form.is_none_or(|forced| forced == form)
+    }
+
+    /// A datagram begins.
+    fn begin(&mut self, way: Way<'a>, said: Head, here: &'a str) {
+        self.flush();
+        let mut head = std::mem::take(&mut self.head);
+        head.take(said);
+        let piece = Piece { bytes: vec![], missing: 0, head, packet: None };
+        self.open = Some(Open { piece, here, way, full: false });
+    }
+
+    /// Adds bytes to the datagram under way, as many as fit.
+    fn add(&mut self, found: Found<'a>, here: &'a str) {
+        self.unread.append(found.unread);
+        let Some(open) = &mut self.open else { return };
+        let room = MAX_PIECE.saturating_sub(open.piece.bytes.len());
+        open.piece.bytes.extend(found.bytes.iter().take(room));
+        open.piece.missing = open.piece.missing.saturating_add(found.missing);
+        if room < found.bytes.len() && !std::mem::replace(&mut open.full, true) {
+            too_long(&mut self.unread, here);
+        }
+    }
+
+    /// A row of a dump.
+    fn row(&mut self, line: &'a str, said: Head) -> bool {
+        let Some(row) = dump::row(line).filter(|_| self.is(Form::Dump)) else { return false };
+        if row.is_other_base {
+            let what = "Words in octal or decimal are not read: print the bytes with `xxd`, `hexdump -C` or `od -t x1`.";
+            self.skip(row.offset, what);
+            return true;
+        }
+        let place = self.goes_on(&row, said);
+        if place != Some(true) {
+            let forced = self.form.is_some() || self.is_stream || place.is_some();
+            let Some(dump) = Dump::begin(&row, forced) else { return false };
+            self.begin(Way::Dump(dump), said, line);
+        }
+        if let Some(Open { piece, way: Way::Dump(dump), full: false, .. }) = &mut self.open {
+            dump.add(row.offset, piece.bytes.len());
+        }
+        self.add(row.found, line);
+        true
+    }
+
+    /// Whether a row goes on with the dump under way, or begins another; `None` if there is none.
+    fn goes_on(&mut self, row: &Row<'_>, said: Head) -> Option<bool> {
+        let Open { piece, way: Way::Dump(dump), .. } = self.open.as_ref()? else { return None };
+        let other_side = row.indented != dump.indented && row.offset.len() == 8 && !row.certain;
+        self.is_stream |= other_side;
+        let other_mark = said.mark.is_some() && said.mark != piece.head.mark;
+        let ended = self.is_stream && (other_side || dump.is_short(piece.bytes.len()));
+        Some(dump.is_behind(row.offset) && !other_mark && !ended)
+    }
+
+    /// What goes on with the datagram above and stands for none itself: a `*`, which stands for rows like the one
+    /// above, the offset below the last row, a further line of base64.
+    fn more(&mut self, line: &'a str) -> bool {
+        let Some(Open { piece, way, .. }) = &mut self.open else { return false };
+        let word = line.trim();
+        match way {
+            Way::Dump(dump) if word == "*" => dump.repeat(),
+            Way::Dump(dump) => {
+                let Some(offset) = dump::end(line).filter(|offset| dump.is_behind(offset)) else {
+                    return false;
+                };
+                dump.add(offset, piece.bytes.len());
+                self.flush();
+            }
+            Way::Base64(last) if *last >= BASE64_LINE && last.is_multiple_of(4) && word.len() <= *last => {
+                let Some(found) = string::base64(word) else { return false };
+                *last = if word.ends_with('=') { 0 } else { word.len() };
+                self.add(found, line);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A line of digits.
+    fn digits(&mut self, line: &'a str, said: Head) -> bool {
+        let found = || digits::read(line).or_else(|| digits::read(digits::before_comment(line)?));
+        let Some(found) = self.is(Form::Hex).then(found).flatten() else { return false };
+        self.put(Form::Hex, found, said, line);
+        true
+    }
+
+    /// Adds a line of bytes to the datagram under way, if it goes on with that, or begins another.
+    fn put(&mut self, form: Form, found: Found<'a>, said: Head, line: &'a str) {
+        let (len, says) = (found.bytes.len(), digits::goes_on(line));
+        match &mut self.open {
+            Some(Open { way: Way::Lines { first, last, goes_on }, .. })
+                if form == Form::Hex
+                    && said == Head::default()
+                    && (*goes_on || is_wrapped(*first, *last, len)) =>
+            {
+                *last = if found.unread.kept.is_empty() { len } else { *first };
+                *goes_on = says;
+            }
+            _ => {
+                let way = match form {
+                    Form::Hex => Way::Lines { first: len, last: len, goes_on: says },
+                    Form::Base64 => Way::Base64(line.trim().len()),
+                    _ => Way::Whole,
+                };
+                self.begin(way, said, line);
+            }
+        }
+        self.add(found, line);
+    }
+
+    /// The first literal of a line, if there is one of the form asked for.
+    fn literal(&self, line: &'a str, text: &'a str) -> Option<Literal<'a>> {
+        list::find(line, text).filter(|literal| self.is(literal.form) || self.form == Some(Form::String))
+    }
+
+    /// Literals, each a datagram, until the line ends at which the last one does; gives what follows that.
+    fn literals(&mut self, first: Literal<'a>, said: Head) -> &'a str {
+        let (mut next, mut said) = (Some(first), said);
+        let mut behind = "";
+        while let Some(Literal { found, before, behind: rest, .. }) = next {
+            let mut said = std::mem::take(&mut said);
+            said.mark = said.mark.or_else(|| head::before(before).mark);
+            self.begin(Way::Whole, said, before);
+            self.add(found, before);
+            behind = rest;
+            next = self.literal(behind.split('\n').next().unwrap_or_default(), behind);
+        }
+        self.flush();
+        behind.split_once('\n').map_or("", |(_, below)| below)
+    }
+
+    /// What is tried last: lines of a log that end in digits, escapes without quotes, base64, and lines that were meant
+    /// as digits.
+    fn last_resort(&mut self, line: &'a str, mut said: Head) -> bool {
+        let word = line.trim();
+        if let Some((rest, found)) = labelled(line).filter(|_| self.is(Form::Hex)) {
+            said.take(head::before(line.get(..line.offset(rest)).unwrap_or_default()));
+            self.flush();
+            self.put(Form::Hex, found, said, line);
+            return true;
+        }
+        let is_base64 = self.form == Some(Form::Base64) || self.form.is_none() && string::is_base64(word);
+        let escapes = string::bare(line).filter(|_| self.is(Form::String)).map(|found| (Form::String, found));
+        let base64 = || Some((Form::Base64, string::base64(word).filter(|_| is_base64)?));
+        let damaged = || Some((Form::Hex, digits::damaged(line).filter(|_| self.is(Form::Hex))?));
+        let found = escapes.or_else(base64).or_else(damaged);
+        if let (None, Some(form)) = (&found, self.form) {
+            self.unread.add(line, format_args!("This line is not {}.", expected(form)));
+        }
+        found.map(|(form, found)| self.put(form, found, said, line)).is_some()
+    }
+
+    /// A line without bytes: it ends a datagram, and may speak of the next one.
+    fn words(&mut self, line: &'a str) {
+        self.flush();
+        self.head.take(head::above(line));
+        self.is_stream |= line.trim_start().starts_with("Follow: udp");
+        let length = line.trim().strip_prefix("Buffer length: ").and_then(|rest| rest.strip_suffix(" bytes"));
+        if length.is_some_and(|length| length.parse::<u32>().is_ok()) {
+            self.skip(
+                line,
+                "What gamedig's `debug` option prints is not read: paste the bytes alone, a datagram a line.",
+            );
+        }
+    }
+
+    /// Leaves out what stands here, up to the next blank line.
+    fn skip(&mut self, here: &'a str, what: &str) {
+        self.flush();
+        self.skips = true;
+        self.unread.add(here, format_args!("{what} All up to the next blank line is left out."));
+    }
+
+    /// The datagram under way ends.
+    fn flush(&mut self) {
+        let Some(Open { mut piece, here, way, full }) = self.open.take() else { return };
+        let mut shows_packets = false;
+        if let Way::Dump(dump) = &way {
+            let (bytes, missing) = dump.assemble(&piece.bytes, self.is_stream, &mut self.unread);
+            (piece.bytes, piece.missing) = (bytes, u32::try_from(missing).unwrap_or(u32::MAX));
+            shows_packets = dump.packets;
+            if self.is_stream && piece.head.mark.is_none() {
+                // Whoever spoke first stands at the margin.
+                piece.head.mark = Some(if dump.indented { Mark::FromServer } else { Mark::ToServer });
+            }
+        }
+        if piece.bytes.is_empty() {
+            self.head.take(piece.head);
+            return;
+        }
+        if self.pieces.len() >= MAX_PIECES {
+            if !std::mem::replace(&mut self.full, true) {
+                let what =
+                    format_args!("There are more than {MAX_PIECES} datagrams; what follows is not read.");
+                self.unread.add(here, what);
+            }
+            return;
+        }
+        piece.packet = packet::headers(&piece.bytes, shows_packets);
+        if piece.packet.is_none() && shows_packets && piece.head.time.is_some() {
+            // Of tcpdump, but not IP: nothing that could be a payload.
+            piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (packet::RAW, len));
+        }
+        if piece.packet.is_none() && piece.bytes.len() > MAX_PAYLOAD {
+            piece.bytes.truncate(MAX_PAYLOAD);
+            if !full {
+                too_long(&mut self.unread, here);
+            }
+        }
+        let room = MAX_PAYLOAD.saturating_sub(piece.bytes.len());
+        piece.missing = piece.missing.min(u32::try_from(room).unwrap_or(0));
+        self.pieces.push(piece);
+    }
+
+    /// Finds line and column of what could not be read.
+    fn finish(mut self) -> Pasted {
+        self.unread.kept.sort_by_key(|(here, _)| self.whole.offset(here));
+        let complaints = self.unread.kept.into_iter().map(|(here, what)| {
+            let before = self.whole.get(..self.whole.offset(here)).unwrap_or_default();
+            let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()).saturating_add(1);
+            Complaint { line: before.matches('\n').count().saturating_add(1), column, what }
+        });
+        Pasted { complaints: complaints.collect(), pieces: self.pieces, more_complaints: self.unread.more }
+    }
+}
+
+/// A line of a log that ends in digits: those, and where they begin.
+fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
+    head::labels(line).find_map(|rest| {
+        let found = digits::read(rest.trim_end())?;
+        (found.unread.kept.is_empty() && found.bytes.len() >= FEWEST).then_some((rest, found))
+    })
+}
+
+fn too_long<'a>(unread: &mut Unread<'a>, here: &'a str) {
+    let what = "A UDP datagram over IPv4 holds at most";
+    unread.add(here, format_args!("{what} {MAX_PAYLOAD} bytes; what is more is left out."));
+}
+
+/// What lines should have been.
+fn expected(form: Form) -> &'static str {
+    match form {
+        Form::Hex => "a line of hex digits",
+        Form::Dump => "a row of a dump, such as \"00000000: d5f6 0001\"",
+        Form::Array => "a list of numbers, such as {0xd5, 0xf6}",
+        Form::String => "a text with escapes, such as \"\\xd5\\xf6\"",
+        Form::Base64 => "base64",
+    }
+}
+
+/// Whether a line of so many bytes goes on with the lines above: those are full, and of a length that lines are
+/// wrapped at. `xxd -p` has 30 bytes a line; 72, 76 and 78 characters are other habits.
+fn is_wrapped(first: usize, last: usize, len: usize) -> bool {
+    let usual =
+        first >= 8 && (first.is_multiple_of(8) || first.is_multiple_of(10) || [36, 38, 39].contains(&first));
+    usual && last == first && len <= first
+}

@@ -1,0 +1,172 @@
+//! Quoted text with escapes, and what may stand in quotes instead: digits or base64.
+//!
+//! ```text
+//!  \xHH  two hex digits      \OOO  one to three octal digits      \uHHHH  a byte of Latin-1
+//!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`  \?  \/
+//! ```
+
+use super::list::Read;
+use super::{Form, Found, MAX_PIECE, digits, pattern, shown};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
+
+/// The fewest characters that are taken for base64 unasked: shorter ones are words.
+const FEWEST: usize = 8;
+
+/// A text in quotes; it ends on its line.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"^(?:"((?:[^"\\\n]|\\[^\n])*)"|'((?:[^'\\\n]|\\[^\n])*)'|`((?:[^`\\\n]|\\[^\n])*)`)"#)
+});
+/// What stands between two strings of one expression, and the letters before the second one.
+static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
+static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|u(?<unicode>[0-9a-fA-F]{4})|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
+    )
+});
+
+/// The string that `here` begins with, and those that go on with it; `None` if it is just text.
+pub fn read<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+    let (mut found, form, mut behind) = one(before, here)?;
+    let in_code = !is_bytes(before) || before.contains(['(', '=']);
+    while found.bytes.len() <= MAX_PIECE
+        && let Some((gap, next)) = next(behind)
+        && let lines = gap.matches('\n').count()
+        && (lines == 0 || lines == 1 && (in_code || gap.contains(['\\', '+'])))
+        && let Some((further, _, end)) = one(gap, next).filter(|(_, other, _)| *other == form)
+    {
+        found.bytes.extend(further.bytes);
+        found.unread.append(further.unread);
+        behind = end;
+    }
+    Some((found, form, behind))
+}
+
+/// What stands between a string and the next one of the same expression, and that.
+fn next(behind: &str) -> Option<(&str, &str)> {
+    let parts = BETWEEN.captures(behind)?;
+    behind.split_at_checked(parts.get(2)?.end())
+}
+
+/// The letters directly before a quote, if they make it one that opens: an apostrophe within a word is none.
+fn prefix(before: &str) -> Option<String> {
+    let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3);
+    let letters = letters.collect::<String>().to_ascii_lowercase();
+    (matches!(letters.as_str(), "" | "b" | "br" | "rb" | "u" | "c") && !before.ends_with('\\'))
+        .then_some(letters)
+}
+
+/// A `b` stands before the quote: bytes, as in Python and Rust.
+fn is_bytes(before: &str) -> bool {
+    prefix(before).is_some_and(|letters| letters.contains('b'))
+}
+
+/// What one text in quotes stands for.
+fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+    prefix(before)?;
+    let is_bytes = is_bytes(before);
+    let parts = QUOTED.captures(here)?;
+    let body = parts.iter().skip(1).flatten().next()?.as_str();
+    let behind = here.get(parts.get(0)?.end()..)?;
+    let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
+    let coding: String = behind.chars().take(12).collect();
+    let says =
+        |names: &[&str], word: &str| names.iter().any(|name| call.ends_with(name)) || coding.contains(word);
+    let sound = |fewest| digits::read(body).filter(|f| f.unread.kept.is_empty() && f.bytes.len() >= fewest);
+    if says(&["hex", "HexString", "unhexlify"], "hex") {
+        return Some((digits::read(body)?, Form::Hex, behind));
+    }
+    if says(&["b64decode", "atob", "Base64String"], "base64") {
+        return Some((base64(body)?, Form::Base64, behind));
+    }
+    if body.contains('\\') {
+        return Some((unescape(body), Form::String, behind));
+    }
+    if let Some(found) = sound(if is_bytes { 4 } else { 2 }) {
+        return Some((found, Form::Hex, behind));
+    }
+    if is_bytes {
+        return Some((unescape(body), Form::String, behind));
+    }
+    is_base64(body).then(|| Some((base64(body)?, Form::Base64, behind))).flatten()
+}
+
+/// A line of escapes without quotes.
+pub fn bare(line: &str) -> Option<Found<'_>> {
+    let body = line.trim();
+    ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
+}
+
+/// The bytes of a text with escapes.
+fn unescape(body: &str) -> Found<'_> {
+    let mut found = Found::default();
+    let mut rest = body;
+    while let Some((text, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        found.bytes.extend(text.bytes());
+        let parts = ESCAPE.captures(escape);
+        let length = match parts.as_ref().and_then(|parts| Some((byte(parts)?, parts.get(0)?.end()))) {
+            Some((byte, length)) => {
+                found.bytes.push(byte);
+                length
+            }
+            None => {
+                let shown = shown(escape.get(..6).unwrap_or(escape));
+                let what = "The backslash is left out.";
+                found.unread.add(
+                    escape,
+                    format_args!("An escape such as \\x0a was expected here, not {shown}. {what}"),
+                );
+                1
+            }
+        };
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    found.bytes.extend(rest.bytes());
+    found
+}
+
+/// The byte that an escape stands for.
+fn byte(parts: &Captures<'_>) -> Option<u8> {
+    for (name, radix) in [("hex", 16), ("unicode", 16), ("octal", 8)] {
+        if let Some(digits) = parts.name(name) {
+            return u32::from_str_radix(digits.as_str(), radix).ok()?.try_into().ok();
+        }
+    }
+    Some(match *parts.name("one")?.as_str().as_bytes().first()? {
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'a' => 7,
+        b'b' => 8,
+        b'f' => 12,
+        b'v' => 11,
+        b'e' => 27,
+        itself => itself,
+    })
+}
+
+/// The bytes of base64 in either alphabet, RFC 4648 sections 4 and 5; `None` where the text is none: other characters,
+/// a length that cannot be, bits behind the end.
+pub fn base64(text: &str) -> Option<Found<'_>> {
+    let body = text.trim_end_matches('=');
+    let padded = body.len() < text.len();
+    let fits = !padded || text.len().is_multiple_of(4) && body.len().saturating_add(2) >= text.len();
+    let body = Some(body).filter(|body| fits && !body.is_empty())?.replace('-', "+").replace('_', "/");
+    Some(Found { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Found::default() })
+}
+
+/// Whether a word looks like base64 rather than like a word: long enough, and padded or in mixed characters.
+pub fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let lower = body.bytes().any(|b| b.is_ascii_lowercase());
+    let digits = body.bytes().any(|b| b.is_ascii_digit() || b"+/".contains(&b));
+    let capitals = body.as_bytes().windows(3).any(|w| w.iter().all(u8::is_ascii_uppercase));
+    let mixed = lower && (capitals || digits && body.bytes().skip(1).any(|b| b.is_ascii_uppercase()));
+    let upper = body.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let likely = body.len() < text.len()
+        || mixed && (text.len().is_multiple_of(4) || digits && text.len() >= 16)
+        || text.len() >= 24 && (mixed || upper);
+    text.len() >= FEWEST && likely && base64(text).is_some()
+}
