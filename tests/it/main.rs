@@ -38,6 +38,7 @@ mod gate;
 mod house;
 mod inputs;
 mod judged;
+mod lengths;
 mod limits;
 mod live;
 mod live_loopback;

@@ -207,7 +207,7 @@ pub(super) fn decode<'a, S: FieldSink>(
     let asked = asked.map(|a| a as u8 & KNOWN);
     let choice = match asked {
         // Nothing to choose.
-        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked }),
+        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked, known: true }),
         _ => c.apart(|c| choose(c, asked)),
     };
     match choice {
@@ -219,9 +219,9 @@ pub(super) fn decode<'a, S: FieldSink>(
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
 fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result<Body<'a>, Fault> {
-    let Choice { kinds: mask, asked } = choice;
+    let Choice { kinds: mask, asked, known } = choice;
     let whole = c.to_end();
-    let body = chunks(c, mask)?;
+    let body = chunks(c, (mask, known))?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
         c.check(&TXN_017, || true);
         if c.apart(|c| surplus_is_chunks(c, mask)) {
@@ -237,15 +237,22 @@ fn chosen<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, choice: Choice) -> Result
     Ok(body)
 }
 
+/// The chunks of these kinds; two that count the same are compared where the kinds are known.
 #[inline(always)]
-pub(super) fn chunks<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, mask: u8) -> Result<Body<'a>, Fault> {
+pub(super) fn chunks<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    (mask, known): (u8, bool),
+) -> Result<Body<'a>, Fault> {
     let server_info = match mask & SERVER_INFO {
         0 => None,
         _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, ServerInfo::decode)?),
     };
     let others = match mask & !SERVER_INFO {
         0 => Body::default(),
-        others => c.apart(|c| optional(c, others, server_info.map(|i| i.current_players)))?,
+        others => {
+            let counted = server_info.map(|info| info.current_players).filter(|_| known);
+            c.apart(|c| optional(c, others, counted))?
+        }
     };
     Ok(Body { server_info, ..others })
 }

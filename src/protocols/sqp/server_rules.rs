@@ -166,6 +166,15 @@ pub(super) fn each<'a, T>(
     })
 }
 
+/// What a list names by a text that is cut is none of its elements.
+///
+/// # Errors
+/// As when the text is read.
+#[inline(always)]
+pub(super) fn whole<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
+    if string8(c.rest()).is_ok() { Ok(()) } else { c.field(name, string8).map(drop) }
+}
+
 /// Reads a type code; what an unknown one means is not known, so neither is what follows.
 pub(super) fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
@@ -204,8 +213,9 @@ impl<'a> Rules<'a> {
                 &SERVER_RULES,
                 |c, _| !c.rest().is_empty() || c.is_cut(),
                 |c| {
+                    c.ends(&KEY);
+                    whole(c, &RULE_KEY)?;
                     c.group(&RULE, |c| {
-                        c.ends(&KEY);
                         let key = text(c, &RULE_KEY)?;
                         c.check(&RUL_003, || !key.0.is_empty());
                         c.check(&RUL_002, || !seen.repeats(key.0));

@@ -11,7 +11,7 @@
 use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
 use super::samples::*;
 use super::server_rules::{
-    DYN_003, DYN_004, Dynamic, checked, dynamic, each, ends, named_type, push_string, type_code,
+    DYN_003, DYN_004, Dynamic, checked, dynamic, each, ends, named_type, push_string, type_code, whole,
 };
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
@@ -196,13 +196,23 @@ impl<'a> Table<'a> {
         f: &'static TableFields,
         counted: Option<u16>,
     ) -> Result<Self, Fault> {
-        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| Self::body(c, f, counted)))
+        let table = |c: &mut Cursor<'a, '_, S>| {
+            let mut begun = 0;
+            let table = Self::body(c, f, counted, &mut begun);
+            if table.is_err() {
+                c.apart(|c| without(c, [f.fields, f.records], begun));
+            }
+            table
+        };
+        chunk(c, f.length, &f.ends[0], |c| c.group(f.table, table))
     }
 
+    /// The inside of a table; `begun` counts its lists as they begin.
     fn body<S: FieldSink>(
         c: &mut Cursor<'a, '_, S>,
         f: &'static TableFields,
         counted: Option<u16>,
+        begun: &mut usize,
     ) -> Result<Self, Fault> {
         let [head, in_text, elsewhere] = &f.ends;
         let count = c.field(f.count, be_u16)?;
@@ -219,12 +229,14 @@ impl<'a> Table<'a> {
         let field_count = table.field_count.unwrap_or(0);
         let [field, name, kind] = f.field;
         let mut seen = Repeats::default();
+        *begun = 1;
         table.fields = c.list(
             f.fields,
             |_, done| done < field_count as u16,
             |c| {
+                c.ends(head);
+                whole(c, name)?;
                 c.group(field, |c| {
-                    c.ends(head);
                     let name = text(c, name)?;
                     c.check(&TAB_004, || !seen.repeats(name.0));
                     type_code(c, kind).map(drop)
@@ -232,6 +244,7 @@ impl<'a> Table<'a> {
             },
         )?;
         let fields = table.fields;
+        *begun = 2;
         table.records = c.list(
             f.records,
             |_, done| done < count,
@@ -285,6 +298,15 @@ impl<'a> Table<'a> {
         }
         self.values().for_each(|v| v.encode(&mut out));
         out
+    }
+}
+
+/// A table that ended early has the lists that had not begun, too: they are empty.
+#[cold]
+#[inline(never)]
+fn without<S: FieldSink>(c: &mut Cursor<'_, '_, S>, lists: [&'static Field; 2], begun: usize) {
+    for list in lists.into_iter().skip(begun) {
+        let _ = c.list(list, |_, _| false, |_| Ok(())); // nothing in it can fail
     }
 }
 
