@@ -8,7 +8,7 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, Endpoint, Shot, Turned, peel};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
-use crate::report::{Packet, Report};
+use crate::report::{Packet, Report, Silent};
 use crate::rule::{Act, Example, hex};
 use std::fmt;
 use std::io;
@@ -233,6 +233,7 @@ impl Stage {
 impl Report for Stage {
     type Sink = Heard;
     const ORDERED: bool = true;
+    const SILENCE: bool = true;
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         let mut tree = Tree::default();
@@ -257,6 +258,14 @@ impl Report for Stage {
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.heard.exchanges.push((e.clone(), findings.to_vec()));
+        Ok(())
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        for Silent { exchange, finding, .. } in servers {
+            let told = self.heard.exchanges.iter_mut().find(|(e, _)| e.id == exchange.id);
+            told.into_iter().for_each(|(_, findings)| findings.push(*finding));
+        }
         Ok(())
     }
 }

@@ -3,10 +3,12 @@
 mod general;
 mod policy;
 mod raised;
+mod silence;
 
-pub use general::{GEN_001, GEN_002, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, GEN_008, RULES};
+pub use general::{GEN_001, GEN_002, GEN_003, GEN_004, GEN_005, GEN_006, GEN_007, GEN_008, GEN_009, RULES};
 pub use policy::{Policy, Profile, Unknown, matches, within};
 pub use raised::Raised;
+pub use silence::Silence;
 
 use crate::decode::{Field, Index, Span, Violation, path};
 use crate::protocols::Direction;
@@ -30,6 +32,8 @@ pub struct Finding {
     pub needs: u32,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
+    /// What a server left without an answer, where the rule is about that.
+    pub silence: Option<Silence>,
     /// Who is at fault: never [`Side::Sender`] once it is reported.
     pub fault: Side,
     /// What made this one happen: then it is a symptom, and counts nowhere.
@@ -57,6 +61,7 @@ impl Finding {
             span: None,
             needs: 0,
             sizes: None,
+            silence: None,
             fault,
             caused_by: None,
         }
@@ -107,6 +112,9 @@ impl fmt::Display for Finding {
             let ratio = f64::from(response) / f64::from(request.max(1));
             write!(f, ": {response} bytes for {request}, {ratio:.1} times")?;
         }
+        if let Some(silence) = self.silence {
+            write!(f, ": {silence}")?;
+        }
         Ok(())
     }
 }
@@ -136,6 +144,18 @@ impl Counts {
             Severity::Warning => self.warning += 1,
             Severity::Note => self.note += 1,
         }
+    }
+    /// Adds so many others.
+    pub fn merge(&mut self, other: &Counts) {
+        self.error += other.error;
+        self.warning += other.warning;
+        self.note += other.note;
+    }
+    /// Takes back so many that were counted.
+    pub fn take_back(&mut self, other: &Counts) {
+        self.error = self.error.saturating_sub(other.error);
+        self.warning = self.warning.saturating_sub(other.warning);
+        self.note = self.note.saturating_sub(other.note);
     }
     /// The `finding_counts` of a record.
     pub fn record(&self) -> serde_json::Value {

@@ -1,6 +1,7 @@
 //! The end of the way: what is known of a datagram or an exchange is decoded, judged and reported.
 
 use super::blame::{self, Blame};
+use super::silence::Silences;
 use super::{Options, Pipeline};
 use crate::check::{GEN_003, GEN_008, Raised};
 use crate::classify::Verdict;
@@ -78,6 +79,9 @@ impl<R: Report> Pipeline<R> {
             if more_findings > 0 && told.is_copy() {
                 more_findings = 0;
             }
+            if R::SILENCE && direction == Direction::S2c {
+                self.silences.heard();
+            }
             if self.has_news(&told) {
                 // What a request breaks is laid to its own exchange.
                 let open = (direction == Direction::S2c).then(|| self.table.oldest_open(told.slot)).flatten();
@@ -118,7 +122,8 @@ impl<R: Report> Pipeline<R> {
     #[inline(always)]
     pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
-            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)?;
+            let judges = (&self.blame, &mut self.silences);
+            deliver_exchange(e, &self.options, judges, &mut self.totals, &mut self.report)?;
             self.table.drop_closed();
         }
         Ok(())
@@ -129,22 +134,39 @@ impl<R: Report> Pipeline<R> {
 pub(super) fn deliver_exchange<R: Report>(
     e: &Exchange,
     options: &Options,
-    blame: &Blame,
+    (blame, silences): (&Blame, &mut Silences),
     totals: &mut Totals,
     report: &mut R,
 ) -> io::Result<()> {
-    if e.level == Level::Hint || e.level < options.min_confidence {
+    if e.level <= Level::Low {
+        if R::SILENCE && e.level == Level::Low {
+            silences.candidate(e);
+        }
+        if e.level == Level::Hint || options.min_confidence > Level::Low {
+            return Ok(());
+        }
+    }
+    if e.level < options.min_confidence {
         return Ok(());
     }
     totals.exchange(e);
     let silence = match e.outcome {
+        Outcome::Answered | Outcome::Late => {
+            if R::SILENCE {
+                silences.answered(e.server_index);
+            }
+            return report.exchange(e, &[]);
+        }
         Outcome::Unanswered => {
             totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));
             blame.silence(e, &options.policy)
         }
         Outcome::Refused => blame::refusal(&options.policy),
-        _ => return report.exchange(e, &[]),
+        Outcome::Undecided => None,
     };
     silence.iter().for_each(|f| totals.findings.see(f));
+    if R::SILENCE {
+        silences.unanswered(e, silence.as_ref());
+    }
     report.exchange(e, silence.as_slice())
 }

@@ -211,7 +211,8 @@ impl<R: Report> Pipeline<R> {
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        deliver_exchange(e, &self.options, &self.blame, &mut self.totals, &mut self.report)
+        let judges = (&self.blame, &mut self.silences);
+        deliver_exchange(e, &self.options, judges, &mut self.totals, &mut self.report)
     }
 }
 

@@ -8,11 +8,13 @@ mod blame;
 mod copies;
 mod deeper;
 mod deliver;
+mod end;
 mod follow;
 mod late;
 mod read;
 mod room;
 mod settle;
+mod silence;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -30,6 +32,7 @@ use copies::Copies;
 use deliver::Told;
 use room::{Claim, Room, is_part};
 use settle::{settle, settle_unrecognised};
+use silence::Silences;
 use std::io;
 use sums::Sums;
 
@@ -105,6 +108,9 @@ pub struct Pipeline<R: Report> {
     table: Table,
     memories: Memories,
     blame: Blame,
+    silences: Silences,
+    /// Answered exchanges of what was read before that stands for itself.
+    heard_before: u64,
     sums: Sums,
     room: Room,
     copies: Copies,
@@ -130,9 +136,12 @@ impl<R: Report> Pipeline<R> {
     pub fn new(options: Options, mut report: R) -> Self {
         let comments = Comments::default();
         report.comments(&comments);
+        let windows = Windows::new(options.timeout);
         Pipeline {
             memory: Memory::new(options.choice.clone()),
-            table: Table::new(Windows::new(options.timeout)),
+            silences: Silences::new(windows.clone()),
+            heard_before: 0,
+            table: Table::new(windows),
             memories: Memories::default(),
             blame: Blame::default(),
             sums: Sums::default(),
@@ -224,45 +233,6 @@ impl<R: Report> Pipeline<R> {
         Ok(self.deliver_closed()?)
     }
 
-    /// The end of the input: closes what is open and tells the report the totals.
-    ///
-    /// # Errors
-    /// When the report cannot be written.
-    pub fn finish(mut self, complete: bool) -> io::Result<(R, Totals)> {
-        self.close()?;
-        self.totals.complete = complete;
-        self.totals.evicted = self.table.evicted();
-        self.totals.waiting_overflow = self.room.early();
-        self.totals.servers_refused = self.memory.servers.refused();
-        self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
-        self.totals.fragments = *self.deep.fragments();
-        self.totals.memory_forgotten +=
-            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
-        self.tell_one_sided()?;
-        self.report.listened(&mut self.sink);
-        self.report.finish(&self.totals)?;
-        Ok((self.report, self.totals))
-    }
-
-    /// Tells which servers are there with one side only, now that nothing follows that could show the other.
-    fn tell_one_sided(&mut self) -> io::Result<()> {
-        let before = self.totals.one_sided.len();
-        self.totals.one_sided.extend(self.memory.servers.one_sided());
-        self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
-    }
-
-    /// Closes what is open: no further file goes on with it.
-    fn close(&mut self) -> io::Result<()> {
-        self.give_up(self.table.clock(), true)?;
-        self.drain(|_| true)?;
-        // One after the other: there may be very many.
-        while self.table.close_next() {
-            self.deliver_closed()?;
-        }
-        self.table.finish();
-        Ok(())
-    }
-
     /// A datagram from where frames do not come one after the other.
     #[inline(never)]
     fn apart(&mut self, d: &Datagram<'_>) -> io::Result<()> {
@@ -336,6 +306,10 @@ impl<R: Report> Pipeline<R> {
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
                 self.answered_early(slot, frame, exchange, d, v);
+            }
+            Pairing::Again { exchange, part: false } if R::SILENCE => {
+                let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
+                self.silences.again(v.id, exchange, time, d.frame);
             }
             _ if pairing.continues() => self.room.go_on(slot, v.direction),
             _ => {}

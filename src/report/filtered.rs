@@ -4,7 +4,7 @@
 //! compiled once for them.
 
 use super::recent::{Missed, Recent};
-use super::{Packet, Report, Totals};
+use super::{Packet, Report, Silent, Totals};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -109,6 +109,7 @@ impl<R: Report> Report for Filtered<R> {
     type Sink = R::Sink;
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
+    const SILENCE: bool = R::SILENCE;
     const FRAMES: bool = true;
 
     fn comments(&mut self, comments: &Comments) {
@@ -179,6 +180,13 @@ impl<R: Report> Report for Filtered<R> {
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.report.one_sided(servers)
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        let Some(gate) = &mut self.gate else { return self.report.silent(servers) };
+        let passes = |s: &&Silent| gate.exchange(&s.exchange, std::slice::from_ref(&s.finding));
+        let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
+        self.report.silent(&passed)
     }
 
     fn listened(&mut self, sink: &mut R::Sink) {

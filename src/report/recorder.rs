@@ -2,7 +2,7 @@
 //! the captures can pick them out.
 
 use super::joined::Joined;
-use super::{Files, Packet, Place, Report, Totals};
+use super::{Files, Packet, Place, Report, Silent, Totals};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::exchange::Exchange;
@@ -206,6 +206,7 @@ impl<R: Report> Report for Recorder<R> {
     type Sink = R::Sink;
     const ORDERED: bool = R::ORDERED;
     const EVERY: bool = R::EVERY;
+    const SILENCE: bool = R::SILENCE;
     const FRAMES: bool = R::FRAMES;
 
     fn comments(&mut self, comments: &Comments) {
@@ -283,6 +284,14 @@ impl<R: Report> Report for Recorder<R> {
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.tell(|report| report.one_sided(servers))
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        self.keep(|kept| {
+            let marked = servers.iter().filter(|s| kept.is_marked(s.frame)).collect::<Vec<_>>();
+            marked.iter().for_each(|s| kept.comment(s.frame, &[s.finding], 0));
+        });
+        self.tell(|report| report.silent(servers))
     }
 
     fn listened(&mut self, sink: &mut R::Sink) {

@@ -52,6 +52,7 @@ mod robust;
 mod sarif;
 mod save;
 mod schema;
+mod silence;
 mod stats;
 mod swapped;
 mod terminal;
