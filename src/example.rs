@@ -3,12 +3,12 @@
 
 use crate::capture::Time;
 use crate::check::Finding;
-use crate::decode::{Listener, Heard, Tree};
+use crate::decode::{Heard, Listener, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
-use crate::report::{Wants, Packet, Report};
+use crate::report::{Packet, Report, Silent, Wants};
 use crate::rule::{Example, Step, hex};
 use std::fmt;
 use std::io;
@@ -275,7 +275,7 @@ impl Report for Stage {
     type Sink = Heard;
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, silence: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
@@ -301,6 +301,14 @@ impl Report for Stage {
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.heard.exchanges.push((e.clone(), findings.to_vec()));
+        Ok(())
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        for Silent { exchange, finding, .. } in servers {
+            let told = self.heard.exchanges.iter_mut().find(|(e, _)| e.id == exchange.id);
+            told.into_iter().for_each(|(_, findings)| findings.push(*finding));
+        }
         Ok(())
     }
 }

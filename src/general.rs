@@ -110,4 +110,30 @@ rules! {
             S("93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01"),
         ])],
     }
+    /// At least three datagrams asked it something, retransmissions among them, the last one at least two seconds after
+    /// the first, and none was answered; those that an ICMP error refused count, and those do not whose time was not over
+    /// when the capture ended. One lost datagram proves nothing, this does: the server is down, or cannot be reached. Said
+    /// at the end, once, of the last of them, by the summary and by `check`; there the missing answers are its symptoms.
+    /// Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
+    GEN_009 = "GEN-009" Error "server answered none of its requests" {
+        cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        lenient: Warning,
+        examples: [
+            Example::on(7777, &[
+                C("d5f6 00 01 0100000000000000 01"),
+                Wait(1_500),
+                C("d5f6 00 01 0200000000000000 01"),
+                Wait(1_500),
+                C("d5f6 00 01 0300000000000000 01"),
+            ]),
+            // One request with two retransmissions.
+            Example::on(7777, &[
+                C("d5f6 00 01 efcdab8967452301 01"),
+                Wait(1_500),
+                C("d5f6 00 01 efcdab8967452301 01"),
+                Wait(1_500),
+                C("d5f6 00 01 efcdab8967452301 01"),
+            ]),
+        ],
+    }
 }

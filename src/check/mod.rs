@@ -1,8 +1,10 @@
 //! From a broken rule to a finding: how bad, where, who is at fault, and what to say about it.
 
 mod policy;
+mod silence;
 
 pub use policy::{Policy, Profile, Unknown, matches, within};
+pub use silence::Silence;
 
 use crate::contract::{Direction, Raised};
 use crate::decode::{Field, Index, Span, Violation, path};
@@ -26,6 +28,8 @@ pub struct Finding {
     pub needs: u32,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
+    /// What a server left without an answer, where the rule is about that.
+    pub silence: Option<Silence>,
     /// Who is at fault: never [`Side::Sender`] once it is reported.
     pub fault: Side,
     /// What made this one happen: then it is a symptom, and counts nowhere.
@@ -53,6 +57,7 @@ impl Finding {
             span: None,
             needs: 0,
             sizes: None,
+            silence: None,
             fault,
             caused_by: None,
         }
@@ -111,6 +116,9 @@ impl fmt::Display for Finding {
             let ratio = f64::from(response) / f64::from(request.max(1));
             write!(f, ": {response} bytes for {request}, {ratio:.1} times")?;
         }
+        if let Some(silence) = self.silence {
+            write!(f, ": {silence}")?;
+        }
         Ok(())
     }
 }
@@ -140,6 +148,18 @@ impl Counts {
             Severity::Warning => self.warning += 1,
             Severity::Note => self.note += 1,
         }
+    }
+    /// Adds so many others.
+    pub fn merge(&mut self, other: &Counts) {
+        self.error += other.error;
+        self.warning += other.warning;
+        self.note += other.note;
+    }
+    /// Takes back so many that were counted.
+    pub fn take_back(&mut self, other: &Counts) {
+        self.error = self.error.saturating_sub(other.error);
+        self.warning = self.warning.saturating_sub(other.warning);
+        self.note = self.note.saturating_sub(other.note);
     }
     /// The `finding_counts` of a record.
     pub fn record(&self) -> serde_json::Value {

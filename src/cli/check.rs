@@ -11,7 +11,7 @@ use super::say;
 use super::stop;
 use super::suppress::today;
 use qdissect::pipeline::Options;
-use qdissect::report::harmless;
+use qdissect::report::{Candidate, Totals, count, harmless};
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use std::fs::OpenOptions;
@@ -111,7 +111,7 @@ fn write_all(to: &mut impl Write, verdict: &Verdict, args: &CheckArgs) -> io::Re
 fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let mut missing = vec![];
     if verdict.totals.recognised == 0 && verdict.totals.files > 0 {
-        missing.push("There is no query traffic in the input.".to_owned());
+        missing.extend(no_traffic(&verdict.totals));
     }
     for id in &args.require {
         if !verdict.protocols.contains(id) {
@@ -131,6 +131,22 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
         missing.iter().for_each(|what| say(&format_args!("qdissect: {what}\n")));
     }
     missing.is_empty() || args.allow_empty
+}
+
+/// What to say where nothing was recognised: that there is nothing, or what there could be.
+fn no_traffic(totals: &Totals) -> Vec<String> {
+    let could = |c: &Candidate| {
+        let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
+        format!("There is no certain query traffic in the input, but {c}; {pin} makes sure.")
+    };
+    let (listed, more) = totals.candidates();
+    let mut said: Vec<_> = listed.iter().map(could).collect();
+    match more {
+        0 if said.is_empty() => said.push("There is no query traffic in the input.".to_owned()),
+        0 => {}
+        n => said.push(format!("The same may be true of {}.", count(n, "further endpoint"))),
+    }
+    said
 }
 
 fn limit(fail_on: FailOn) -> Option<Severity> {

@@ -122,6 +122,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Span { start: 0, end: self.whole.len() as u16 }
     }
 
+    /// The last captured byte of the whole payload.
+    #[inline(always)]
+    pub fn last_byte(&self) -> Option<u8> {
+        self.whole.last().copied()
+    }
+
     /// Length of the whole payload on the wire in bytes.
     #[inline(always)]
     pub fn wire_len(&self) -> usize {
@@ -319,6 +325,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[inline(always)]
     pub fn stop_here(&self, rule: &'static Rule) -> Fault {
         fault(rule, self.to_end(), None)
+    }
+
+    /// Tells of a fault that another one follows from, which is told when decoding stops for it.
+    #[cold]
+    pub fn tell(&mut self, fault: Fault) {
+        let Fault { rule, at, field, needs } = fault;
+        hear(self.sink, Violation { rule, at, field, index: self.index, needs });
     }
 
     /// Span from here to the end of the scope.

@@ -1,6 +1,7 @@
 //! The end of the way: what is known of a datagram or an exchange is decoded, judged and reported.
 
 use super::blame::{self, Blame};
+use super::silence::Silences;
 use super::{Options, Pipeline};
 use crate::check::Finding;
 use crate::classify::Verdict;
@@ -92,6 +93,9 @@ impl<S: Listener> Pipeline<'_, S> {
             if more_findings > 0 && told.is_copy() {
                 more_findings = 0;
             }
+            if self.wants.silence && direction == Direction::S2c {
+                self.silences.heard();
+            }
             if self.has_news(&told) {
                 // What answers stands in for no other answer.
                 let instead = direction == Direction::S2c && told.pairing.exchange().is_none();
@@ -133,7 +137,8 @@ impl<S: Listener> Pipeline<'_, S> {
     #[inline(always)]
     pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
-            deliver_exchange(e, &self.options, &self.blame, &mut self.totals, self.report)?;
+            let judges = (&self.blame, &mut self.silences, self.wants.silence);
+            deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
             self.table.drop_closed();
         }
         Ok(())
@@ -144,22 +149,39 @@ impl<S: Listener> Pipeline<'_, S> {
 pub(super) fn deliver_exchange<S: Listener>(
     e: &Exchange,
     options: &Options,
-    blame: &Blame,
+    (blame, silences, silence_wanted): (&Blame, &mut Silences, bool),
     totals: &mut Totals,
     report: &mut dyn Report<Sink = S>,
 ) -> io::Result<()> {
-    if e.level == Level::Hint || e.level < options.min_confidence {
+    if e.level <= Level::Low {
+        if silence_wanted && e.level == Level::Low {
+            silences.candidate(e);
+        }
+        if e.level == Level::Hint || options.min_confidence > Level::Low {
+            return Ok(());
+        }
+    }
+    if e.level < options.min_confidence {
         return Ok(());
     }
     totals.exchange(e);
     let silence = match e.outcome {
+        Outcome::Answered | Outcome::Late => {
+            if silence_wanted {
+                silences.answered(e.server_index);
+            }
+            return report.exchange(e, &[]);
+        }
         Outcome::Unanswered => {
             totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));
             blame.silence(e, &options.policy)
         }
         Outcome::Refused => blame::refusal(&options.policy),
-        _ => return report.exchange(e, &[]),
+        Outcome::Undecided => None,
     };
     silence.iter().for_each(|f| totals.findings.see(f));
+    if silence_wanted {
+        silences.unanswered(e, silence.as_ref());
+    }
     report.exchange(e, silence.as_slice())
 }

@@ -228,7 +228,8 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        deliver_exchange(e, &self.options, &self.blame, &mut self.totals, self.report)
+        let judges = (&self.blame, &mut self.silences, self.wants.silence);
+        deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)
     }
 }
 

@@ -8,11 +8,13 @@ mod blame;
 mod copies;
 mod deeper;
 mod deliver;
+mod end;
 mod follow;
 mod late;
 mod read;
 mod room;
 mod settle;
+mod silence;
 mod sums;
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -32,6 +34,7 @@ use copies::Copies;
 use deliver::Told;
 use room::{Claim, MAX_WAIT, Room, is_part};
 use settle::{settle, settle_unrecognised};
+use silence::Silences;
 use std::io;
 use sums::Sums;
 
@@ -102,6 +105,9 @@ pub struct Pipeline<'r, S: Listener> {
     table: Table,
     memories: Memories,
     blame: Blame,
+    silences: Silences,
+    /// Answered exchanges of what was read before that stands for itself.
+    heard_before: u64,
     sums: Sums,
     room: Room,
     copies: Copies,
@@ -128,9 +134,12 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
         let comments = Comments::default();
         report.comments(&comments);
+        let windows = Windows::new(options.timeout);
         Pipeline {
             memory: Memory::new(options.choice.clone()),
-            table: Table::new(Windows::new(options.timeout)),
+            silences: Silences::new(windows.clone()),
+            heard_before: 0,
+            table: Table::new(windows),
             memories: Memories::default(),
             blame: Blame::default(),
             sums: Sums::default(),
@@ -216,45 +225,6 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         Ok(self.deliver_closed()?)
     }
 
-    /// The end of the input: closes what is open and tells the report the totals.
-    ///
-    /// # Errors
-    /// When the report cannot be written.
-    pub fn finish(mut self, complete: bool) -> io::Result<Totals> {
-        self.close()?;
-        self.totals.complete = complete;
-        self.totals.evicted = self.table.evicted();
-        self.totals.waiting_overflow = self.room.early();
-        self.totals.servers_refused = self.memory.servers.refused();
-        self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
-        self.totals.fragments = *self.deep.fragments();
-        self.totals.memory_forgotten +=
-            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
-        self.tell_one_sided()?;
-        self.report.listened(&mut self.sink);
-        self.report.finish(&self.totals)?;
-        Ok(self.totals)
-    }
-
-    /// Tells which servers are there with one side only, now that nothing follows that could show the other.
-    fn tell_one_sided(&mut self) -> io::Result<()> {
-        let before = self.totals.one_sided.len();
-        self.totals.one_sided.extend(self.memory.servers.one_sided());
-        self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
-    }
-
-    /// Closes what is open: no further file goes on with it.
-    fn close(&mut self) -> io::Result<()> {
-        self.give_up(self.table.clock(), true)?;
-        self.drain(|_| true)?;
-        // One after the other: there may be very many.
-        while self.table.close_next() {
-            self.deliver_closed()?;
-        }
-        self.table.finish();
-        Ok(())
-    }
-
     #[inline(always)]
     fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.looked_at(d, classify::glance(d, self.memory.protocols()))
@@ -320,6 +290,10 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             }
             Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
                 self.room.count_missed(a.request_frame);
+            }
+            Pairing::Again { exchange, part: false } if self.wants.silence => {
+                let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
+                self.silences.again(v.id, exchange, time, d.frame);
             }
             _ if pairing.continues() => self.room.go_on(slot, v.direction),
             _ => {}

@@ -5,7 +5,7 @@ use super::joined::Joined;
 use super::layers::{self, Heads, INDENT, Layer};
 use super::leaves::{self, Manner};
 use super::story::{Explain, Teller};
-use super::{Lister, Packet, Place, Report, Wants, Totals, When, duration, secrets, shown};
+use super::{Lister, Packet, Place, Report, Totals, Wants, When, duration, secrets, shown};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;

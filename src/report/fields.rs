@@ -2,7 +2,7 @@
 
 use super::recent::{Missed, Recent};
 use super::safe::{guarded, quoted_cell};
-use super::{Packet, Report, Wants, Totals, secrets, shown};
+use super::{Packet, Report, Totals, Wants, secrets, shown};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::{Notes, Span};
 use crate::filter::{Columns, Pick, Printed, View};

@@ -18,7 +18,7 @@ pub struct Files {
 }
 
 /// A frame by its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Index of the file, in the order read.
     pub file: usize,

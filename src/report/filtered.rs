@@ -1,7 +1,7 @@
 //! A display filter before any report: what does not pass is not told.
 
 use super::recent::{Missed, Recent};
-use super::{Packet, Report, Totals, Wants};
+use super::{Packet, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -168,6 +168,13 @@ impl<S: Listener> Report for Filtered<'_, S> {
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.report.one_sided(servers)
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        let gate = &mut self.gate;
+        let passes = |s: &&Silent| gate.exchange(&s.exchange, std::slice::from_ref(&s.finding));
+        let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
+        self.report.silent(&passed)
     }
 
     fn listened(&mut self, sink: &mut S) {

@@ -10,6 +10,8 @@ mod exchange_rows;
 mod fields;
 mod files;
 mod filtered;
+#[cfg(feature = "cli")]
+mod held;
 mod hostile;
 mod joined;
 #[cfg(feature = "cli")]
@@ -70,7 +72,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::Totals;
+pub use totals::{Candidate, MAX_LISTED, Totals};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -140,8 +142,21 @@ pub struct Wants {
     /// Remarks that are made once for each server every time, for it judges at the end; and which servers are there with
     /// one side only is decided then.
     pub every: bool,
+    /// At the end, which servers answered nothing.
+    pub silence: bool,
     /// It may want to hear of every frame.
     pub frames: bool,
+}
+
+/// A server that answered nothing.
+#[derive(Clone, Debug)]
+pub struct Silent {
+    /// Frame of the last datagram that asked it.
+    pub frame: u64,
+    /// The exchange of that, which was told before.
+    pub exchange: Exchange,
+    /// What is to be said of it.
+    pub finding: Finding,
 }
 
 /// Takes what the pipeline finds. Every method has a default that does nothing.
@@ -202,6 +217,11 @@ pub trait Report {
     /// Of these servers only answers were seen, in a file that stands for itself or in all files together. Nothing else will be
     /// told of these files.
     fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        Ok(())
+    }
+    /// Nothing goes on with what has been read so far, and these servers answered nothing of it, in the order of the last
+    /// requests to them. Only where it [wants](Wants::silence) that, and there always.
+    fn silent(&mut self, _servers: &[Silent]) -> io::Result<()> {
         Ok(())
     }
     /// The listener, at the end of every file: nearly everything in it has been decoded.

@@ -2,7 +2,7 @@
 //! the captures can pick them out.
 
 use super::joined::Joined;
-use super::{Files, Packet, Place, Report, Totals, Wants};
+use super::{Files, Packet, Place, Report, Silent, Totals, Wants};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Listener;
@@ -256,6 +256,14 @@ impl<S: Listener> Report for Recorder<'_, S> {
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.tell(|report| report.one_sided(servers));
+        Ok(())
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        for silent in servers.iter().filter(|s| self.kept.is_marked(s.frame)).collect::<Vec<_>>() {
+            self.kept.comment(silent.frame, &[silent.finding], 0);
+        }
+        self.tell(|report| report.silent(servers));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::output::Output;
 use super::push::{push_endpoint, push_key};
 use super::ready::Ready;
 use super::stamp::{Stamps, push_seconds};
-use super::{Files, Packet, Place, Report, Wants, Totals, capture_record};
+use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};

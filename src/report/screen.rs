@@ -343,6 +343,10 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;
     }
+    candidates(out, t)?;
+    if summary.one_way {
+        writeln!(out, "The capture holds no answer of anybody: one direction may be missing.")?;
+    }
     limits(out, t)?;
     let bare =
         summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
@@ -355,6 +359,16 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
             out,
             "exchanges are in no row above, for their server was not certain or found no place: {n}"
         ),
+    }
+}
+
+/// What could be requests that nobody answered; those of most datagrams come first.
+fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
+    let (listed, more) = t.candidates();
+    listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
+    match more {
+        0 => Ok(()),
+        n => writeln!(out, "and the same of {}", count(n, "further endpoint")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gathers what the summary shows: servers, response times, findings by rule.
 
 use super::times::Times;
-use super::{Captures, Output, Packet, Place, Report, Totals, capture_record};
+use super::{Captures, Output, Packet, Place, Report, Silent, Totals, Wants, capture_record};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
@@ -11,6 +11,7 @@ use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::rule::Rule;
+use arrayvec::ArrayVec;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -44,6 +45,11 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
+    /// Those about requests without an answer, while it has answered none: in the end they may be symptoms of that. No
+    /// protocol has more rules about these.
+    pub(super) held: ArrayVec<Broken, 2>,
+    /// How many it had answered when what was read before stood for itself.
+    pub(super) before: u64,
     /// What it says about itself: the latest answer counts.
     pub said: Said,
 }
@@ -62,6 +68,8 @@ impl Server {
             refused: 0,
             times: Times::default(),
             findings: Counts::default(),
+            held: ArrayVec::new(),
+            before: 0,
             said: Said::default(),
         }
     }
@@ -161,6 +169,14 @@ pub struct Broken {
     pub first: Place,
 }
 
+impl Broken {
+    pub(super) fn once(finding: &Finding, first: Place) -> Broken {
+        let mut counts = Counts::default();
+        counts.add(finding.severity);
+        Broken { rule: finding.rule, counts, first }
+    }
+}
+
 /// See the module's words. Memory is bounded by the table of servers and the number of rules.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -172,12 +188,18 @@ pub struct Summary {
     pub files: Captures,
     /// Exchanges of servers that are not in the table.
     pub elsewhere: u64,
+    /// A capture holds no answer of anybody, although somebody was asked.
+    pub one_way: bool,
     timed: usize,
 }
 
 impl Summary {
     #[inline(always)]
-    fn server(&mut self, index: u32, begin: impl FnOnce() -> (Endpoint, Id)) -> Option<&mut Server> {
+    pub(super) fn server(
+        &mut self,
+        index: u32,
+        begin: impl FnOnce() -> (Endpoint, Id),
+    ) -> Option<&mut Server> {
         let at = index as usize;
         if !matches!(self.servers.get(at), Some(Some(_))) {
             self.begin(index, begin());
@@ -200,7 +222,7 @@ impl Summary {
     }
 
     #[inline(always)]
-    fn count(&mut self, findings: &[Finding], frame: u64) {
+    pub(super) fn count(&mut self, findings: &[Finding], frame: u64) {
         if !findings.is_empty() {
             self.count_all(findings, frame);
         }
@@ -212,11 +234,7 @@ impl Summary {
             let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
             match known {
                 Some(broken) => broken.counts.add(f.severity),
-                None => {
-                    let mut counts = Counts::default();
-                    counts.add(f.severity);
-                    self.broken.push(Broken { rule: f.rule, counts, first: self.files.places.place(frame) });
-                }
+                None => self.broken.push(Broken::once(f, self.files.places.place(frame))),
             }
         }
     }
@@ -229,6 +247,10 @@ impl Summary {
 
 impl Report for Summary {
     type Sink = Notes;
+
+    fn wants(&self) -> Wants {
+        Wants { silence: true, ..Wants::default() }
+    }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.count(p.findings, p.datagram.frame);
@@ -246,14 +268,13 @@ impl Report for Summary {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.count(findings, e.request_frame);
         let may_time = self.timed < MAX_TIMED;
         let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) else {
             self.elsewhere += 1;
+            self.count(findings, e.request_frame);
             return Ok(());
         };
         server.requests += 1;
-        findings.iter().for_each(|f| server.findings.see(f));
         match e.outcome {
             Outcome::Answered => server.answered += 1,
             Outcome::Late => server.late += 1,
@@ -261,9 +282,18 @@ impl Report for Summary {
             Outcome::Undecided => server.undecided += 1,
             Outcome::Refused => server.refused += 1,
         }
-        let Some(t) = e.response_time else { return Ok(()) };
-        let taken = server.times.add(t, may_time);
-        self.timed += usize::from(taken);
+        if let Some(t) = e.response_time {
+            let taken = server.times.add(t, may_time);
+            self.timed += usize::from(taken);
+        }
+        if !findings.is_empty() {
+            self.found(e, findings);
+        }
+        Ok(())
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        self.tell_silent(servers);
         Ok(())
     }
 

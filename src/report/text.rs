@@ -2,12 +2,12 @@
 
 use super::push::{left, push_duration, push_endpoint, push_number, right};
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Wants, Totals, count, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Totals, Wants, count, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
-use crate::net::{Datagram, Endpoint, Tunnel, DropReason};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Level;
 use hashbrown::HashMap;
 use std::io::{self, Write};

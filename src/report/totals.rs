@@ -6,7 +6,11 @@ use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::fmt;
+
+/// Most candidates listed; further ones are counted.
+pub const MAX_LISTED: usize = 10;
 
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +57,8 @@ pub struct Totals {
     pub memory_forgotten: u64,
     /// Servers of which only answers were seen: their requests are not in the captures.
     pub one_sided: Vec<(Endpoint, Id)>,
+    /// Endpoints that got what could be requests, and answered none; only from who judges silence.
+    pub candidates: Vec<Candidate>,
     /// What became of IP fragments.
     pub fragments: FragmentCounts,
     /// Frames that hold a datagram once more, by an earlier frame of the capture.
@@ -63,6 +69,36 @@ pub struct Totals {
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
+}
+
+/// An endpoint that got what could be requests of a protocol, and answered none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The endpoint.
+    pub server: Endpoint,
+    /// What it may speak.
+    pub protocol: Id,
+    /// Datagrams sent to it.
+    pub datagrams: u64,
+    /// Those that an ICMP error refused.
+    pub refused: u64,
+}
+
+impl Candidate {
+    fn record(&self) -> Value {
+        let Candidate { server, protocol, datagrams, refused } = self;
+        json!({
+            "server": server.to_string(), "protocol": protocol.info().name, "datagrams": datagrams, "refused": refused,
+        })
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Candidate { server, protocol, datagrams, refused } = *self;
+        write!(f, "{datagrams} datagrams could be {} to {server}, never answered", protocol.info().name)?;
+        if refused > 0 { write!(f, " ({refused} refused by ICMP errors)") } else { Ok(()) }
+    }
 }
 
 impl Totals {
@@ -95,6 +131,12 @@ impl Totals {
         }
     }
 
+    /// The candidates with the most datagrams, and how many further ones there are.
+    pub fn candidates(&self) -> (&[Candidate], u64) {
+        let (listed, more) = self.candidates.split_at(self.candidates.len().min(MAX_LISTED));
+        (listed, more.len() as u64)
+    }
+
     /// The `summary` record.
     pub fn record(&self) -> serde_json::Value {
         let not_udp: serde_json::Map<_, _> =
@@ -119,6 +161,13 @@ impl Totals {
                 "seen": f.pieces, "datagrams": f.whole, "incomplete": f.begun + f.headless, "evicted": f.evicted,
                 "copies": f.copies, "disputed": f.disputes, "damaged": f.damaged, "crowded": f.crowded,
             });
+        }
+        if !self.candidates.is_empty() {
+            let (listed, more) = self.candidates();
+            record["candidates"] = listed.iter().map(Candidate::record).collect();
+            if more > 0 {
+                record["more_candidates"] = more.into();
+            }
         }
         if self.tunnels_unnamed > 0 {
             record["tunnels_unnamed"] = self.tunnels_unnamed.into();

@@ -3,6 +3,7 @@
 use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};
 use crate::net::DropReason;
+use crate::report::MAX_LISTED;
 use serde_json::{Value, json};
 
 /// `capture`
@@ -57,6 +58,11 @@ pub fn summary() -> Value {
     let turned = DropReason::ALL.iter().fold(Object::default(), |o, why| o.maybe(why.name(), term("number")));
     let fragments =
         ["seen", "datagrams", "incomplete", "evicted", "copies", "disputed", "damaged", "crowded"];
+    let candidate = Object::default()
+        .key("server", term("endpoint"))
+        .key("protocol", term("protocol"))
+        .keys(&["datagrams", "refused"], &count)
+        .end("An endpoint that got what could be requests, and answered none.");
     Object::record("summary")
         .key("complete", json!({ "type": "boolean" }))
         .keys(&["files", "packets"], &count)
@@ -82,6 +88,8 @@ pub fn summary() -> Value {
             &count,
         )
         .maybe("fragments", Object::default().keys(&fragments, &count).end("IP fragments."))
+        .maybe("candidates", list_of(candidate, 1, MAX_LISTED))
+        .maybe("more_candidates", term("number"))
         .maybe("tunnels_unnamed", term("number"))
         .maybe("more_findings", term("number"))
         .end("What a run adds up to; the last record.")

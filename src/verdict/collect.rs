@@ -1,22 +1,25 @@
 //! Gathers what the pipeline finds into a verdict.
 
+use super::unheard::Unheard;
 use super::{
     Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen, Verdict,
 };
 use crate::capture::Facts;
 use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
+use crate::general::GEN_009;
 use crate::net::Endpoint;
 use crate::protocols::Id;
-use crate::report::{Wants, Files, Packet, Place, Report, Totals};
+use crate::report::{Files, Packet, Place, Report, Silent, Totals, Wants};
 use crate::rule::{Rule, Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
 /// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which
-/// servers are there with one side only. Further ones are judged at once, as if both sides were there.
-const MAX_REMARKS: usize = 50_000;
+/// servers are there with one side only, and which answer nothing. Further ones are judged at once, as if both sides were
+/// there, and as if answers were.
+pub(super) const MAX_REMARKS: usize = 50_000;
 
 /// The report behind `check`.
 pub struct Check<F> {
@@ -32,6 +35,7 @@ pub struct Check<F> {
     doubtful: Vec<Entry>,
     /// Further ones that were judged without that.
     hasty: u64,
+    unheard: Unheard,
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
     seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
@@ -55,6 +59,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             remarks: vec![],
             doubtful: vec![],
             hasty: 0,
+            unheard: Unheard::default(),
             seen: vec![],
             broken: HashMap::new(),
             counts: Counts::default(),
@@ -125,10 +130,12 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if !totals.one_sided.is_empty() {
             totals.waiting_overflow += self.hasty;
         }
+        totals.waiting_overflow += self.unheard.hasty;
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        for entry in self.findings.iter_mut().filter(|e| e.protocol.info().is_silence(e.rule())) {
+        let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
+        for entry in self.findings.iter_mut().filter(silence) {
             entry.dropped = self.seen.get(entry.file).map_or(0, |seen| seen.dropped);
         }
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
@@ -174,6 +181,29 @@ impl<F> Check<F> {
         (here, elsewhere)
     }
 
+    /// A finding about an exchange, that stands in a frame.
+    fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
+        let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
+        Entry {
+            finding,
+            file,
+            frame,
+            cause_file,
+            protocol: e.protocol,
+            message: None,
+            server: e.server,
+            client: e.client,
+            level: e.level,
+            file_offset: None,
+            exchange: Some(e.id),
+            marked: Default::default(),
+            dropped: 0,
+            count: 1,
+            fingerprint: Default::default(),
+            excused: None,
+        }
+    }
+
     /// What a capture gave so far.
     #[inline]
     fn seen(&mut self, file: usize) -> &mut Seen {
@@ -207,7 +237,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     type Sink = Coverage;
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, every: true, ..Wants::default() }
+        Wants { ordered: true, every: true, silence: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
@@ -255,28 +285,19 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             if self.again(finding, e.server, e.protocol) {
                 continue;
             }
-            let mut finding = *finding;
-            let (Place { file, frame }, cause_file) = self.place(e.request_frame, &mut finding);
-            self.add(Entry {
-                finding,
-                file,
-                frame,
-                cause_file,
-                protocol: e.protocol,
-                message: None,
-                server: e.server,
-                client: e.client,
-                level: e.level,
-                file_offset: None,
-                exchange: Some(e.id),
-                marked: Default::default(),
-                dropped: 0,
-                count: 1,
-                fingerprint: Default::default(),
-                excused: None,
-            })?;
+            let entry = self.of_exchange(e, e.request_frame, *finding);
+            let told = self.unheard.hold(e.server_index, entry);
+            told.map_or(Ok(()), |entry| self.add(entry))?;
         }
+        self.unheard.see(e);
         Ok(())
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
+        let silent: Vec<_> = silent.collect();
+        let waited = self.unheard.take(&silent, &self.files);
+        silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
     }
 
     fn file_read(&mut self, facts: &Facts) {

@@ -21,6 +21,7 @@ mod path;
 mod sarif;
 #[cfg(feature = "cli")]
 mod table;
+mod unheard;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks, Seen};
@@ -59,7 +60,7 @@ pub struct Entry {
     pub file: usize,
     /// Frame, counted from 1 in its file; of a request for a finding about an exchange.
     pub frame: u64,
-    /// The file of the frame that its cause names, where it is an earlier one: index and name.
+    /// The file of the frame that its cause names, where it is another one: index and name.
     pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
     pub protocol: Id,
@@ -114,8 +115,12 @@ impl Entry {
     /// The rule and the place of its cause, if it is a symptom: `SQP-STR-002 in frame 3`.
     pub fn cause(&self) -> Option<String> {
         let cause = self.finding.caused_by?;
-        let earlier = if self.cause_file.is_some() { " of an earlier capture" } else { "" };
-        Some(format!("{} in frame {}{earlier}", cause.rule.id, cause.frame))
+        let other = match &self.cause_file {
+            Some((file, _)) if *file > self.file => " of a later capture",
+            Some(_) => " of an earlier capture",
+            None => "",
+        };
+        Some(format!("{} in frame {}{other}", cause.rule.id, cause.frame))
     }
 
     /// Capture, frame and rule: what symptoms name their cause by.

@@ -12,6 +12,9 @@ use std::io::{self, Write};
 /// Columns of a line of bytes that are none: what stands before them, and "… and 65535 more" behind.
 const BESIDE: usize = 22;
 
+/// Symptoms listed with their cause; a server that answers nothing has as many as there were requests.
+const SYMPTOMS: usize = 8;
+
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
@@ -78,7 +81,8 @@ fn write_entry(
     if e.count > 1 {
         writeln!(out, "   {} said once for this server; {} times in all", paint.on(DIM, "="), e.count)?;
     }
-    for symptom in symptoms.get(&e.key()).into_iter().flatten() {
+    let caused = symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
+    for symptom in caused.iter().take(SYMPTOMS) {
         let where_from =
             if symptom.frame == e.frame { String::new() } else { format!(" (frame {})", symptom.frame) };
         writeln!(
@@ -88,6 +92,9 @@ fn write_entry(
             symptom.rule().id,
             symptom.text()
         )?;
+    }
+    if let more @ 1.. = caused.len().saturating_sub(SYMPTOMS) {
+        writeln!(out, "   {} and {} caused", paint.on(DIM, "="), count(more as u64, "further finding"))?;
     }
     match &e.excused {
         Some(Excuse::Baseline) => {

@@ -1,6 +1,6 @@
 //! Rules and protocols as records.
 
-use qdissect::check::Counts;
+use qdissect::check::{Counts, Finding};
 use qdissect::decode::Field;
 use qdissect::docs;
 use qdissect::example;
@@ -64,7 +64,8 @@ fn digits(text: &str) -> String {
     hex(text).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The records of packets and exchanges, as `dump` writes them.
+/// The records of packets and exchanges, as `dump` writes them; what is said of a server at the end stands with its last
+/// exchange.
 fn played(example: &Example) -> Vec<Value> {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
     let mut out = vec![];
@@ -74,7 +75,23 @@ fn played(example: &Example) -> Vec<Value> {
     }
     let text = String::from_utf8_lossy(&out);
     let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    records.filter(|r| matches!(r["type"].as_str(), Some("packet" | "exchange"))).collect()
+    let mut told: Vec<_> =
+        records.filter(|r| matches!(r["type"].as_str(), Some("packet" | "exchange"))).collect();
+    for (e, findings) in example::dissect(example).exchanges {
+        let own = |r: &&mut Value| r["type"] == "exchange" && r["id"] == e.id;
+        let list = told.iter_mut().find(own).and_then(|record| record["findings"].as_array_mut());
+        let at_end = findings.iter().filter(|finding| finding.silence.is_some()).map(at_end);
+        list.into_iter().for_each(|list| list.extend(at_end.clone()));
+    }
+    told
+}
+
+/// A finding about a server.
+fn at_end(finding: &Finding) -> Value {
+    json!({
+        "rule": finding.rule.id, "severity": finding.severity.name(), "field": null, "start": null, "end": null,
+        "message": finding.to_string(),
+    })
 }
 
 /// A protocol.

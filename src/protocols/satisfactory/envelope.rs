@@ -2,9 +2,10 @@
 
 use super::exchange::TXN_007;
 use super::samples::*;
+use super::state::{RSP_001, RSP_004, RSP_005};
 use super::{MAGIC, state};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, fields};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Span, fields};
 use crate::protocols::{Context, Direction};
 use crate::rule::{Example, Rule, Step::*, rules};
 
@@ -100,13 +101,35 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     if c.rest().is_empty() {
         return Err(c.short(&ENV_001));
     }
-    if kind == 1 {
-        return state::decode(c);
-    }
+    let out = if kind == 1 { state::decode(c) } else { poll(c) };
+    out.map_err(|fault| c.apart(|c| cut_short(c, fault)))
+}
+
+#[inline(always)]
+fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&POLL);
     let cookie = c.field(&COOKIE, le_u64)?;
     c.check(&REQ_004, || cookie != 0);
+    if c.rest().is_empty() {
+        c.about(Some(&TERMINATOR));
+        return Err(c.short(&REQ_001));
+    }
     terminator(c, &REQ_001, &REQ_002)
+}
+
+/// A message that was cut short has lost its terminator, too, unless its last byte looks like one: that is told behind
+/// its cause.
+#[cold]
+#[inline(never)]
+fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
+    let whole = c.whole();
+    let lost = [&RSP_001, &RSP_004, &RSP_005, &REQ_001].contains(&fault.rule) && c.last_byte() != Some(1);
+    if !lost {
+        return fault;
+    }
+    c.tell(fault);
+    let at = Span { start: whole.end.saturating_sub(1), ..whole };
+    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
 }
 
 /// The terminator, which is the last byte. `none` says that there is no byte left for it, `more` that

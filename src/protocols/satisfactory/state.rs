@@ -233,7 +233,10 @@ pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
     let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
     let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
     let rest = p.get(SUB_STATES_AT..)?;
-    let entries = rest.get(..count.saturating_mul(ENTRY))?;
+    let (entries, behind) = rest.split_at_checked(count.saturating_mul(ENTRY))?;
+    if behind.is_empty() && rest.last() == Some(&1) {
+        return None; // the last one would hold the terminator
+    }
     Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
 }
 
@@ -254,11 +257,17 @@ fn cut_before<S: FieldSink>(
     field: &'static Field,
     width: usize,
 ) -> Result<(), Fault> {
-    if c.rest().len() <= width && c.rest().last() == Some(&1) && !c.is_cut() {
+    if ends_with_terminator(c, width) {
         c.about(Some(field));
         return Err(c.short(&RSP_001));
     }
     Ok(())
+}
+
+/// Whether of the next `width` bytes the last one, or one before it, is the terminator.
+#[inline(always)]
+fn ends_with_terminator<S: FieldSink>(c: &Cursor<'_, '_, S>, width: usize) -> bool {
+    c.rest().len() <= width && c.rest().last() == Some(&1) && !c.is_cut()
 }
 
 fn named(value: u8, names: &'static [&'static str]) -> Value<'static> {
@@ -273,7 +282,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
         &SUB_STATE_LIST,
         |_, done| done < count as u16,
         |c| {
-            if c.rest().len() < ENTRY {
+            if c.rest().len() < ENTRY || ends_with_terminator(c, ENTRY) {
                 return Err(c.short(&RSP_004)); // half an entry is none
             }
             c.group(&SUB_STATE, |c| {

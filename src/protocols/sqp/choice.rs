@@ -13,6 +13,8 @@ use crate::rule::Severity;
 pub(super) struct Choice {
     pub kinds: u8,
     pub asked: Option<u8>,
+    /// The request and the number of chunks leave no other kinds; else they are guessed.
+    pub known: bool,
 }
 
 /// Chooses the kinds of the chunks; `None` where nothing is known of them.
@@ -30,7 +32,11 @@ pub(super) fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>)
 
 /// What was asked for, or rather `kinds` of it.
 fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
-    if kinds & SERVER_INFO == 0 { without_info(c, asked, kinds) } else { Choice { kinds, asked } }
+    if kinds & SERVER_INFO == 0 {
+        without_info(c, asked, kinds)
+    } else {
+        Choice { kinds, asked, known: true }
+    }
 }
 
 /// How many chunks there are is certain, for their lengths are on the wire; so only choices of that size
@@ -42,7 +48,7 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
         if c.is_cut()
             && let Some(kinds) = fewer_of_cut(c, mask)
         {
-            return Some(Choice { kinds, asked: None });
+            return Some(Choice { kinds, asked: None, known: false });
         }
         return Some(meant(c, asked, mask));
     }
@@ -56,10 +62,10 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     match first {
         Some(kinds) => {
             c.check_at(&CHK_007, whole, || second.is_none());
-            Some(Choice { kinds, asked })
+            Some(Choice { kinds, asked, known: asked.is_some() && second.is_none() })
         }
         // The request says what it should have been; without it, guessing would blame the innocent.
-        None => asked.map(|mask| meant(c, asked, mask)),
+        None => asked.map(|mask| Choice { known: false, ..meant(c, asked, mask) }),
     }
 }
 
@@ -71,7 +77,7 @@ fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
     let tried = |m: u8| {
         let (mut wrong, mut reached) = (Wrong::default(), false);
         c.trial(&mut wrong, |c| {
-            let out = chunks(c, m);
+            let out = chunks(c, (m, true));
             reached = out.as_ref().map_or_else(|fault| fault.rule == &GEN_001, |_| c.rest().is_empty());
             out
         });
@@ -119,7 +125,7 @@ fn candidates(mask: u8, size: u32) -> impl Iterator<Item = u8> {
 
 fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
     let mut fit = Fit::default();
-    c.trial(&mut fit, |c| chunks(c, mask)) && !fit.misfit
+    c.trial(&mut fit, |c| chunks(c, (mask, true))) && !fit.misfit
 }
 
 /// For a body of which ServerInfo was not requested: it may be there all the same.
@@ -127,11 +133,13 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
     let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
-    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else { return Choice { kinds: mask, asked } };
+    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else {
+        return Choice { kinds: mask, asked, known: true };
+    };
     let whole = c.to_end();
     c.about(Some(&INFO));
     c.check_at(&TXN_017, whole, || false);
-    Choice { kinds, asked }
+    Choice { kinds, asked, known: false }
 }
 
 /// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.

@@ -168,7 +168,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
     let asked = asked.map(|a| a as u8 & KNOWN);
     let choice = match asked {
         // Nothing to choose.
-        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked }),
+        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked, known: true }),
         _ => c.apart(|c| choose(c, asked)),
     };
     match choice {
@@ -180,9 +180,9 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
 /// Decodes the chosen chunks and says what is missing.
 #[inline(always)]
 fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(), Fault> {
-    let Choice { kinds: mask, asked } = choice;
+    let Choice { kinds: mask, asked, known } = choice;
     let whole = c.to_end();
-    chunks(c, mask)?;
+    chunks(c, (mask, known))?;
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
         c.check(&TXN_017, || true);
         if c.apart(|c| surplus_is_chunks(c, mask)) {
@@ -198,15 +198,19 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(),
     Ok(())
 }
 
+/// The chunks of these kinds; two that count the same are compared where the kinds are known.
 #[inline(always)]
-pub(super) fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8) -> Result<(), Fault> {
+pub(super) fn chunks<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    (mask, known): (u8, bool),
+) -> Result<(), Fault> {
     let players = match mask & SERVER_INFO {
         0 => None,
         _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info)?),
     };
     match mask & !SERVER_INFO {
         0 => Ok(()),
-        others => c.apart(|c| optional(c, others, players)),
+        others => c.apart(|c| optional(c, others, players.filter(|_| known))),
     }
 }
 

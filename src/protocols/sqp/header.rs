@@ -5,7 +5,7 @@ use super::exchange::TXN_010;
 use super::samples::*;
 use super::{CHALLENGE_REQUEST, CHALLENGE_RESPONSE, QUERY_REQUEST, QUERY_RESPONSE};
 use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldSink, Labels, fields};
+use crate::decode::{Cursor, Ends, Fault, FieldSink, Labels, Span, fields};
 use crate::protocols::Context;
 use crate::rule::{Cite, Example, Step::*, rules};
 
@@ -251,12 +251,26 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     c.check(&RSP_005, || current_packet <= last_packet);
     c.check(&RSP_006, || last_packet == 0 || current_packet != 0);
     let length = c.field(&PACKET_LENGTH, be_u16)?;
-    c.sized(length as usize, &RSP_007, &chunks::BODY, |c| {
+    let end = c.offset().saturating_add(length);
+    let body = c.sized(length as usize, &RSP_007, &chunks::BODY, |c| {
         if current_packet != 0 {
             return opaque(c);
         }
         chunks::decode(c, cx.asked)
-    })
+    });
+    if body.is_err() {
+        c.apart(|c| behind_body(c, end));
+    }
+    body
+}
+
+/// A body that cannot be read to its end hides no bytes behind it: where it ends, PacketLength has said.
+#[cold]
+#[inline(never)]
+fn behind_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
+    let at = Span { start: end, ..c.whole() };
+    c.about(Some(&SURPLUS));
+    c.check_at(&RSP_008, at, || at.start >= at.end);
 }
 
 /// A body shown as bytes.

@@ -130,6 +130,15 @@ pub(super) fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
     Ok((i, (name, code)))
 }
 
+/// What a list names by a text that is cut is none of its elements.
+///
+/// # Errors
+/// As when the text is read.
+#[inline(always)]
+pub(super) fn whole<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
+    if string8(c.rest()).is_ok() { Ok(()) } else { c.field(name, string8).map(drop) }
+}
+
 /// Reads a type code; what an unknown one means is not known, so neither is what follows.
 pub(super) fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
@@ -161,7 +170,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Faul
     chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
         let mut seen = Repeats::default();
         let more = |c: &Cursor<'_, '_, S>, _| !c.rest().is_empty() || c.is_cut();
-        c.list(&SERVER_RULES, more, |c| c.group(&RULE, |c| rule(c, &mut seen, &FIXED))).map(drop)
+        c.list(&SERVER_RULES, more, |c| rule(c, &mut seen, &FIXED)).map(drop)
     })
 }
 
@@ -171,10 +180,13 @@ fn rule<'a, S: FieldSink>(
     value: &'static Ends,
 ) -> Result<(), Fault> {
     c.ends(&KEY);
-    let key = text(c, &RULE_KEY)?;
-    c.check(&RUL_003, || !key.0.is_empty());
-    c.check(&RUL_002, || !seen.repeats(key.0));
-    c.ends(&KIND);
-    let code = type_code(c, &RULE_TYPE)?;
-    checked(c, &RULE_VALUE, code, [&KEY, value])
+    whole(c, &RULE_KEY)?;
+    c.group(&RULE, |c| {
+        let key = text(c, &RULE_KEY)?;
+        c.check(&RUL_003, || !key.0.is_empty());
+        c.check(&RUL_002, || !seen.repeats(key.0));
+        c.ends(&KIND);
+        let code = type_code(c, &RULE_TYPE)?;
+        checked(c, &RULE_VALUE, code, [&KEY, value])
+    })
 }

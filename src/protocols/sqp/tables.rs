@@ -10,7 +10,7 @@
 
 use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
 use super::samples::*;
-use super::server_rules::{DYN_003, DYN_004, checked, ends, named_type, type_code};
+use super::server_rules::{DYN_003, DYN_004, checked, ends, named_type, type_code, whole};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
 use crate::rule::{Cite, Example, Step::*, rules};
@@ -182,13 +182,23 @@ pub(super) fn decode<S: FieldSink>(
     f: &'static TableFields,
     counted: Option<u16>,
 ) -> Result<(), Fault> {
-    chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| table(c, f, counted)))
+    let body = |c: &mut Cursor<'_, '_, S>| {
+        let mut begun = 0;
+        let table = table(c, f, counted, &mut begun);
+        if table.is_err() {
+            c.apart(|c| without(c, [f.fields, f.records], begun));
+        }
+        table
+    };
+    chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| body(c)))
 }
 
-fn table<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
+/// The inside of a table; `begun` counts its lists as they begin.
+fn table<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
     counted: Option<u16>,
+    begun: &mut usize,
 ) -> Result<(), Fault> {
     let count = c.field(f.count, be_u16)?;
     if let Some(counted) = counted {
@@ -200,7 +210,9 @@ fn table<'a, S: FieldSink>(
         c.check(&TAB_005, || count > 0 || width == 0);
         c.require(&TAB_002, count == 0 || width > 0)?;
     }
+    *begun = 1;
     let columns = columns(c, f, width)?;
+    *begun = 2;
     records(c, f, count, (width, columns))?;
     c.ends(&f.ends[2]);
     Ok(())
@@ -214,13 +226,16 @@ fn columns<'a, S: FieldSink>(
 ) -> Result<&'a [u8], Fault> {
     let [field, name, kind] = f.field;
     let mut seen = Repeats::default();
-    let mut column = |c: &mut Cursor<'a, '_, S>| {
+    let column = |c: &mut Cursor<'a, '_, S>| {
         c.ends(&f.ends[0]);
-        let name = text(c, name)?;
-        c.check(&TAB_004, || !seen.repeats(name.0));
-        type_code(c, kind).map(drop)
+        whole(c, name)?;
+        c.group(field, |c| {
+            let name = text(c, name)?;
+            c.check(&TAB_004, || !seen.repeats(name.0));
+            type_code(c, kind).map(drop)
+        })
     };
-    c.list(f.fields, |_, done| done < width.into(), |c| c.group(field, &mut column))
+    c.list(f.fields, |_, done| done < width.into(), column)
 }
 
 /// The records: values in the order of the columns, which are given as their number and bytes.
@@ -245,6 +260,15 @@ fn records<'a, S: FieldSink>(
         c.list(f.record, |_, done| done < width.into(), value).map(drop)
     };
     c.list(f.records, |_, done| done < count, record).map(drop)
+}
+
+/// A table that ended early has the lists that had not begun, too: they are empty.
+#[cold]
+#[inline(never)]
+fn without<S: FieldSink>(c: &mut Cursor<'_, '_, S>, lists: [&'static Field; 2], begun: usize) {
+    for list in lists.into_iter().skip(begun) {
+        let _ = c.list(list, |_, _| false, |_| Ok(())); // nothing in it can fail
+    }
 }
 
 /// The Metrics chunk.

@@ -129,7 +129,7 @@ pub fn pairing(bytes: &[u8]) {
     let mut shots: Vec<Shot> = sent.iter().map(Sent::shot).collect();
     shots.push(foreign(last.time + 120_000 * MS));
     let (heard, totals) = play(&shots);
-    let Collected { packets, exchanges, unclaimed } = heard;
+    let Collected { packets, exchanges, unclaimed, .. } = heard;
     assert_eq!(unclaimed, [shots.len() as u64], "what was sent is not claimed: {sent:?}");
     let model = Model { sent, packets: packets.into_iter().map(|p| (p.frame, p)).collect() };
     for frame in 1..=model.sent.len() as u64 {

@@ -11,7 +11,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Form, Output, Packet, Records, Report, Totals, Wants};
+use qdissect::report::{Form, Output, Packet, Records, Report, Silent, Totals, Wants};
 use qdissect::rule::{Example, hex};
 use std::io;
 
@@ -159,15 +159,18 @@ impl Seen {
 pub struct Collected<const ORDERED: bool> {
     pub packets: Vec<Seen>,
     pub exchanges: Vec<(Exchange, Vec<Finding>)>,
+    /// Servers that answered nothing.
+    pub silent: Vec<Silent>,
     /// Frames of the datagrams that no protocol claims.
     pub unclaimed: Vec<u64>,
 }
 
 impl<const ORDERED: bool> Collected<ORDERED> {
-    /// Every finding: those of the datagrams, then those of the exchanges.
+    /// Every finding: those of the datagrams, then those of the exchanges, then those of servers.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         let of_packets = self.packets.iter().flat_map(|p| &p.findings);
-        of_packets.chain(self.exchanges.iter().flat_map(|(_, findings)| findings))
+        let of_servers = self.silent.iter().map(|silent| &silent.finding);
+        of_packets.chain(self.exchanges.iter().flat_map(|(_, findings)| findings)).chain(of_servers)
     }
     /// What was said of the datagram in a frame.
     pub fn frame(&self, number: u64) -> &Seen {
@@ -180,7 +183,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
     type Sink = Heard;
 
     fn wants(&self) -> Wants {
-        Wants { ordered: ORDERED, ..Wants::default() }
+        Wants { ordered: ORDERED, silence: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
@@ -202,6 +205,10 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
     }
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.exchanges.push((e.clone(), findings.to_vec()));
+        Ok(())
+    }
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        self.silent.extend_from_slice(servers);
         Ok(())
     }
 }

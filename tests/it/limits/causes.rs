@@ -20,6 +20,30 @@ fn causes_that_are_forgotten_leave_silence_to_stand_for_itself_and_are_counted()
     }
 }
 
+#[test]
+fn requests_sent_again_that_are_forgotten_are_counted() {
+    for (requests, forgotten) in [(8_192, 0), (8_193, 1)] {
+        let sent = |time: i64| (0..requests).map(move |n| shot(START + time, (host(n), 9), END, &poll(n)));
+        let mut shots: Vec<_> = sent(0).chain(sent(S)).collect();
+        shots.push(foreign(START + 60 * S));
+        let (heard, totals) = totals(&shots);
+        assert_eq!(totals.memory_forgotten, forgotten);
+        // How often each was sent is known all the same; but not when, of those forgotten.
+        assert_eq!((totals.retransmissions, heard.silent.len()), (u64::from(requests), 0));
+    }
+}
+
+#[test]
+fn further_endpoints_that_could_be_servers_are_not_told() {
+    for (endpoints, told) in [(4_096, 4_096), (4_097, 4_096)] {
+        let sent =
+            |port| (0..endpoints).map(move |n| shot(START, ([192, 0, 2, 1], port), (host(n), 9), &[0; 5]));
+        let mut shots: Vec<_> = sent(1).chain(sent(2)).collect();
+        shots.push(foreign(START + 60 * S));
+        assert_eq!(totals(&shots).1.candidates.len(), told);
+    }
+}
+
 /// A challenge, its answer, a query and an answer that breaks off in a text.
 fn broken(n: u32) -> [Shot; 4] {
     let (client, token) = ((host(n), 9), format!("{:08x}", n + 1));

@@ -1,0 +1,48 @@
+//! What a server left without an answer.
+
+use crate::capture::Time;
+use std::fmt;
+
+/// The requests to a server that answered none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Datagrams, those sent again among them.
+    pub requests: u32,
+    /// Those that an ICMP error refused.
+    pub refused: u32,
+    /// Milliseconds from the first to the last.
+    pub millis: u32,
+    /// The capture holds no answer of anybody.
+    pub nobody: bool,
+}
+
+impl Silence {
+    /// So many requests, of which so many were refused, between these times.
+    pub fn new(requests: u64, refused: u64, (first, last): (Time, Time), nobody: bool) -> Silence {
+        let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
+        Silence { requests: count(requests), refused: count(refused), millis, nobody }
+    }
+
+    /// Whether the capture may lack one direction: an ICMP error shows that there are two.
+    pub fn is_one_way(&self) -> bool {
+        self.nobody && self.refused == 0
+    }
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Silence { requests, refused, millis, .. } = *self;
+        write!(f, "{requests} datagrams in {:.1} s", f64::from(millis) / 1e3)?;
+        match refused {
+            0 => {}
+            all if all == requests => f.write_str(", all refused by ICMP errors")?,
+            some => write!(f, ", {some} of them refused by ICMP errors")?,
+        }
+        if self.is_one_way() {
+            f.write_str("; the capture holds no answer of anybody: one direction may be missing")
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The end of the input, or of files that stand for themselves.
+
+use super::Pipeline;
+use crate::decode::Listener;
+use crate::report::Totals;
+use std::io;
+
+impl<S: Listener> Pipeline<'_, S> {
+    /// The end of the input: closes what is open and tells the report the totals.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn finish(mut self, complete: bool) -> io::Result<Totals> {
+        self.close()?;
+        self.totals.complete = complete;
+        self.totals.evicted = self.table.evicted();
+        self.totals.waiting_overflow = self.room.early();
+        self.totals.servers_refused = self.memory.servers.refused();
+        self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
+        self.totals.fragments = *self.deep.fragments();
+        self.totals.memory_forgotten +=
+            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
+        self.totals.memory_forgotten += self.silences.forgotten();
+        let servers = &self.memory.servers;
+        self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
+        self.tell_one_sided()?;
+        self.report.listened(&mut self.sink);
+        self.report.finish(&self.totals)?;
+        Ok(self.totals)
+    }
+
+    /// Tells which servers are there with one side only, now that nothing follows that could show the other.
+    pub(super) fn tell_one_sided(&mut self) -> io::Result<()> {
+        let before = self.totals.one_sided.len();
+        self.totals.one_sided.extend(self.memory.servers.one_sided());
+        self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
+    }
+
+    /// Tells which servers answered nothing, now that nothing goes on with what has been read so far.
+    fn tell_silent(&mut self) -> io::Result<()> {
+        if !self.wants.silence {
+            return Ok(());
+        }
+        let heard = self.totals.answered + self.totals.late;
+        let before = std::mem::replace(&mut self.heard_before, heard);
+        let (silent, symptoms) = self.silences.take(&self.options.policy, heard > before);
+        self.totals.findings.take_back(&symptoms);
+        silent.iter().for_each(|silent| self.totals.findings.see(&silent.finding));
+        self.report.silent(&silent)
+    }
+
+    /// Closes what is open: no further file goes on with it.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.silences.ends(self.table.clock());
+        self.give_up(self.table.clock(), true)?;
+        self.drain(|_| true)?;
+        // One after the other: there may be very many.
+        while self.table.close_next() {
+            self.deliver_closed()?;
+        }
+        self.table.finish();
+        self.tell_silent()
+    }
+}

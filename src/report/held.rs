@@ -1,0 +1,69 @@
+//! What the summary holds back of a server that has answered nothing so far: in the end it may be a symptom of that.
+
+use super::summary::{Broken, Server, Summary};
+use super::{Place, Silent};
+use crate::check::Finding;
+use crate::exchange::Exchange;
+
+impl Server {
+    /// Whether it has answered a request of what goes on.
+    fn answers(&self) -> bool {
+        self.answered + self.late > self.before
+    }
+
+    #[cold]
+    fn hold(&mut self, findings: &[Finding], first: Place) {
+        for f in findings.iter().filter(|f| f.counts()) {
+            let known = self.held.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
+            match known {
+                Some(held) => held.counts.add(f.severity),
+                None => drop(self.held.try_push(Broken::once(f, first))),
+            }
+        }
+    }
+}
+
+impl Summary {
+    /// What was found of an exchange with a server that has its place.
+    #[cold]
+    pub(super) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
+        let first = self.files.places.place(e.request_frame);
+        let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) else { return };
+        if !server.answers() {
+            return server.hold(findings, first);
+        }
+        findings.iter().for_each(|f| server.findings.see(f));
+        self.count(findings, e.request_frame);
+    }
+
+    /// Counts what was held back of servers: nothing more is found of them that would explain it.
+    fn release(&mut self) {
+        for server in self.servers.iter_mut().flatten() {
+            server.before = server.answered + server.late;
+            for held in server.held.drain(..) {
+                server.findings.merge(&held.counts);
+                let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, held.rule));
+                match known {
+                    Some(broken) => {
+                        broken.counts.merge(&held.counts);
+                        broken.first = broken.first.min(held.first);
+                    }
+                    None => self.broken.push(held),
+                }
+            }
+        }
+    }
+
+    /// Nothing goes on with what has been read so far; of that, these servers answered nothing.
+    pub(super) fn tell_silent(&mut self, servers: &[Silent]) {
+        for Silent { frame, exchange: e, finding } in servers {
+            self.count(&[*finding], *frame);
+            self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
+            if let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) {
+                server.held.clear();
+                server.findings.see(finding);
+            }
+        }
+        self.release();
+    }
+}

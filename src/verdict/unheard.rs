@@ -1,0 +1,99 @@
+//! Findings about requests without an answer, while their server has answered none: in the end they may be symptoms of that.
+
+use super::Entry;
+use super::collect::MAX_REMARKS;
+use crate::capture::Facts;
+use crate::check::Cause;
+use crate::conversation::NONE;
+use crate::exchange::{Exchange, Outcome};
+use crate::general::{GEN_004, GEN_009};
+use crate::rule::Severity;
+use hashbrown::HashMap;
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub(super) struct Unheard {
+    /// Servers that have answered, by index: their table bounds it.
+    answer: Vec<bool>,
+    /// As many as findings wait for other reasons.
+    waiting: Vec<Entry>,
+    /// Further ones that were told at once.
+    more: u64,
+    /// Those of them that were told where a server answered nothing.
+    pub hasty: u64,
+}
+
+impl Unheard {
+    /// Sees how an exchange has ended.
+    #[inline]
+    pub fn see(&mut self, e: &Exchange) {
+        if e.server_index == NONE || !matches!(e.outcome, Outcome::Answered | Outcome::Late) {
+            return;
+        }
+        let at = e.server_index as usize;
+        if self.answer.len() <= at {
+            self.answer.resize(at + 1, false);
+        }
+        self.answer[at] = true;
+    }
+
+    /// Holds a finding about an exchange with that server, or gives it back, to be told at once.
+    pub fn hold(&mut self, server: u32, entry: Entry) -> Option<Entry> {
+        let silence = entry.protocol.info().is_silence(entry.rule()) || entry.rule() == &GEN_004;
+        let answers = server == NONE || self.answer.get(server as usize).is_some_and(|answers| *answers);
+        if !silence || answers {
+            return Some(entry);
+        }
+        if self.waiting.len() >= MAX_REMARKS {
+            self.more += 1;
+            return Some(entry);
+        }
+        self.waiting.push(entry);
+        None
+    }
+
+    /// Nothing goes on with what has been read so far: everything that was held, where its server is one of the silent
+    /// ones as a symptom of that. An error that explains why a request was not answered stays its cause.
+    pub fn take(&mut self, silent: &[Entry], files: &[(String, Facts)]) -> Vec<Entry> {
+        self.answer.clear();
+        let more = std::mem::take(&mut self.more);
+        self.hasty += if silent.is_empty() { 0 } else { more };
+        let silent: HashMap<_, _> =
+            silent.iter().map(|e| ((e.server, e.protocol), (e.file, e.frame))).collect();
+        let mut held = std::mem::take(&mut self.waiting);
+        for entry in &mut held {
+            let faulty = entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
+            if let Some(&(file, frame)) = silent.get(&(entry.server, entry.protocol)).filter(|_| !faulty) {
+                entry.finding.caused_by = Some(Cause { rule: &GEN_009, frame });
+                let elsewhere = files.get(file).filter(|_| file != entry.file);
+                entry.cause_file = elsewhere.map(|(name, _)| (file, name.as_str().into()));
+            }
+        }
+        held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collect::tests::entry;
+    use super::*;
+
+    #[test]
+    fn missing_answers_beyond_those_that_wait_are_told_at_once_and_counted() {
+        let mut unheard = Unheard::default();
+        for _ in 0..MAX_REMARKS {
+            assert!(unheard.hold(1, entry(1)).is_none());
+        }
+        assert!(unheard.hold(1, entry(1)).is_some());
+        let mut silent = entry(1);
+        silent.finding.rule = &GEN_009;
+        let told = unheard.take(&[silent], &[]);
+        let linked = told.iter().filter(|e| e.finding.caused_by.is_some_and(|cause| cause.rule == &GEN_009));
+        assert_eq!((told.len(), linked.count()), (MAX_REMARKS, MAX_REMARKS));
+        assert_eq!(unheard.hasty, 1);
+        assert!(unheard.hold(1, entry(1)).is_none(), "there is room again");
+        unheard.more = 1;
+        unheard.take(&[], &[]);
+        assert_eq!(unheard.hasty, 1, "nobody was silent");
+    }
+}

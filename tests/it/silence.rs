@@ -1,0 +1,316 @@
+//! Servers that answer nothing are told, once and at the end; and so is what could be traffic of one.
+
+use crate::kit::frames;
+use crate::kit::play::{
+    CLIENTS, End, H1, H2, MS, POLL, PORT, S, SERVER, START, STATE, Shot, c, foreign, play, s, shot,
+};
+use crate::kit::run::{parsed, qdissect};
+use qdissect::rule::hex;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use tempfile::{TempDir, tempdir};
+
+/// Where a server is down.
+const DOWN: End = ([10, 0, 0, 9], 7777);
+/// Long after everything.
+const LATER: i64 = 120 * S;
+
+/// Moves capture time.
+fn clock(time: i64) -> Shot {
+    foreign(START + time)
+}
+
+/// A Satisfactory poll with that cookie.
+fn poll(cookie: u8) -> String {
+    POLL.replace("efcdab89", &format!("{cookie:02x}000000"))
+}
+
+/// The ICMP error that refuses a datagram, a millisecond behind it.
+fn refusal(of: &Shot) -> Shot {
+    let quoted = &of.bytes[14..14 + 28];
+    let mut bytes = of.bytes[..14].to_vec();
+    bytes.extend(hex("45000038 00000000 40010000"));
+    bytes.extend([&quoted[16..20], &quoted[12..16], &hex("0303000000000000"), quoted].concat());
+    Shot { time: of.time + MS, wire_len: bytes.len() as u32, bytes, ..of.clone() }
+}
+
+/// Polls with cookies of their own at these times.
+fn polls(times: &[i64]) -> Vec<Shot> {
+    times.iter().enumerate().map(|(n, &time)| c(time, &poll(n as u8))).collect()
+}
+
+/// What is said of silent servers, with the frame.
+fn told(shots: &[Shot]) -> Vec<(u64, String)> {
+    let silent = play(shots).0.silent;
+    silent.iter().map(|silent| (silent.frame, silent.finding.to_string())).collect()
+}
+
+fn is_told(shots: &[Shot]) -> bool {
+    !told(shots).is_empty()
+}
+
+#[test]
+fn three_requests_over_two_seconds_without_an_answer_are_the_least() {
+    let until = |times: &[i64], end: i64| {
+        let mut shots = polls(times);
+        shots.push(clock(end));
+        told(&shots)
+    };
+    let alone = "; the capture holds no answer of anybody: one direction may be missing";
+    let three = until(&[0, S, 2 * S], LATER);
+    assert_eq!(three, [(3, format!("server answered none of its requests: 3 datagrams in 2.0 s{alone}"))]);
+    assert!(until(&[0, S, 2 * S - 1], LATER).is_empty(), "not long enough");
+    assert!(until(&[0, 9 * S], LATER).is_empty(), "not often enough");
+    // The window of the last one is not over where the capture ends.
+    let times = [0, 3 * S, 4 * S];
+    assert!(until(&times, 6 * S).is_empty());
+    assert_eq!(until(&times, 6 * S + 1).len(), 1);
+    let four = until(&[0, 3 * S, 4 * S, 9 * S], 10 * S);
+    assert!(matches!(&four[..], [(3, text)] if text.contains("3 datagrams in 4.0 s")), "{four:?}");
+}
+
+#[test]
+fn whoever_answers_once_is_not_silent() {
+    let asked = polls(&[0, 3 * S, 6 * S, 9 * S]);
+    let answered =
+        |cookie: u8, time: i64| s(time, &STATE.replace("efcdab89", &format!("{cookie:02x}000000")));
+    let with = |answer: Shot| {
+        let mut shots = [&asked[..], &[answer, clock(LATER)]].concat();
+        shots.sort_by_key(|shot| shot.time);
+        shots
+    };
+    for cookie in 0..4 {
+        let time = 3 * S * i64::from(cookie);
+        assert!(!is_told(&with(answered(cookie, time + MS))), "{cookie}");
+        assert!(!is_told(&with(answered(cookie, time + 4 * S))), "{cookie}: late");
+    }
+    // Another server does not speak for it; but it shows that the capture has both directions.
+    let (ask, answer) = (poll(9), STATE.replace("efcdab89", "09000000"));
+    let other = (SERVER, PORT + 1);
+    let pair = [
+        shot(START + S, CLIENTS[1], other, &hex(&ask)),
+        shot(START + S + MS, other, CLIENTS[1], &hex(&answer)),
+    ];
+    let mut shots = [&asked[..], &pair, &[clock(LATER)]].concat();
+    shots.sort_by_key(|shot| shot.time);
+    let told = told(&shots);
+    assert_eq!(told, [(6, "server answered none of its requests: 4 datagrams in 9.0 s".to_owned())]);
+}
+
+#[test]
+fn every_retransmission_counts() {
+    let eight = |gap: i64, end: i64| {
+        let shots: Vec<_> = (0..8).map(|n| c(n * gap, POLL)).chain([clock(end)]).collect();
+        let (heard, totals) = play(&shots);
+        assert_eq!((totals.exchanges, totals.retransmissions), (1, 7));
+        let told = heard.silent.iter().map(|t| (t.frame, t.finding.silence.expect("it is about that")));
+        told.map(|(frame, silence)| (frame, silence.requests, silence.millis)).collect::<Vec<_>>()
+    };
+    assert_eq!(eight(S, LATER), [(8, 8, 7_000)]);
+    assert_eq!(eight(5 * S, LATER), [(8, 8, 35_000)]);
+    assert_eq!(eight(200 * MS, LATER), [], "less than two seconds");
+    // The last one is undecided where the capture ends, and with it its exchange; those before it are not.
+    assert_eq!(eight(5 * S, 35 * S), [(7, 7, 30_000)]);
+    assert!(matches!(eight(S, 7 * S)[..], [(frame, n, _)] if frame == u64::from(n) && (3..=5).contains(&n)));
+}
+
+#[test]
+fn refused_is_not_answered() {
+    let asked = polls(&[0, S, 2 * S]);
+    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask)]).collect();
+    let text = "server answered none of its requests: 3 datagrams in 2.0 s";
+    let all = told(&[&refused[..], &[clock(LATER)]].concat());
+    assert_eq!(all, [(5, format!("{text}, all refused by ICMP errors"))]);
+    let one = told(&[&asked[..], &[refusal(&asked[2]), clock(LATER)]].concat());
+    assert_eq!(one, [(3, format!("{text}, 1 of them refused by ICMP errors"))]);
+}
+
+/// A folder with a capture of these.
+fn captured(shots: &[Shot]) -> (TempDir, String) {
+    let folder = tempdir().unwrap();
+    let path = write(folder.path(), "a.pcap", shots);
+    (folder, path)
+}
+
+fn write(folder: &Path, name: &str, shots: &[Shot]) -> String {
+    let kept = |Shot { time, link, wire_len, bytes }: Shot| frames::Kept { time, link, wire_len, bytes };
+    let path = folder.join(name);
+    fs::write(&path, frames::pcap(&shots.iter().cloned().map(kept).collect::<Vec<_>>())).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn run(args: &[&str]) -> Output {
+    qdissect().args(args).output().unwrap()
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Rule, frame and cause of what `check` finds; it must end with that code.
+#[track_caller]
+fn check(args: &[&str], code: i32) -> Vec<(String, u64, Option<String>)> {
+    let records = parsed(&run(&[&["check", "--no-config", "-T", "ndjson"], args].concat()), code);
+    let word = |value: &Value| value.as_str().map(str::to_owned);
+    let findings = records.iter().filter(|r| r["type"] == "finding");
+    findings
+        .map(|f| (word(&f["rule"]).unwrap(), f["frame"].as_u64().unwrap(), word(&f["caused_by"]["rule"])))
+        .collect()
+}
+
+/// Polls of a server that never answers.
+fn silence() -> Vec<Shot> {
+    [vec![foreign(START - 30 * S)], polls(&[0, 3 * S, 6 * S]), vec![clock(LATER)]].concat()
+}
+
+#[test]
+fn check_and_summary_say_it_and_missing_answers_are_its_symptoms() {
+    let (_folder, path) = captured(&silence());
+    let cause = |rule: &str, frame| (rule.to_owned(), frame, Some("GEN-009".to_owned()));
+    let expected = [
+        ("GEN-009".to_owned(), 4, None),
+        cause("SFQ-TXN-003", 2),
+        cause("SFQ-TXN-003", 3),
+        cause("SFQ-TXN-003", 4),
+    ];
+    assert_eq!(check(&[&path], 1), expected);
+    let table = printed(&run(&["check", &path]));
+    assert!(table.contains("error[GEN-009]: server answered none of its requests: 3 datagrams in 6.0 s"));
+    assert!(table.contains("1 error, 0 warnings, 0 notes"), "{table}");
+    let records = parsed(&run(&["-T", "ndjson", &path]), 0);
+    let of = |kind: &str| records.iter().filter(|r| r["type"] == kind).collect::<Vec<_>>();
+    let counts = serde_json::json!({ "error": 1, "warning": 0, "note": 0 });
+    let rules: Vec<_> = of("rule").iter().map(|r| (r["id"].clone(), r["first_frame"].clone())).collect();
+    assert_eq!(rules, [("GEN-009".into(), 4.into())]);
+    assert_eq!([&of("summary")[0]["finding_counts"], &of("server")[0]["finding_counts"]], [&counts; 2]);
+    let screen = printed(&run(&[&path]));
+    assert!(screen.contains("GEN-009") && screen.contains("one direction may be missing"), "{screen}");
+    // Others do not know the end, and there the exchanges stand for themselves.
+    for args in [["dump", "-Tndjson"], ["exchanges", "-Tndjson"]] {
+        let records = parsed(&run(&[&args[..], &[path.as_str()]].concat()), 0);
+        let text = format!("{records:?}");
+        assert!(!text.contains("GEN-009") && text.matches("SFQ-TXN-003").count() == 3, "{text}");
+    }
+}
+
+#[test]
+fn profile_and_selection_decide_as_for_any_rule() {
+    let (_folder, path) = captured(&silence());
+    assert_eq!(check(&["--profile", "lenient", &path], 0).len(), 4);
+    check(&["--profile", "lenient", "--fail-on", "warning", &path], 1);
+    let alone = |rule: &str, frame| (rule.to_owned(), frame, None);
+    let without = check(&["--ignore", "GEN-009", &path], 0);
+    assert_eq!(without, [2, 3, 4].map(|frame| alone("SFQ-TXN-003", frame)));
+    assert_eq!(check(&["--select", "GEN-009", &path], 1), [alone("GEN-009", 4)]);
+    // What passes a filter is judged by everything.
+    assert_eq!(check(&["-Y", "frame.number == 4", &path], 1).len(), 2);
+    assert_eq!(check(&["-Y", "frame.number == 2", &path], 0), [alone("SFQ-TXN-003", 2)]);
+}
+
+#[test]
+fn an_error_that_explains_one_silence_stays_its_cause() {
+    // The second poll lacks its end.
+    let mut shots = silence();
+    shots[2] = c(3 * S, "d5f6 00 01 0100000067452302");
+    let (_folder, path) = captured(&shots);
+    let causes: Vec<_> = check(&[&path], 1).into_iter().filter(|(rule, ..)| rule == "SFQ-TXN-003").collect();
+    let causes: Vec<_> = causes.iter().map(|(_, frame, cause)| (*frame, cause.as_deref())).collect();
+    assert_eq!(causes, [(2, Some("GEN-009")), (3, Some("SFQ-REQ-001")), (4, Some("GEN-009"))]);
+}
+
+/// Challenges of SQP, each from another port: nothing but their answers would prove what they are.
+fn challenges(server: End, count: u16) -> Vec<Shot> {
+    let ask = |n: u16| {
+        let client = (CLIENTS[0].0, 40_000 + n);
+        shot(START + i64::from(n) * 3 * S, client, server, &hex(H1))
+    };
+    (0..count).map(ask).collect()
+}
+
+#[test]
+fn what_could_be_requests_of_a_silent_server_is_told() {
+    let asked = challenges(DOWN, 8);
+    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask)]).collect();
+    let could = "8 datagrams could be sqp to 10.0.0.9:7777, never answered";
+    for (shots, more) in [(asked, ""), (refused, " (8 refused by ICMP errors)")] {
+        let around = |shots: &[Shot]| [&[foreign(START - 30 * S)], shots, &[clock(LATER)]].concat();
+        let (_folder, path) = captured(&around(&shots));
+        assert!(printed(&run(&[&path])).contains(&format!("\n{could}{more}\n")));
+        let output = run(&["check", "--no-config", &path]);
+        assert_eq!(output.status.code(), Some(3));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{said}");
+        assert!(!said.contains("There is no query traffic"), "{said}");
+        // Pinned they are requests.
+        let pinned = check(&["-d", "udp.port==7777,sqp", &path], 1);
+        assert_eq!(pinned.iter().filter(|(rule, ..)| rule == "GEN-009").count(), 1);
+        let symptoms = pinned.iter().filter(|(.., cause)| cause.as_deref() == Some("GEN-009"));
+        assert_eq!((pinned.len(), symptoms.count()), (9, 8));
+    }
+}
+
+#[test]
+fn what_was_sent_once_or_answered_is_not_told_as_silence() {
+    let could = |shots: &[Shot]| play(&[shots, &[clock(LATER)]].concat()).1.candidates.len();
+    assert_eq!(could(&challenges(DOWN, 1)), 0);
+    assert_eq!(could(&challenges(DOWN, 2)), 1);
+    // Zeros for zeros prove nothing, but they are an answer.
+    let mut shots = challenges(DOWN, 4);
+    let kept_alive = shot(shots[3].time + MS, DOWN, (CLIENTS[0].0, 40_003), &hex(H1));
+    shots.push(kept_alive);
+    assert_eq!(could(&shots), 0);
+    // Nor is a server that is known by what it told another one.
+    let mut shots = challenges(DOWN, 4);
+    let at = |n: i64| START + 30 * S + n * MS;
+    shots.extend([shot(at(0), CLIENTS[1], DOWN, &hex(H1)), shot(at(1), DOWN, CLIENTS[1], &hex(H2))]);
+    assert_eq!(could(&shots), 0);
+}
+
+#[test]
+fn ten_endpoints_that_could_be_servers_are_listed_and_the_others_counted() {
+    let all: Vec<_> = (0..12u8).flat_map(|n| challenges(([10, 0, 1, n], 9000), 2 + u16::from(n))).collect();
+    let (_folder, path) = captured(&[all, vec![clock(LATER)]].concat());
+    let screen = printed(&run(&[&path]));
+    let listed: Vec<_> = screen.lines().filter(|line| line.contains("could be sqp")).collect();
+    assert_eq!((listed.len(), listed[0].starts_with("13 datagrams")), (10, true), "{screen}");
+    assert!(screen.contains("\nand the same of 2 further endpoints\n"), "{screen}");
+    let said = printed(&run(&["check", "--no-config", &path]));
+    assert!(said.contains("The same may be true of 2 further endpoints."), "{said}");
+    let records = parsed(&run(&["-T", "ndjson", &path]), 0);
+    let summary = records.last().unwrap();
+    let listed = summary["candidates"].as_array().unwrap();
+    assert_eq!((listed.len(), &summary["more_candidates"]), (10, &2.into()));
+    assert_eq!(listed[0]["server"], "10.0.1.11:9000");
+}
+
+#[test]
+fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one() {
+    let folder = tempdir().unwrap();
+    let later = |shots: &[Shot], by: i64| -> Vec<Shot> {
+        shots.iter().map(|shot| Shot { time: shot.time + by, ..shot.clone() }).collect()
+    };
+    // At first it answers.
+    let answered = [c(0, &poll(99)), s(MS, &STATE.replace("efcdab89", "63000000"))];
+    let first = write(folder.path(), "1.pcap", &answered);
+    let silent = polls(&[S, 4 * S, 7 * S]);
+    let second = write(folder.path(), "2.pcap", &[&silent[..], &[clock(LATER)]].concat());
+    let frames = |args: &[&str], code| -> Vec<u64> {
+        let found = check(args, code).into_iter();
+        found.filter(|(rule, ..)| rule == "GEN-009").map(|(_, frame, _)| frame).collect()
+    };
+    assert_eq!(frames(&[&first, &second], 0), [0; 0]);
+    assert_eq!(frames(&["--per-file", &first, &second], 1), [3]);
+    // The same once more is another capture of the same silence.
+    let copies: Vec<_> = (0..3).map(|n| write(folder.path(), &format!("c{n}.pcap"), &silence())).collect();
+    let copies: Vec<_> = copies.iter().map(String::as_str).collect();
+    assert_eq!(frames(&copies, 1), [4, 4, 4]);
+    assert_eq!(check(&copies, 1).len(), 3 * check(&copies[..1], 1).len());
+    // Over two files that go on: the cause of the first time-out stands in the later file.
+    let a = write(folder.path(), "a.pcap", &later(&polls(&[0, 3 * S]), 0));
+    let b = write(folder.path(), "b.pcap", &[polls(&[6 * S]), vec![clock(LATER)]].concat());
+    assert_eq!(frames(&[&a, &b], 1), [1]);
+    let table = printed(&run(&["check", "-Tmarkdown", &a, &b]));
+    assert!(table.contains("in frame 1 of a later capture"), "{table}");
+}
