@@ -170,7 +170,7 @@ pub enum Pairing {
     Unasked {
         /// Other requests of the step are open.
         open: bool,
-        /// What the only one of them asked, see [`Glance::memo`].
+        /// What the only one of them asked, to which it does not belong: see [`Context::asked`].
         asked: Option<u32>,
         /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
         elsewhere: bool,
@@ -240,8 +240,7 @@ impl Pairing {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
             Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Twice { asked, .. } => asked,
-            Pairing::Unasked { asked, .. } => asked.map(|memo| memo | Context::NOT_ITS_OWN),
+            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
             _ => None,
         }
     }

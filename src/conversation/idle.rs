@@ -11,7 +11,7 @@ use super::table::Conversations;
 use super::{Conversation, IDLE, Slot};
 use crate::capture::Time;
 use crate::packed::Count;
-use crate::protocols::Level;
+use crate::protocols::{Id, Level};
 use std::collections::VecDeque;
 
 /// Most conversations that stay known so.
@@ -24,15 +24,21 @@ const SOON: u64 = 1_000;
 const BIAS: i64 = 1 << 45;
 const MS: i64 = 1_000_000;
 
-/// Which conversations are idle since when, the oldest first. What has asked since, or is over, is passed over.
+/// Which conversations are idle since when. What has asked since, or is over, is passed over.
+///
+/// A list for each protocol, for they forget requests after different times, and one for those that said something when
+/// they were idle: so each is in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Idle(VecDeque<Entry>);
+pub(super) struct Idle([VecDeque<Entry>; Id::ALL.len() + 1]);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     last: Count,
     at: u16,
 }
+
+/// The list of those that said something.
+const HEARD: usize = Id::ALL.len();
 
 /// A time in milliseconds that fits where the number of the latest request stands, and is none.
 fn stamp(time: Time) -> u64 {
@@ -42,19 +48,22 @@ fn stamp(time: Time) -> u64 {
 impl Idle {
     /// All of them are over.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.0.iter_mut().for_each(VecDeque::clear);
     }
 
-    /// In the order of time; nearly always it is the last one.
-    fn add(&mut self, last: u64, at: u16) {
-        let entry = Entry { last: Count::new(last), at };
-        match self.0.back() {
-            Some(latest) if latest.last.get() > last => {
-                let before = self.0.partition_point(|e| e.last.get() <= last);
-                self.0.insert(before, entry);
-            }
-            _ => self.0.push_back(entry),
-        }
+    /// How many are known; some of them may have gone on since.
+    fn len(&self) -> usize {
+        self.0.iter().map(VecDeque::len).sum()
+    }
+
+    fn add(&mut self, list: usize, last: u64, at: u16) {
+        self.0[list].push_back(Entry { last: Count::new(last), at });
+    }
+
+    /// The list that has the oldest one, and since when that is idle.
+    fn oldest(&self) -> Option<(usize, u64)> {
+        let first = |(list, entries): (usize, &VecDeque<Entry>)| Some((list, entries.front()?.last.get()));
+        self.0.iter().enumerate().filter_map(first).min_by_key(|&(_, last)| last)
     }
 }
 
@@ -65,10 +74,9 @@ impl Conversations {
             Some(c) if c.decided() && c.level >= Level::Medium => {
                 c.marks.set(IDLE, true);
                 c.latest = Count::new(stamp(last));
-                self.idle.add(stamp(last), slot.at as u16);
-                if self.idle.0.len() > MAX_IDLE {
-                    self.drop_first();
-                }
+                let list = c.id as usize;
+                self.idle.add(list, stamp(last), slot.at as u16);
+                self.keep_to_bound();
             }
             _ => self.close(slot),
         }
@@ -84,28 +92,35 @@ impl Conversations {
             c.latest = Count::new(1); // the first request of all, which is forgotten
         } else if now > c.latest.get() + SOON {
             c.latest = Count::new(now);
-            self.idle.add(now, slot.at as u16);
+            self.idle.add(HEARD, now, slot.at as u16);
+            self.keep_to_bound();
+        }
+    }
+
+    fn keep_to_bound(&mut self) {
+        if self.idle.len() > MAX_IDLE {
+            self.drop_first();
         }
     }
 
     /// Ends those that have been idle for too long.
     pub fn expire_idle(&mut self, clock: Time) {
         let now = stamp(clock);
-        while self.idle.0.front().is_some_and(|e| e.last.get() + KEPT < now) {
+        while self.idle.oldest().is_some_and(|(_, last)| last + KEPT < now) {
             self.drop_first();
         }
     }
 
     /// After this time one has been idle for too long; `None` where there is none.
     pub fn idle_until(&self) -> Option<Time> {
-        let last = self.idle.0.front()?.last.get();
+        let (_, last) = self.idle.oldest()?;
         Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
     }
 
     /// Ends the one that has been idle for longest, for want of room; `false` where none is.
     #[cold]
     pub(super) fn drop_idle(&mut self) -> bool {
-        while !self.idle.0.is_empty() {
+        while self.idle.len() > 0 {
             if self.drop_first() {
                 return true;
             }
@@ -115,7 +130,8 @@ impl Conversations {
 
     /// Takes the oldest entry out; whether a conversation ended by it.
     fn drop_first(&mut self) -> bool {
-        let Some(Entry { last, at }) = self.idle.0.pop_front() else { return false };
+        let oldest = self.idle.oldest().and_then(|(list, _)| self.idle.0[list].pop_front());
+        let Some(Entry { last, at }) = oldest else { return false };
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
         let slot = self.at(at.into()).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
         slot.into_iter().for_each(|slot| self.close(slot));
@@ -127,7 +143,6 @@ impl Conversations {
 mod tests {
     use super::*;
     use crate::net::Endpoint;
-    use crate::protocols::Id;
 
     const S: i64 = 1_000 * MS;
 
@@ -141,7 +156,11 @@ mod tests {
 
     /// One that was certain and rests since that second.
     fn rests(table: &mut Conversations, client: u16, since: i64) -> Slot {
-        let (slot, _) = table.open(end(client), end(9), Id::Sqp);
+        rests_in(table, Id::Sqp, client, since)
+    }
+
+    fn rests_in(table: &mut Conversations, id: Id, client: u16, since: i64) -> Slot {
+        let (slot, _) = table.open(end(client), end(9), id);
         let c = table.get_mut(slot).unwrap();
         c.level = Level::Medium;
         c.decide(true, false);
@@ -170,7 +189,8 @@ mod tests {
     #[test]
     fn the_minute_begins_anew_with_each_datagram_and_a_request_ends_it() {
         let mut table = Conversations::new(8);
-        let [other, one, older] = [(1, 0), (2, 10), (3, 5)].map(|(n, since)| rests(&mut table, n, since));
+        let [other, one] = [(1, 0), (2, 10)].map(|(n, since)| rests(&mut table, n, since));
+        let older = rests_in(&mut table, Id::Gqp, 3, 5);
         table.wake(one, false, at(50));
         table.wake(other, true, at(55));
         assert_eq!(table.latest(other), 1);

@@ -9,7 +9,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Glance, Role, StepInfo};
+use crate::protocols::{Direction, Glance, Role, StepInfo};
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
@@ -205,10 +205,14 @@ impl Table {
         search.found(issued.map(|i| i.value))
     }
 
-    /// The exchange whose answer a datagram of the server stands in for: the one that an answer in its place would be paired
-    /// with by order. One that is damaged beyond that may stand in for an answer of any step.
+    /// The exchange whose answer a datagram of the server stands in for, if it answers nothing itself: the one that an answer
+    /// in its place would be paired with by order. One that is damaged beyond that may stand in for an answer of any step.
     #[cold]
-    pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
+    #[inline(never)]
+    pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, pairing: &Pairing) -> Option<u64> {
+        if v.direction == Direction::C2s || pairing.exchange().is_some() {
+            return None;
+        }
         let (now, window) = (self.now(d), self.windows.answer(v.id));
         let queue = &self.queues[v.id as usize];
         let open = || {

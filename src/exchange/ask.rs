@@ -182,7 +182,9 @@ impl Table {
 
     /// The datagram of a request is not shown: should nobody answer it, nothing is said of that either.
     #[cold]
-    pub fn hide(&mut self, slot: Slot, exchange: u64) {
+    #[inline(never)]
+    pub fn hide(&mut self, slot: Slot, pairing: &Pairing) {
+        let Pairing::Asked { exchange, .. } = *pairing else { return };
         let its = |(_, r): &(u64, &Kept)| r.id == exchange && r.state != State::Gone;
         let found = self.chain(slot).find(its).map(|(seq, _)| seq);
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {

@@ -13,6 +13,7 @@
 
 mod answer;
 mod ask;
+mod open;
 mod queue;
 mod rules;
 mod search;

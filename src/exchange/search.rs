@@ -4,7 +4,7 @@ use super::queue::{Request, State};
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::protocols::StepInfo;
+use crate::protocols::{Context, StepInfo};
 
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
 const SKEW: i64 = 10_000_000;
@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub second: Option<Answer>,
     /// Requests of the step are open.
     pub open: bool,
-    /// What the only open one asked.
+    /// What the only open one asked, to which the answer does not belong: see [`Context::asked`].
     pub asked: Option<u32>,
 }
 
@@ -147,6 +147,7 @@ impl<'v> Search<'v> {
         if let Some(seq) = by_order {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }
-        Found { open, asked: (self.open == 1).then_some(self.only_open.1), ..Found::default() }
+        let asked = (self.open == 1).then_some(self.only_open.1 | Context::NOT_ITS_OWN);
+        Found { open, asked, ..Found::default() }
     }
 }

@@ -72,9 +72,7 @@ impl<S: Listener> Pipeline<'_, S> {
         let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
         let level = if doubtful { level.min(Level::Medium) } else { level };
         if level == Level::Hint || level < self.options.min_confidence {
-            if let Pairing::Asked { exchange, .. } = *told.pairing {
-                self.table.hide(told.slot, exchange);
-            }
+            self.table.hide(told.slot, told.pairing);
             return self.deliver_unclaimed(d);
         }
         self.totals.recognised += 1;
@@ -97,9 +95,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 self.silences.heard();
             }
             if self.has_news(&told) {
-                // What answers stands in for no other answer.
-                let instead = direction == Direction::S2c && told.pairing.exchange().is_none();
-                let awaited = instead.then(|| self.table.awaited(told.slot, d, v)).flatten();
+                let awaited = self.table.awaited(told.slot, d, v, told.pairing);
                 let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
                 self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
                 self.findings.iter().for_each(|f| self.totals.findings.see(f));

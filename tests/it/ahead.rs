@@ -179,9 +179,9 @@ fn waiting(times: u32) -> Vec<u8> {
     // Each of the bytes that are no UTF-8 is three of the text.
     let long = [&[1, 0, 0, 16][..], &[0xff; 4096]].concat().repeat(64);
     for n in 0..times {
-        packet(1_700_000_000 + 3 * n, 7777, &[0; 5], b"\x01\0\x07\0waiting\0");
-        (0..10).for_each(|_| packet(1_700_000_000 + 3 * n, 9, b"x", &long));
-        packet(1_700_000_002 + 3 * n, 9, b"y", &[]);
+        packet(1_700_000_000 + 9 * n, 7777, &[0; 5], b"\x01\0\x07\0waiting\0");
+        (0..10).for_each(|_| packet(1_700_000_000 + 9 * n, 9, b"x", &long));
+        packet(1_700_000_006 + 9 * n, 9, b"y", &[]);
     }
     out
 }

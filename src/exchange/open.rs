@@ -1,0 +1,60 @@
+//! What a conversation waits for: questions about its requests, which change nothing.
+
+use super::queue::{Kept, State};
+use super::table::Table;
+use crate::classify::Waiting;
+use crate::conversation::Slot;
+use crate::protocols::Id;
+
+impl Table {
+    /// Whether an exchange has turned out to be none, as far as is remembered.
+    #[cold]
+    pub fn withdrew(&self, exchange: u64) -> bool {
+        self.withdrawn.contains(&exchange)
+    }
+
+    /// Whether all that seemed to ask in a conversation turned out to have answered.
+    #[inline]
+    pub fn only_withdrew(&self, slot: Slot) -> bool {
+        !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| r.state == State::Withdrawn)
+    }
+
+    /// The exchange that the datagram in a frame has opened.
+    #[cold]
+    pub fn asked_in(&self, slot: Slot, frame: u64) -> Option<u64> {
+        let asks = |r: &Kept| r.frame == frame && matches!(r.state, State::Open | State::Answered);
+        self.chain(slot).find(|(_, r)| asks(r)).map(|(_, r)| r.id)
+    }
+
+    /// How long an answer may take at most, in nanoseconds.
+    pub fn late_window(&self, id: Id) -> i64 {
+        self.windows.late(id)
+    }
+
+    /// Whether a request of the conversation is open, of that step or of any.
+    pub fn has_open(&self, slot: Slot, step: Option<u8>) -> bool {
+        self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
+    }
+
+    /// Whether a request that stands before a frame is open.
+    #[cold]
+    pub fn asked_before(&self, slot: Slot, frame: u64) -> bool {
+        self.chain(slot).any(|(_, r)| r.frame < frame && r.state == State::Open)
+    }
+
+    /// What waits for an answer in a conversation.
+    pub fn waiting(&self, slot: Slot) -> Waiting {
+        let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
+        let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        let issues = |r: &Kept| c.id.info().steps[usize::from(r.step)].issues;
+        let issued = open().find(|(_, r)| issues(r)).map(|(_, r)| r.memo);
+        let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
+        Waiting { open: open().next().is_some(), issued }
+    }
+
+    /// The oldest open exchange of a conversation.
+    pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
+        let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        open.last().map(|(_, r)| r.id)
+    }
+}
