@@ -20,8 +20,6 @@ use super::buffer::{Buffer, half_in, word, word_in};
 use super::clock::Clock;
 use super::facts::{self, Facts, Statistics};
 use super::pcapng::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
-use nom::error::ErrorKind;
-use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 
 /// Section Header Block: the same in both byte orders.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
@@ -183,11 +181,7 @@ impl Section {
                 break;
             }
             block.fill(buffer, size)?;
-            if let Some(option) = option(self.big, buffer.rest())
-                && let Ok(value) = option.as_bytes()
-            {
-                each(option.code.0, value);
-            }
+            each(code, buffer.rest().get(4..).and_then(|rest| rest.get(..len)).unwrap_or_default());
             buffer.advance(size);
             left = left.saturating_sub(size as u64);
         }
@@ -210,14 +204,4 @@ impl Section {
 pub(super) fn long(big: bool, value: &[u8]) -> Option<u64> {
     let field = value.try_into().ok()?;
     Some(if big { u64::from_be_bytes(field) } else { u64::from_le_bytes(field) })
-}
-
-/// The option at the start of `bytes`.
-fn option(big: bool, bytes: &[u8]) -> Option<PcapNGOption<'_>> {
-    let parsed = if big {
-        parse_option_be::<(&[u8], ErrorKind)>(bytes)
-    } else {
-        parse_option_le::<(&[u8], ErrorKind)>(bytes)
-    };
-    parsed.ok().map(|(_, option)| option)
 }
