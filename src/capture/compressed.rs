@@ -121,12 +121,6 @@ pub(super) fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Whether `head` is the beginning of a magic number, and no more.
-fn is_begun(head: &[u8]) -> bool {
-    matches!(head, [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d])
-        || PACKINGS.iter().any(|packing| packing.magic.starts_with(head))
-}
-
 /// Why there is no more to decode, but for an error of the input, which knows it itself.
 pub(super) enum Fault {
     /// The input ends inside a stream.
@@ -274,10 +268,12 @@ impl Unpacked {
                 break head;
             }
         };
-        let next = PACKINGS.iter().find(|packing| head.starts_with(packing.magic));
-        let Some(next) = next.filter(|next| self.packing.is_none_or(|packing| packing.name == next.name))
-        else {
-            if is_begun(head) {
+        let own = || PACKINGS.iter().filter(|it| self.packing.is_none_or(|packing| packing.name == it.name));
+        let next =
+            if self.packing.is_none() { packing(head) } else { own().find(|it| head.starts_with(it.magic)) };
+        let Some(next) = next else {
+            let frame = matches!(head, [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d]);
+            if between == Between::Frames && frame || own().any(|it| it.magic.starts_with(head)) {
                 input.consume(6);
                 return Err(Fault::Cut);
             }

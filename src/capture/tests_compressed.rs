@@ -168,6 +168,9 @@ fn cut_messages() {
          1297 bytes could be decompressed"
     );
     assert_eq!(read(&gzip[..700]).1.unwrap().offset(), Some(1297));
+    // Four bytes are enough to tell what it is.
+    assert!(message(&file("base.pcap.xz")[..4]).contains("its xz stream ends at byte 4 and"));
+    assert!(message(b"\xfd7zXxxxxxxxxxxxx").contains("its xz stream cannot be decoded (invalid XZ magic"));
 }
 
 /// Changes of single bits: nothing panics, and what has checksums is right or ends with an error.
@@ -190,7 +193,7 @@ fn flipped_bits() {
 fn what_stands_behind_the_end() {
     let plain = read_sound(&base());
     for (name, file) in files() {
-        for more in ["garbage", "\0\0\0\0garbage", "g"] {
+        for more in ["garbage", "\0\0\0\0garbage", "g", if name == "bzip2" { "P" } else { "B" }] {
             let (frames, error) = read(&[&file, more.as_bytes()].concat());
             let error = error.unwrap();
             assert_eq!((frames == plain, error.kind()), (true, ErrorKind::Damaged), "{name}: {error}");

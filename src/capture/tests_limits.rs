@@ -6,17 +6,17 @@ use super::ErrorKind;
 use super::compressed::MAX_WINDOW;
 use super::legacy::Legacy;
 use super::testing::{LITTLE, data};
-use super::testing_packed::{self, many, read, xxh32, xz};
+use super::testing_packed::{BARE, lz4_blocks, many, read, xz, zstd, zstd_blocks};
 use lz4_flex::block::compress;
 use std::fs;
 
 /// The largest block of zstd (RFC 8878, 3.1.1.2.4).
 const ZSTD_BLOCK: usize = 128 << 10;
+/// A header with a window of 128 MiB.
+const WINDOW: &[u8] = &[0, 17 << 3];
 /// The largest block of a legacy frame, and its longest data: `LZ4_compressBound`.
 const LEGACY_BLOCK: usize = 8 << 20;
 const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
-/// In a block of lz4: the data are not compressed.
-const BARE: u32 = 1 << 31;
 
 /// A capture of exactly `len` bytes, in few frames, and how many these are.
 fn sized(len: usize) -> (Vec<u8>, usize) {
@@ -31,27 +31,17 @@ fn sized(len: usize) -> (Vec<u8>, usize) {
     (capture, frames)
 }
 
-/// A frame of zstd with `data` in blocks of these sizes; `kind` 0 is not compressed, 1 is one byte repeated.
-fn zstd(blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
-    let mut frame = b"\x28\xb5\x2f\xfd\0\x88".to_vec();
-    for (kind, size, data) in blocks {
-        frame.extend(&((*size as u32) << 3 | kind << 1).to_le_bytes()[..3]);
-        frame.extend(*data);
-    }
-    frame.extend([1, 0, 0]);
-    frame
-}
-
 #[test]
 fn blocks_of_zstd_have_a_limit() {
     let (capture, plain) = many(4_000);
     let (first, rest) = capture.split_at(100_000);
     let (most, last) = rest.split_at(ZSTD_BLOCK);
-    let sound = zstd(&[(0, first.len(), first), (0, most.len(), most), (0, last.len(), last)]);
+    let sound = zstd_blocks(WINDOW, &[(0, first.len(), first), (0, most.len(), most), (0, last.len(), last)]);
     let (frames, error) = read(&sound);
     assert!(error.is_none() && frames == plain, "{error:?}");
     for (kind, data) in [(0, &rest[..=ZSTD_BLOCK]), (1, &rest[..1])] {
-        let (frames, error) = read(&zstd(&[(0, first.len(), first), (kind, ZSTD_BLOCK + 1, data)]));
+        let (frames, error) =
+            read(&zstd_blocks(WINDOW, &[(0, first.len(), first), (kind, ZSTD_BLOCK + 1, data)]));
         let error = error.unwrap();
         assert!(error.to_string().contains("Is: 131073"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Damaged);
@@ -61,20 +51,13 @@ fn blocks_of_zstd_have_a_limit() {
     let mut long = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     long.extend(LITTLE.record((0, 0), ZSTD_BLOCK as u32, &[], &vec![9; ZSTD_BLOCK]));
     let head = &long[..40];
-    let (frames, error) = read(&zstd(&[(0, head.len(), head), (1, ZSTD_BLOCK, &[9])]));
+    let (frames, error) = read(&zstd_blocks(WINDOW, &[(0, head.len(), head), (1, ZSTD_BLOCK, &[9])]));
     assert!(error.is_none() && frames.len() == 1 && frames[0].bytes == vec![9; ZSTD_BLOCK], "{error:?}");
 }
 
 /// A frame of lz4 with blocks of up to the size that `code` stands for, independent of each other or not.
 fn lz4(code: u8, independent: bool, blocks: &[(u32, &[u8])]) -> Vec<u8> {
-    let head = [0x40 | u8::from(independent) << 5, code << 4];
-    let mut frame = [&b"\x04\x22\x4d\x18"[..], &head, &[(xxh32(&head) >> 8) as u8]].concat();
-    for (bare, block) in blocks {
-        frame.extend((block.len() as u32 | bare).to_le_bytes());
-        frame.extend(*block);
-    }
-    frame.extend([0; 4]);
-    frame
+    lz4_blocks(&[0x40 | u8::from(independent) << 5, code << 4], blocks)
 }
 
 #[test]
@@ -133,7 +116,7 @@ fn blocks_of_lz4_reach_back_as_far_as_an_offset_can_say() {
 fn of_larger_windows_so_much_is_read_as_is_kept() {
     let most = MAX_WINDOW as usize;
     let (capture, count) = sized(most + (1 << 20));
-    let zstd = |window| testing_packed::zstd(&[0, window], &capture);
+    let zstd = |window| zstd(&[0, window], &capture);
     let xz = |dictionary| xz(&capture, dictionary).0;
     for (fits, larger) in [(zstd(15 << 3), zstd(15 << 3 | 1)), (xz(26), xz(27))] {
         let (frames, error) = read(&fits);

@@ -20,7 +20,10 @@ fn plain(got: Vec<Got>) -> Vec<Plain> {
 }
 
 /// Gives each block of a capture to `each`, up to what is wrong; whether something is.
-fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) -> bool {
+pub(super) fn blocks(
+    mut reader: Box<dyn PcapReaderIterator + '_>,
+    mut each: impl FnMut(PcapBlockOwned),
+) -> bool {
     let mut asked = 0;
     loop {
         match reader.next() {
