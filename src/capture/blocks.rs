@@ -85,14 +85,11 @@ impl Section {
             if !buffer.fill(12)? {
                 return Err(Error::cut_head("section header block", at, buffer.rest().len() as u64, 12));
             }
-            self.big = match word::<false>(buffer.rest(), 8) {
-                BYTE_ORDER => false,
-                order if order.swap_bytes() == BYTE_ORDER => true,
-                order => {
-                    let wrong = format!("has {order:#010x} in place of its byte order, {BYTE_ORDER:#010x}");
-                    return Err(Error::damaged("section header block", at, wrong));
-                }
-            };
+            self.big = is_big(buffer.rest()).ok_or_else(|| {
+                let order = word::<false>(buffer.rest(), 8);
+                let wrong = format!("has {order:#010x} in place of its byte order, {BYTE_ORDER:#010x}");
+                Error::damaged("section header block", at, wrong)
+            })?;
         }
         let announced = word_in(self.big, buffer.rest(), 4);
         let total = u64::from(announced).next_multiple_of(4);
@@ -203,6 +200,14 @@ impl Section {
         block.ends_with(self.big, buffer.rest())?;
         buffer.advance(TRAILER);
         Ok(())
+    }
+}
+
+/// Whether the section whose header begins with `head` is big-endian; `None` when it does not say.
+pub(super) fn is_big(head: &[u8]) -> Option<bool> {
+    match word::<false>(head, 8) {
+        BYTE_ORDER => Some(false),
+        order => (order.swap_bytes() == BYTE_ORDER).then_some(true),
     }
 }
 

@@ -14,7 +14,7 @@ use std::mem;
 
 /// Bytes asked for in one read. Large enough to make the system call cheap, small enough to stay in
 /// the second-level cache between the kernel's copy and the walk.
-const READ: usize = 256 * 1024;
+pub(super) const READ: usize = 256 * 1024;
 
 /// The largest record in one piece: a frame, the head before it (28 bytes at most), its padding and
 /// trailer (7 at most).
@@ -67,10 +67,17 @@ pub(super) struct Buffer {
     shown: Option<Bytes>,
 }
 
+impl Default for Buffer {
+    /// Nothing, in no memory.
+    fn default() -> Buffer {
+        let (reader, data) = (Box::new(io::empty()), Box::default());
+        Buffer { reader, data, pos: 0, end: 0, base: 0, ended: true, spare: None, shown: None }
+    }
+}
+
 impl Buffer {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Buffer {
-        let data = vec![0; CAPACITY].into();
-        Buffer { reader, data, pos: 0, end: 0, base: 0, ended: false, spare: None, shown: None }
+        Buffer { reader, data: vec![0; CAPACITY].into(), ended: false, ..Buffer::default() }
     }
 
     /// Decompresses what has been read and what is to come; gives how it is compressed.
@@ -78,13 +85,8 @@ impl Buffer {
     /// # Errors
     /// As [`Unpacked::open`].
     pub(super) fn unpack(&mut self) -> Result<&'static Packing, Error> {
-        let empty: Box<dyn Read + Send> = Box::new(io::empty());
-        let reader = mem::replace(&mut self.reader, empty);
-        let rest = if self.ended { Box::new(io::empty()) } else { reader };
-        let unpacked = Unpacked::open(Input::new(self.rest(), rest))?;
-        let packing = unpacked.packing();
-        self.reader = Box::new(unpacked);
-        (self.pos, self.end, self.base, self.ended) = (0, 0, 0, false);
+        let (unpacked, packing) = Unpacked::open(Input::new(mem::take(self)))?;
+        *self = Buffer::new(Box::new(unpacked));
         Ok(packing)
     }
 
@@ -131,6 +133,11 @@ impl Buffer {
     /// Asks for no more than it must: what a pipe has to give now is enough when it holds `count`.
     #[cold]
     pub(super) fn fill(&mut self, count: usize) -> Result<bool, Error> {
+        self.read_until(count).map_err(|error| Error::io(self.end_offset(), error))
+    }
+
+    /// The same, with the error of the reader.
+    pub(super) fn read_until(&mut self, count: usize) -> io::Result<bool> {
         if self.rest().len() >= count {
             return Ok(true);
         }
@@ -142,7 +149,7 @@ impl Buffer {
                 Ok(0) => self.ended = true,
                 Ok(got) => self.end = self.end.saturating_add(got).min(until),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(self.end_offset(), error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(self.end >= count)

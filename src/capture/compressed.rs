@@ -1,23 +1,37 @@
 //! A compressed input, decompressed on its way to the buffer.
 //!
 //! ```text
-//!  file, FIFO, stdin --read--> Input --bytes--> Decode --bytes--> Unpacked as Read --> Buffer
-//!                              64 KiB           gzip.rs zstd.rs lz4.rs xz.rs bzip2.rs
+//!  file, FIFO, stdin --read--> Input --bytes--> Stream --bytes--> Unpacked as Read --> Buffer
+//!                              256 KiB          the readers of the crates
 //! ```
 //!
-//! Each format is a walk over its members, frames or streams, which may stand in one file one behind
-//! the other, with the decoder of a crate for what is compressed in them. The walk is ours for three
-//! reasons: what was decoded before a stream breaks is handed out before the error, a cut is told
-//! from damage, and nothing is allocated because a header announces it.
+//! Members, frames or streams may stand in one file one behind the other: each has a reader of its own, and [`Input`]
+//! goes from one to the next. It also tells a cut from damage, for not all readers do: a cut makes them ask for more
+//! than there is. What a reader decodes in the call in which it fails is lost, so it is asked for little at a time.
 //!
-//! A step of a decoder reads only when it has nothing to give: what a pipe holds is handed out at once.
+//! A reader takes from a pipe no more than it needs: what it can decode is handed out before more is read.
 
-use super::{Error, bzip2, gzip, input::Input, lz4, xz, zstd};
-use std::io::{self, Read};
+use super::legacy::Legacy;
+use super::zstd::Zstd;
+use super::{Error, input::Input};
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
+use lz4_flex::frame::{Error as Lz4Error, FrameDecoder};
+use lzma_rust2::XzReader;
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::mem;
 
-/// The largest window or dictionary that is kept: what `zstd --long` and `xz` need at the most
-/// unless told otherwise, 128 MiB.
-pub(super) const MAX_WINDOW: u64 = 128 << 20;
+/// The largest window or dictionary that is kept: 32 MiB, what `xz -8` and `zstd --ultra -20` need. Of a stream that
+/// announces a larger one, so much is read.
+pub(super) const MAX_WINDOW: u64 = 32 << 20;
+
+/// Bytes asked of a reader that loses them where it fails. The one for gzip has decoded up to 32 KiB beyond.
+const PART: usize = 32 << 10;
+/// The one for xz waits until it has as many as it was asked for, and loses them also where a stream is cut.
+const XZ_PART: usize = 4 << 10;
+
+/// What may be lost, in words.
+pub(super) const LOST: &str = "64 KiB";
 
 /// A way of compressing that is read.
 pub(super) struct Packing {
@@ -26,16 +40,63 @@ pub(super) struct Packing {
     pub(super) name: &'static str,
     /// Decompresses `FILE` to standard output.
     pub(super) command: &'static str,
-    decoder: fn() -> Box<dyn Decode>,
+    between: Between,
+    /// Takes the input, unless it fails.
+    open: fn(&mut Input) -> Result<Stream, Fault>,
+}
+
+/// What may stand between streams and behind the last one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Nothing,
+    Zeros,
+    /// Skippable frames: magic number, length in four bytes (little-endian), data.
+    Frames,
 }
 
 static PACKINGS: [Packing; 6] = [
-    Packing { magic: gzip::MAGIC, name: "gzip", command: "gzip -dc FILE", decoder: gzip::decoder },
-    Packing { magic: zstd::MAGIC, name: "zstd", command: "zstd -dc --long=31 FILE", decoder: zstd::decoder },
-    Packing { magic: lz4::MAGIC, name: "lz4", command: "lz4 -dc FILE", decoder: lz4::decoder },
-    Packing { magic: lz4::LEGACY, name: "lz4", command: "lz4 -dc FILE", decoder: lz4::decoder },
-    Packing { magic: xz::MAGIC, name: "xz", command: "xz -dc FILE", decoder: xz::decoder },
-    Packing { magic: bzip2::MAGIC, name: "bzip2", command: "bzip2 -dc FILE", decoder: bzip2::decoder },
+    Packing {
+        magic: b"\x1f\x8b",
+        name: "gzip",
+        command: "gzip -dc FILE",
+        between: Between::Zeros,
+        open: |input| Ok(Stream::Gzip(GzDecoder::new(mem::take(input)))),
+    },
+    Packing {
+        magic: b"\x28\xb5\x2f\xfd",
+        name: "zstd",
+        command: "zstd -dc --long=31 FILE",
+        between: Between::Frames,
+        open: |input| Ok(Stream::Zstd(Box::new(Zstd::open(input)?))),
+    },
+    Packing {
+        magic: b"\x04\x22\x4d\x18",
+        name: "lz4",
+        command: "lz4 -dc FILE",
+        between: Between::Frames,
+        open: |input| Ok(Stream::Lz4(FrameDecoder::new(mem::take(input)))),
+    },
+    Packing {
+        magic: Legacy::MAGIC,
+        name: "lz4",
+        command: "lz4 -dc FILE",
+        between: Between::Frames,
+        open: |input| Ok(Stream::Legacy(Legacy::open(input))),
+    },
+    Packing {
+        magic: b"\xfd7zXZ\0",
+        name: "xz",
+        command: "xz -dc FILE",
+        between: Between::Zeros,
+        open: open_xz,
+    },
+    Packing {
+        magic: b"BZh",
+        name: "bzip2",
+        command: "bzip2 -dc FILE",
+        between: Between::Nothing,
+        open: |input| Ok(Stream::Bzip2(BzDecoder::new(mem::take(input)))),
+    },
 ];
 
 /// The ways of compressing that are read, by the names in records, each once.
@@ -60,10 +121,8 @@ pub(super) fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Why there is no more to decode.
-pub(super) enum Stop {
-    /// The input cannot be read.
-    Io(io::Error),
+/// Why there is no more to decode, but for an error of the input, which knows it itself.
+pub(super) enum Fault {
     /// The input ends inside a stream.
     Cut,
     /// What is wrong with the stream, as a predicate: "has a wrong checksum".
@@ -72,74 +131,109 @@ pub(super) enum Stop {
     Refused(String),
 }
 
-impl Stop {
-    pub(super) fn damaged(text: impl Into<String>) -> Stop {
-        Stop::Damaged(text.into())
+impl Fault {
+    pub(super) fn damaged(text: impl Into<String>) -> Fault {
+        Fault::Damaged(text.into())
     }
 
-    /// For a window or dictionary above [`MAX_WINDOW`].
-    pub(super) fn window(what: &str, bytes: u64) -> Stop {
+    pub(super) fn window() -> Fault {
         let most = MAX_WINDOW >> 20;
-        Stop::Refused(format!("needs a {what} of {bytes} bytes, and at most {most} MiB are kept"))
+        Fault::Refused(format!("needs a window of more than the {most} MiB that are kept"))
     }
 }
 
-/// Whether a decoder goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    More,
-    /// The last stream is complete, and nothing follows it.
-    End,
-}
-
-/// Where a decoder writes.
-pub(super) struct Out<'a> {
-    space: &'a mut [u8],
-    len: usize,
-}
-
-impl<'a> Out<'a> {
-    pub(super) fn new(space: &'a mut [u8]) -> Out<'a> {
-        Out { space, len: 0 }
-    }
-
-    /// What is still free.
-    pub(super) fn free(&mut self) -> &mut [u8] {
-        self.space.get_mut(self.len..).unwrap_or_default()
-    }
-
-    /// `count` bytes of [`free`](Self::free) have been written.
-    pub(super) fn add(&mut self, count: usize) {
-        self.len = self.len.saturating_add(count).min(self.space.len());
-    }
-
-    /// Takes what fits of `bytes`, and says how much that was.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
-        let fits = bytes.len().min(self.free().len());
-        if let (Some(to), Some(from)) = (self.free().get_mut(..fits), bytes.get(..fits)) {
-            to.copy_from_slice(from);
+impl From<io::Error> for Fault {
+    /// Of a reader.
+    fn from(error: io::Error) -> Fault {
+        let lz4 = error.get_ref().and_then(|error| error.downcast_ref());
+        match (error.kind(), lz4) {
+            (ErrorKind::OutOfMemory, _) => Fault::window(),
+            (ErrorKind::Unsupported, _)
+            | (_, Some(Lz4Error::DictionaryNotSupported | Lz4Error::UnsupportedVersion(_))) => {
+                Fault::Refused(format!("needs what is not supported here ({error})"))
+            }
+            _ => Fault::Damaged(format!(
+                "cannot be decoded ({error}; up to {LOST} of what was decoded are lost)"
+            )),
         }
-        self.add(fits);
-        fits
     }
 }
 
-/// Decodes one format, stream after stream.
-pub(super) trait Decode: Send {
-    /// Goes one step further; writes nothing, something, or all that fits. What was written counts
-    /// also when the step fails, and no further step is made then.
-    fn step(&mut self, input: &mut Input, out: &mut Out<'_>) -> Result<Flow, Stop>;
+/// One stream, member or frame, with the input that it is decoded from.
+enum Stream {
+    /// None: the one before has ended, if there was any.
+    None(Input),
+    Gzip(GzDecoder<Input>),
+    Zstd(Box<Zstd>),
+    Lz4(FrameDecoder<Input>),
+    Legacy(Legacy),
+    /// With how much of it may still be decoded.
+    Xz(Box<XzReader<Input>>, u64),
+    Bzip2(BzDecoder<Input>),
+}
+
+impl Stream {
+    fn input(&mut self) -> &mut Input {
+        match self {
+            Stream::None(input) => input,
+            Stream::Gzip(reader) => reader.get_mut(),
+            Stream::Zstd(reader) => &mut reader.input,
+            Stream::Lz4(reader) => reader.get_mut(),
+            Stream::Legacy(reader) => &mut reader.input,
+            Stream::Xz(reader, _) => reader.inner_mut(),
+            Stream::Bzip2(reader) => reader.get_mut(),
+        }
+    }
+
+    /// Gives nothing at the end of the stream, and perhaps where it is cut.
+    fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
+        let most = |part: usize| part.min(space.len());
+        let (part, xz_part) = (most(PART), most(XZ_PART));
+        match self {
+            Stream::None(_) => Ok(0),
+            Stream::Gzip(reader) => Ok(reader.read(space.get_mut(..part).unwrap_or_default())?),
+            Stream::Zstd(reader) => reader.read(space),
+            Stream::Lz4(reader) => Ok(reader.read(space)?),
+            Stream::Legacy(reader) => reader.read(space),
+            Stream::Xz(_, 0) => Err(Fault::window()),
+            Stream::Xz(reader, left) => {
+                let part = xz_part.min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let got = reader.read(space.get_mut(..part).unwrap_or_default())?;
+                *left = left.saturating_sub(got as u64);
+                Ok(got)
+            }
+            Stream::Bzip2(reader) => Ok(reader.read(space.get_mut(..part).unwrap_or_default())?),
+        }
+    }
+}
+
+/// The reader keeps as much of a dictionary as was decoded. What it may keep is asked of another one, which gets the
+/// header of the stream and that of its first block and no more.
+fn open_xz(input: &mut Input) -> Result<Stream, Fault> {
+    /// What it keeps besides a dictionary, and more.
+    const BESIDES: u64 = 1 << 20;
+    const STREAM_HEAD: usize = 12;
+    let limit = (MAX_WINDOW.saturating_add(BESIDES) >> 10) as u32;
+    let words = input.peek(STREAM_HEAD.saturating_add(1))?.get(STREAM_HEAD).copied().unwrap_or_default();
+    let head = input.peek(usize::from(words).saturating_add(4).saturating_mul(4))?;
+    let first = XzReader::new_mem_limit(head, false, limit).read(&mut [0]);
+    let input = mem::take(input);
+    Ok(match first {
+        Err(error) if error.kind() == ErrorKind::OutOfMemory => {
+            Stream::Xz(Box::new(XzReader::new(input, false)), MAX_WINDOW)
+        }
+        _ => Stream::Xz(Box::new(XzReader::new_mem_limit(input, false, limit)), u64::MAX),
+    })
 }
 
 /// The decompressed input. Its errors are [`Error`]s inside of [`io::Error`], but for those of the
 /// input itself.
 pub(super) struct Unpacked {
-    input: Input,
-    packing: &'static Packing,
-    decoder: Box<dyn Decode>,
-    flow: Flow,
-    stop: Option<Stop>,
+    stream: Stream,
+    /// `None` as long as there were skippable frames only.
+    packing: Option<&'static Packing>,
     given: u64,
+    over: bool,
 }
 
 impl Unpacked {
@@ -147,42 +241,80 @@ impl Unpacked {
     ///
     /// # Errors
     /// As [`Source::from_reader`](super::Source::from_reader).
-    pub(super) fn open(mut input: Input) -> Result<Unpacked, Error> {
-        let skipped = |stop: Stop, input: &Input| match stop {
-            Stop::Io(cause) => Error::io(0, cause),
-            _ => Error::packing_cut("zstd or lz4", input.offset(), 0),
-        };
-        loop {
-            let head = input.peek(4).map_err(|cause| Error::io(0, cause))?;
-            if is_skippable(head) {
-                skip_frame(&mut input).map_err(|stop| skipped(stop, &input))?;
-            } else if let Some(packing) = packing(head) {
-                let decoder = (packing.decoder)();
-                return Ok(Unpacked { input, packing, decoder, flow: Flow::More, stop: None, given: 0 });
-            } else if head.is_empty() {
-                return Err(Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4"));
-            } else if head.len() < 4 {
-                return Err(skipped(Stop::Cut, &input));
+    pub(super) fn open(input: Input) -> Result<(Unpacked, &'static Packing), Error> {
+        let mut unpacked = Unpacked { stream: Stream::None(input), packing: None, given: 0, over: false };
+        match unpacked.next_stream() {
+            Ok(Some(packing)) => Ok((unpacked, packing)),
+            Ok(None) => Err(Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4")),
+            Err(fault) => Err(Error::io(0, unpacked.error(fault))),
+        }
+    }
+
+    /// Goes on to the next stream; `None` at the end of the input.
+    fn next_stream(&mut self) -> Result<Option<&'static Packing>, Fault> {
+        let input = self.stream.input();
+        let between = self.packing.map_or(Between::Frames, |packing| packing.between);
+        let head = loop {
+            let head = input.peek(6)?;
+            let zeros = head.iter().take_while(|&&byte| byte == 0).count();
+            if head.is_empty() {
+                return Ok(None);
+            } else if between == Between::Zeros && zeros > 0 {
+                input.consume(zeros);
+            } else if between == Between::Frames && is_skippable(head) {
+                let [.., a, b, c, d] = input.array::<8>()?;
+                input.skip(u32::from_le_bytes([a, b, c, d]).into())?;
             } else {
-                return Err(Error::not_a_capture(format!(
-                    "it begins with skippable frames of zstd or lz4, and at byte {} stands neither",
-                    input.offset()
-                )));
+                break head;
+            }
+        };
+        let own = || PACKINGS.iter().filter(|it| self.packing.is_none_or(|packing| packing.name == it.name));
+        let next =
+            if self.packing.is_none() { packing(head) } else { own().find(|it| head.starts_with(it.magic)) };
+        let Some(next) = next else {
+            let frame = matches!(head, [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d]);
+            if between == Between::Frames && frame || own().any(|it| it.magic.starts_with(head)) {
+                input.consume(6);
+                return Err(Fault::Cut);
+            }
+            let name = self.packing.map_or("zstd or lz4", |packing| packing.name);
+            return Err(Fault::Damaged(format!("is followed by something that is not {name}")));
+        };
+        self.packing = Some(next);
+        self.stream = (next.open)(input)?;
+        Ok(Some(next))
+    }
+
+    fn decode(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
+        loop {
+            let got = self.stream.read(space)?;
+            if got > 0 {
+                return Ok(got);
+            }
+            if self.stream.input().starved {
+                return Err(Fault::Cut);
+            }
+            if self.next_stream()?.is_none() {
+                return Ok(0);
             }
         }
     }
 
-    pub(super) fn packing(&self) -> &'static Packing {
-        self.packing
-    }
-
-    fn error(&self, stop: Stop) -> io::Error {
-        let (name, at) = (self.packing.name, self.input.offset());
-        io::Error::other(match stop {
-            Stop::Io(cause) => return cause,
-            Stop::Cut => Error::packing_cut(name, at, self.given),
-            Stop::Damaged(text) => Error::packing_damaged(name, at, self.given, &text),
-            Stop::Refused(text) => Error::packing_refused(self.packing, at, self.given, &text),
+    fn error(&mut self, fault: Fault) -> io::Error {
+        let input = self.stream.input();
+        if let Some(cause) = input.failed.take() {
+            return cause;
+        }
+        let at = input.offset();
+        let name = self.packing.map_or("zstd or lz4", |packing| packing.name);
+        io::Error::other(match (fault, self.packing) {
+            (Fault::Damaged(_), _) if input.starved => Error::packing_cut(name, at, self.given),
+            (Fault::Cut, _) => Error::packing_cut(name, at, self.given),
+            (Fault::Damaged(text), Some(_)) => Error::packing_damaged(name, at, self.given, &text),
+            (Fault::Refused(text), Some(packing)) => Error::packing_refused(packing, at, self.given, &text),
+            (_, None) => Error::not_a_capture(format!(
+                "it begins with skippable frames of zstd or lz4, and at byte {at} stands neither"
+            )),
         })
     }
 }
@@ -190,60 +322,12 @@ impl Unpacked {
 impl Read for Unpacked {
     /// Returns as soon as there is something.
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let mut out = Out::new(space);
-        while self.flow == Flow::More && self.stop.is_none() && out.len == 0 && !out.space.is_empty() {
-            match self.decoder.step(&mut self.input, &mut out) {
-                Ok(flow) => self.flow = flow,
-                Err(stop) => self.stop = Some(stop),
-            }
+        if self.over || space.is_empty() {
+            return Ok(0);
         }
-        let len = out.len;
-        self.given = self.given.saturating_add(len as u64);
-        match self.stop.take_if(|_| len == 0) {
-            Some(stop) => {
-                self.flow = Flow::End;
-                Err(self.error(stop))
-            }
-            None => Ok(len),
-        }
+        let got = self.decode(space).map_err(|fault| self.error(fault));
+        self.over = !matches!(got, Ok(1..));
+        self.given = self.given.saturating_add(*got.as_ref().unwrap_or(&0) as u64);
+        got
     }
-}
-
-/// What stands where a stream may begin.
-pub(super) enum Next {
-    /// The input ends.
-    End,
-    /// The magic number of this index, which has not been read yet.
-    Stream(usize),
-}
-
-/// Looks for one of `magics` at the front of the input, which belongs to a format called `name`.
-pub(super) fn next_of(input: &mut Input, magics: &[&[u8]], name: &str) -> Result<Next, Stop> {
-    let most = magics.iter().map(|magic| magic.len()).max().unwrap_or_default();
-    let head = input.peek(most).map_err(Stop::Io)?;
-    if head.is_empty() {
-        return Ok(Next::End);
-    }
-    if let Some(index) = magics.iter().position(|magic| head.starts_with(magic)) {
-        return Ok(Next::Stream(index));
-    }
-    if magics.iter().any(|magic| magic.starts_with(head)) {
-        input.skip(most as u64)?;
-    }
-    Err(Stop::Damaged(format!("is followed by something that is not {name}")))
-}
-
-/// [`next_of`], behind a skippable frame `None`.
-pub(super) fn next_frame(input: &mut Input, magics: &[&[u8]], name: &str) -> Result<Option<Next>, Stop> {
-    match input.peek(4).map_err(Stop::Io)? {
-        [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d] => Err(Stop::Cut),
-        head if is_skippable(head) => skip_frame(input).map(|()| None),
-        _ => next_of(input, magics, name).map(Some),
-    }
-}
-
-/// Reads past a skippable frame: magic number, length in four bytes (little-endian), data.
-pub(super) fn skip_frame(input: &mut Input) -> Result<(), Stop> {
-    let [.., a, b, c, d] = input.array::<8>()?;
-    input.skip(u32::from_le_bytes([a, b, c, d]).into())
 }

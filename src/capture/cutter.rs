@@ -3,7 +3,7 @@
 //! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
 
 use super::MAX_FRAME;
-use super::blocks::{BYTE_ORDER, SECTION, SECTION_LEAST};
+use super::blocks::{INTERFACE, SECTION, SECTION_LEAST, is_big};
 use super::buffer::{word, word_in};
 use super::pcap::{self, FILE_HEAD, Layout};
 use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};
@@ -86,11 +86,8 @@ impl Cutter {
             return Cut::Part;
         }
         if kind == SECTION {
-            big = match word::<false>(bytes, HEAD) {
-                BYTE_ORDER => false,
-                order if order.swap_bytes() == BYTE_ORDER => true,
-                _ => return Cut::Damaged,
-            };
+            let Some(order) = is_big(bytes) else { return Cut::Damaged };
+            big = order;
         }
         let total = u64::from(word_in(big, bytes, 4)).next_multiple_of(4);
         if total < (HEAD + TRAILER) as u64 || total > MAX_BLOCK {

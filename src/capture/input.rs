@@ -1,123 +1,78 @@
 //! The bytes of a compressed input, in order, with their places.
 
-use super::compressed::Stop;
-use std::io::{self, ErrorKind, Read};
+use super::buffer::Buffer;
+use super::compressed::Fault;
+use std::io::{self, BufRead, Read};
 
-/// Bytes asked for in one read.
-const READ: usize = 64 * 1024;
-
-/// Bytes that have been read and not yet been decoded.
+/// What is to be decompressed, as the readers of the crates ask for it.
+#[derive(Default)]
 pub(super) struct Input {
-    reader: Box<dyn Read + Send>,
-    data: Vec<u8>,
-    pos: usize,
-    end: usize,
-    /// Offset in the input of the first byte of `data`.
-    base: u64,
-    ended: bool,
+    buffer: Buffer,
+    /// A reader asked for more than there is.
+    pub(super) starved: bool,
+    /// Why it could not be read on. Readers are told its kind only, and tell of it in words of their own.
+    pub(super) failed: Option<io::Error>,
 }
 
 impl Input {
-    /// `head` has been read from `reader` already.
-    pub(super) fn new(head: &[u8], reader: Box<dyn Read + Send>) -> Input {
-        let mut input = Input::whole(vec![0; READ.max(head.len())]);
-        if let Some(to) = input.data.get_mut(..head.len()) {
-            to.copy_from_slice(head);
-        }
-        Input { reader, end: head.len(), ended: false, ..input }
-    }
-
-    /// There is no more than `data`.
-    pub(super) fn whole(data: Vec<u8>) -> Input {
-        Input { reader: Box::new(io::empty()), end: data.len(), data, pos: 0, base: 0, ended: true }
+    pub(super) fn new(buffer: Buffer) -> Input {
+        Input { buffer, ..Input::default() }
     }
 
     /// Offset in the input of the next byte.
     pub(super) fn offset(&self) -> u64 {
-        self.base.saturating_add(self.pos as u64)
-    }
-
-    /// What has been read already.
-    pub(super) fn buffered(&self) -> &[u8] {
-        self.data.get(self.pos..self.end).unwrap_or_default()
-    }
-
-    /// What has been read already or, where that is nothing, what one read gives; empty at the end.
-    pub(super) fn bytes(&mut self) -> Result<&[u8], Stop> {
-        self.peek(1).map_err(Stop::Io)?;
-        Ok(self.buffered())
+        self.buffer.offset()
     }
 
     /// The next `count` bytes, fewer at the end.
     pub(super) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
-        if self.buffered().len() < count {
-            self.data.copy_within(self.pos..self.end, 0);
-            self.base = self.offset();
-            self.end = self.end.saturating_sub(self.pos);
-            self.pos = 0;
+        if let Err(error) = self.buffer.read_until(count) {
+            let kind = error.kind();
+            self.failed = Some(error);
+            return Err(kind.into());
         }
-        while self.end < count.min(self.data.len()) && !self.ended {
-            match self.reader.read(self.data.get_mut(self.end..).unwrap_or_default()) {
-                Ok(0) => self.ended = true,
-                Ok(got) => self.end = self.end.saturating_add(got).min(self.data.len()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let there = self.buffered();
+        let there = self.buffer.rest();
         Ok(there.get(..count).unwrap_or(there))
     }
 
-    /// Steps over `count` bytes of [`buffered`](Self::buffered).
-    pub(super) fn consume(&mut self, count: usize) {
-        self.pos = self.pos.saturating_add(count).min(self.end);
-    }
-
     /// Reads past `count` bytes.
-    pub(super) fn skip(&mut self, mut count: u64) -> Result<(), Stop> {
-        while count > 0 {
-            let there = self.bytes()?.len();
-            if there == 0 {
-                return Err(Stop::Cut);
-            }
-            let step = usize::try_from(count).unwrap_or(usize::MAX).min(there);
-            self.consume(step);
-            count = count.saturating_sub(step as u64);
-        }
-        Ok(())
+    pub(super) fn skip(&mut self, count: u64) -> Result<(), Fault> {
+        let skipped = io::copy(&mut self.take(count), &mut io::sink())?;
+        if skipped == count { Ok(()) } else { Err(Fault::Cut) }
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Stop> {
-        Ok(u8::from_le_bytes(self.array()?))
-    }
-
-    /// The next `N` bytes, at most [`READ`]. Where the input ends before, all of it is read.
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
-        let found = self.peek(N).map_err(Stop::Io)?.first_chunk().copied();
+    /// The next `N` bytes. Where the input ends before, all of it is read.
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let found = self.peek(N)?.first_chunk().copied();
         self.consume(N);
-        found.ok_or(Stop::Cut)
+        found.ok_or(Fault::Cut)
+    }
+}
+
+impl BufRead for Input {
+    /// What has been read already or, where that is nothing, what one read gives.
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.starved |= self.peek(1)?.is_empty();
+        Ok(self.buffer.rest())
     }
 
-    /// Appends the next `count` bytes to `to`; what there is of them also when the input ends before.
-    pub(super) fn gather(&mut self, mut count: usize, to: &mut Vec<u8>) -> Result<(), Stop> {
-        while count > 0 {
-            let there = self.bytes()?;
-            if there.is_empty() {
-                return Err(Stop::Cut);
-            }
-            let part = there.get(..count).unwrap_or(there);
-            to.extend_from_slice(part);
-            let step = part.len();
-            self.consume(step);
-            count = count.saturating_sub(step);
-        }
-        Ok(())
+    fn consume(&mut self, count: usize) {
+        self.buffer.advance(count);
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let got = self.fill_buf()?.read(space)?;
+        self.consume(got);
+        Ok(got)
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::buffer::READ;
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -135,23 +90,12 @@ mod tests {
     #[test]
     fn nothing_is_read_before_what_there_is_has_been_decoded() {
         let given = Arc::new(AtomicUsize::new(0));
-        let (mut input, mut to) = (Input::new(b"", Box::new(Endless(given.clone()))), vec![]);
+        let mut input = Input::new(Buffer::new(Box::new(Endless(given.clone()))));
         for taken in [1, 1_000, READ - 1_001] {
-            assert!(input.gather(taken, &mut to).is_ok());
-            assert_eq!(given.load(Relaxed), READ, "one read, of 64 KiB");
+            input.read_exact(&mut vec![0; taken]).unwrap();
+            assert_eq!(given.load(Relaxed), READ, "one read, of 256 KiB");
         }
-        assert!(input.byte().is_ok() && input.buffered().len() == READ - 1);
-        assert_eq!(given.load(Relaxed), 2 * READ);
-        // Who looks for more than there can be gets what there can be.
-        assert_eq!(input.peek(READ + 1).unwrap().len(), READ);
-        assert_eq!((given.load(Relaxed), input.offset()), (2 * READ + 1, READ as u64 + 1));
-    }
-
-    #[test]
-    fn what_was_read_already_may_be_more() {
-        let given = Arc::new(AtomicUsize::new(0));
-        let mut input = Input::new(&vec![1; READ + 9], Box::new(Endless(given.clone())));
-        assert_eq!(input.bytes().map(<[u8]>::len).unwrap_or(0), READ + 9);
-        assert_eq!(given.load(Relaxed), 0);
+        input.read_exact(&mut [0]).unwrap();
+        assert_eq!((given.load(Relaxed), input.offset()), (2 * READ, READ as u64 + 1));
     }
 }

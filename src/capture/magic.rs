@@ -8,7 +8,7 @@
 //! ```
 
 use super::Error;
-use super::blocks::{BYTE_ORDER, SECTION, SECTION_LEAST};
+use super::blocks::{SECTION, SECTION_LEAST, is_big};
 use super::buffer::{Buffer, word};
 use super::compressed::{Packing, is_skippable, packing};
 use super::pcap::{self, Layout};
@@ -52,8 +52,7 @@ fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     }
     buffer.fill(SECTION_LEAST)?;
     let head = buffer.rest();
-    let order = word::<false>(head, 8);
-    if word::<false>(head, 0) == SECTION && (order == BYTE_ORDER || order.swap_bytes() == BYTE_ORDER) {
+    if word::<false>(head, 0) == SECTION && is_big(head).is_some() {
         return if head.len() < SECTION_LEAST { Err(too_short(head)) } else { Ok(Format::Pcapng) };
     }
     Err(not_a_capture(head.get(..SECTION_LEAST).unwrap_or(head)))

@@ -28,25 +28,21 @@
 
 mod blocks;
 mod buffer;
-mod bzip2;
 mod clock;
 mod comments;
 mod compressed;
 mod cutter;
 mod error;
 mod facts;
-mod gzip;
 mod input;
+mod legacy;
 mod link;
-mod lz4;
 mod magic;
 mod pcap;
 mod pcapng;
 mod source;
 mod time;
 mod writer;
-mod xz;
-mod xz_check;
 mod zstd;
 
 #[cfg(test)]

@@ -40,12 +40,20 @@ pub(super) fn bzip2(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// In a block of lz4: the data are not compressed.
+pub(super) const BARE: u32 = 1 << 31;
+
 /// A frame whose header is `head`, with `data` in blocks that are not compressed.
 pub(super) fn zstd(head: &[u8], data: &[u8]) -> Vec<u8> {
+    zstd_blocks(head, &data.chunks(100_000).map(|block| (0, block.len(), block)).collect::<Vec<_>>())
+}
+
+/// The same with blocks of these kinds and sizes; kind 0 is not compressed, 1 is one byte repeated.
+pub(super) fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
     let mut frame = [b"\x28\xb5\x2f\xfd", head].concat();
-    for block in data.chunks(100_000) {
-        frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
-        frame.extend(block);
+    for (kind, size, data) in blocks {
+        frame.extend(&((*size as u32) << 3 | kind << 1).to_le_bytes()[..3]);
+        frame.extend(*data);
     }
     frame.extend([1, 0, 0]);
     frame
@@ -53,10 +61,15 @@ pub(super) fn zstd(head: &[u8], data: &[u8]) -> Vec<u8> {
 
 /// A frame of up to 4 MiB a block; `flags` beyond the version, with `optional` fields.
 pub(super) fn lz4(flags: u8, optional: &[u8], blocks: &[&[u8]]) -> Vec<u8> {
-    let head = [&[0x40 | flags, 0x70], optional].concat();
-    let mut frame = [b"\x04\x22\x4d\x18", &head[..], &[(xxh32(&head) >> 8) as u8]].concat();
-    for block in blocks {
-        frame.extend((block.len() as u32).to_le_bytes());
+    let blocks: Vec<_> = blocks.iter().map(|block| (0, *block)).collect();
+    lz4_blocks(&[&[0x40 | flags, 0x70], optional].concat(), &blocks)
+}
+
+/// A frame whose header is `head`, with blocks that are [`BARE`] or not.
+pub(super) fn lz4_blocks(head: &[u8], blocks: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut frame = [b"\x04\x22\x4d\x18", head, &[(xxh32(head) >> 8) as u8]].concat();
+    for (bare, block) in blocks {
+        frame.extend((block.len() as u32 | bare).to_le_bytes());
         frame.extend(*block);
     }
     frame.extend([0; 4]);

@@ -3,19 +3,20 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::ErrorKind;
-use super::lz4::{LEGACY, MAGIC};
+use super::compressed::MAX_WINDOW;
+use super::legacy::Legacy;
 use super::testing::{LITTLE, data};
-use super::testing_packed::{many, read, xxh32};
+use super::testing_packed::{BARE, lz4_blocks, many, read, xz, zstd, zstd_blocks};
 use lz4_flex::block::compress;
 use std::fs;
 
 /// The largest block of zstd (RFC 8878, 3.1.1.2.4).
 const ZSTD_BLOCK: usize = 128 << 10;
+/// A header with a window of 128 MiB.
+const WINDOW: &[u8] = &[0, 17 << 3];
 /// The largest block of a legacy frame, and its longest data: `LZ4_compressBound`.
 const LEGACY_BLOCK: usize = 8 << 20;
 const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
-/// In a block of lz4: the data are not compressed.
-const BARE: u32 = 1 << 31;
 
 /// A capture of exactly `len` bytes, in few frames, and how many these are.
 fn sized(len: usize) -> (Vec<u8>, usize) {
@@ -30,32 +31,19 @@ fn sized(len: usize) -> (Vec<u8>, usize) {
     (capture, frames)
 }
 
-/// A frame of zstd with `data` in blocks of these sizes; `kind` 0 is not compressed, 1 is one byte repeated.
-fn zstd(blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
-    let mut frame = b"\x28\xb5\x2f\xfd\0\x88".to_vec();
-    for (kind, size, data) in blocks {
-        frame.extend(&((*size as u32) << 3 | kind << 1).to_le_bytes()[..3]);
-        frame.extend(*data);
-    }
-    frame.extend([1, 0, 0]);
-    frame
-}
-
 #[test]
 fn blocks_of_zstd_have_a_limit() {
     let (capture, plain) = many(4_000);
     let (first, rest) = capture.split_at(100_000);
     let (most, last) = rest.split_at(ZSTD_BLOCK);
-    let sound = zstd(&[(0, first.len(), first), (0, most.len(), most), (0, last.len(), last)]);
+    let sound = zstd_blocks(WINDOW, &[(0, first.len(), first), (0, most.len(), most), (0, last.len(), last)]);
     let (frames, error) = read(&sound);
     assert!(error.is_none() && frames == plain, "{error:?}");
     for (kind, data) in [(0, &rest[..=ZSTD_BLOCK]), (1, &rest[..1])] {
-        let (frames, error) = read(&zstd(&[(0, first.len(), first), (kind, ZSTD_BLOCK + 1, data)]));
+        let (frames, error) =
+            read(&zstd_blocks(WINDOW, &[(0, first.len(), first), (kind, ZSTD_BLOCK + 1, data)]));
         let error = error.unwrap();
-        assert!(
-            error.to_string().contains("has a block of 131073 bytes, and 128 KiB are the most"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("Is: 131073"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Damaged);
         assert_eq!(frames, plain[..(first.len() - 24) / 76], "what stands before it is there");
     }
@@ -63,20 +51,13 @@ fn blocks_of_zstd_have_a_limit() {
     let mut long = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     long.extend(LITTLE.record((0, 0), ZSTD_BLOCK as u32, &[], &vec![9; ZSTD_BLOCK]));
     let head = &long[..40];
-    let (frames, error) = read(&zstd(&[(0, head.len(), head), (1, ZSTD_BLOCK, &[9])]));
+    let (frames, error) = read(&zstd_blocks(WINDOW, &[(0, head.len(), head), (1, ZSTD_BLOCK, &[9])]));
     assert!(error.is_none() && frames.len() == 1 && frames[0].bytes == vec![9; ZSTD_BLOCK], "{error:?}");
 }
 
 /// A frame of lz4 with blocks of up to the size that `code` stands for, independent of each other or not.
 fn lz4(code: u8, independent: bool, blocks: &[(u32, &[u8])]) -> Vec<u8> {
-    let head = [0x40 | u8::from(independent) << 5, code << 4];
-    let mut frame = [MAGIC, &head, &[(xxh32(&head) >> 8) as u8]].concat();
-    for (bare, block) in blocks {
-        frame.extend((block.len() as u32 | bare).to_le_bytes());
-        frame.extend(*block);
-    }
-    frame.extend([0; 4]);
-    frame
+    lz4_blocks(&[0x40 | u8::from(independent) << 5, code << 4], blocks)
 }
 
 #[test]
@@ -89,11 +70,7 @@ fn blocks_of_lz4_have_the_limit_that_their_frame_names() {
         }
         let (capture, _) = sized(most + 1);
         let packed = compress(&capture);
-        let too_long = format!("has a block of {} bytes where {most} are the most", most + 1);
-        for (block, what) in [
-            ((BARE, &capture[..]), too_long.as_str()),
-            ((0, &packed[..]), "has a block that cannot be decoded"),
-        ] {
+        for (block, what) in [((BARE, &capture[..]), "BlockTooBig"), ((0, &packed[..]), "OutputTooSmall")] {
             // An empty capture before it, so that there is something to lose.
             let head = (BARE, &capture[..24]);
             let error = read(&lz4(code, true, &[head, block])).1.unwrap();
@@ -105,7 +82,7 @@ fn blocks_of_lz4_have_the_limit_that_their_frame_names() {
 
 #[test]
 fn blocks_of_legacy_lz4_have_a_limit() {
-    let legacy = |size: usize, block: &[u8]| [LEGACY, &(size as u32).to_le_bytes(), block].concat();
+    let legacy = |size: usize, block: &[u8]| [Legacy::MAGIC, &(size as u32).to_le_bytes(), block].concat();
     let (capture, count) = sized(LEGACY_BLOCK);
     let packed = compress(&capture);
     let (frames, error) = read(&legacy(packed.len(), &packed));
@@ -133,6 +110,26 @@ fn blocks_of_lz4_reach_back_as_far_as_an_offset_can_say() {
     assert!(error.is_none(), "{error:?}");
     let bytes: Vec<_> = frames.iter().map(|frame| &frame.bytes[..]).collect();
     assert_eq!((bytes.len(), bytes[0], bytes[2]), (3, &data(60)[..], &data(60)[..]));
+}
+
+#[test]
+fn of_larger_windows_so_much_is_read_as_is_kept() {
+    let most = MAX_WINDOW as usize;
+    let (capture, count) = sized(most + (1 << 20));
+    let zstd = |window| zstd(&[0, window], &capture);
+    let xz = |dictionary| xz(&capture, dictionary).0;
+    for (fits, larger) in [(zstd(15 << 3), zstd(15 << 3 | 1)), (xz(26), xz(27))] {
+        let (frames, error) = read(&fits);
+        assert!(error.is_none() && frames.len() == count, "{error:?}");
+        let (frames, error) = read(&larger);
+        let error = error.unwrap();
+        let given = error.offset().unwrap() as usize;
+        assert!((most..=most + ZSTD_BLOCK).contains(&given), "{error}");
+        assert_eq!((frames.len(), error.kind()), ((given - 24) / 200_016, ErrorKind::Damaged));
+        let text = error.to_string();
+        assert!(text.contains("needs a window of more than the 32 MiB that are kept, at byte 33"), "{text}");
+        assert!(text.contains("decompress it on the way, with `"), "{text}");
+    }
 }
 
 #[test]

@@ -1,14 +1,9 @@
-//! The same frames as `pcap-parser` gives, where it is right; and the places where it is not, each of
-//! which is a reason to read packets and time stamps by hand.
+//! The same frames as `pcap-parser` gives, where it is right.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::ErrorKind;
-use super::testing::{BIG, Got, LITTLE, Order, data, read, read_sound};
+use super::testing::{Got, LITTLE, Order, data, read, read_sound};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
-use pcap_parser::{
-    Block, LegacyPcapReader, LegacyPcapSlice, PcapBlockOwned, PcapError, PcapNGReader, build_ts,
-    build_ts_resolution,
-};
+use pcap_parser::{Block, LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader};
 use proptest::prelude::*;
 
 const CAPACITY: usize = 1 << 15;
@@ -25,7 +20,10 @@ fn plain(got: Vec<Got>) -> Vec<Plain> {
 }
 
 /// Gives each block of a capture to `each`, up to what is wrong; whether something is.
-fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) -> bool {
+pub(super) fn blocks(
+    mut reader: Box<dyn PcapReaderIterator + '_>,
+    mut each: impl FnMut(PcapBlockOwned),
+) -> bool {
     let mut asked = 0;
     loop {
         match reader.next() {
@@ -279,91 +277,4 @@ proptest! {
         }
         agree_once_damaged((capture, head), damage, cut, damaged_pcapng);
     }
-}
-
-/// Its slice iterator reads big-endian and modified records as if they were little-endian and plain.
-#[test]
-fn big_endian_and_modified_pcap() {
-    for (order, magic, extra) in [(BIG, 0xa1b2_c3d4, 0), (LITTLE, 0xa1b2_cd34, 8)] {
-        let records = [
-            order.record((1, 2), 40, &data(extra), &data(40)),
-            order.record((1, 2), 4, &data(extra), &data(4)),
-        ];
-        let capture = [order.pcap(magic, 0, 1), records.concat()].concat();
-        let theirs: Vec<_> = LegacyPcapSlice::from_slice(&capture).unwrap().take(2).collect();
-        let right = |bytes: &[u8], at: usize| matches!(&theirs[at], Ok(PcapBlockOwned::Legacy(it)) if it.data == bytes);
-        assert!(!(right(&data(40), 0) && right(&data(4), 1)), "{magic:#x}");
-        let frames = read_sound(&capture);
-        assert_eq!((&frames[0].bytes, &frames[1].bytes), (&data(40), &data(4)));
-    }
-}
-
-/// It knows no resolution that is a power of two.
-#[test]
-fn powers_of_two() {
-    for (resolution, count) in [(0x94, 3 << 19), (0x9e, 3 << 29), (0x8a, 1536)] {
-        assert_eq!(build_ts_resolution(resolution), None);
-        let interface = LITTLE.interface(1, 0, &LITTLE.option(9, &[resolution]));
-        let capture = [LITTLE.section(&[]), interface, LITTLE.enhanced(0, count, 4, &data(4))].concat();
-        assert_eq!(ours(&capture)[0].0, Some(1_500_000_000));
-    }
-}
-
-/// It reads the offset of a big-endian section as little-endian.
-#[test]
-fn big_endian_offsets() {
-    let interface = BIG.interface(1, 0, &BIG.option(14, &BIG.long(100)));
-    let capture = [BIG.section(&[]), interface.clone(), BIG.enhanced(0, 1_000_000, 4, &data(4))].concat();
-    let (_, theirs) = pcap_parser::parse_interfacedescriptionblock_be(&interface).unwrap();
-    assert_eq!(theirs.ts_offset(), 100i64.swap_bytes());
-    assert_eq!(ours(&capture)[0].0, Some(101_000_000_000));
-}
-
-/// It cuts seconds and fractions to 32 bits, and takes no negative offset.
-#[test]
-fn seconds_and_fractions_of_more_than_32_bits() {
-    let picoseconds = 1_999_999_999_999u64;
-    let (_, part) = build_ts((picoseconds >> 32) as u32, picoseconds as u32, 0, 1_000_000_000_000);
-    assert_ne!(u64::from(part), 999_999_999_999);
-    let seconds = 5_000_000_000u64;
-    let (whole, _) = build_ts((seconds >> 32) as u32, seconds as u32, 0, 1);
-    assert_ne!(u64::from(whole), seconds);
-    let cases = [
-        (12, 0, picoseconds, 1_999_999_999),
-        (0, 0, seconds, 5_000_000_000_000_000_000),
-        (0, -7, 5, -2_000_000_000),
-    ];
-    for (resolution, offset, count, nanos) in cases {
-        let options = [LITTLE.option(9, &[resolution]), LITTLE.option(14, &LITTLE.long(offset))].concat();
-        let interface = LITTLE.interface(1, 0, &options);
-        let capture = [LITTLE.section(&[]), interface, LITTLE.enhanced(0, count, 4, &data(4))].concat();
-        assert_eq!(ours(&capture)[0].0, Some(nanos));
-    }
-}
-
-/// Its iterator gives the error at the end of a cut file for ever.
-#[test]
-fn the_end_of_a_cut_file() {
-    let capture = [LITTLE.pcap(0xa1b2_c3d4, 0, 1), LITTLE.record((1, 2), 40, &[], &data(40))].concat();
-    let capture = &capture[..capture.len() - 1];
-    assert_eq!(LegacyPcapSlice::from_slice(capture).unwrap().take(1000).filter(Result::is_err).count(), 1000);
-    let (frames, error) = read(capture);
-    assert_eq!((frames.len(), error.unwrap().kind()), (0, ErrorKind::CutShort), "once, and then silence");
-}
-
-/// It cannot read a block larger than its buffer without help.
-#[test]
-fn blocks_larger_than_the_buffer() {
-    let start = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
-    let capture =
-        [start, LITTLE.block(0x777, &[&data(2 << 20)]), LITTLE.enhanced(0, 1, 4, &data(4))].concat();
-    let mut reader = PcapNGReader::new(CAPACITY, &capture[..]).unwrap();
-    for _ in 0..2 {
-        let (size, _) = reader.next().unwrap();
-        reader.consume(size);
-    }
-    assert!(matches!(reader.next(), Err(PcapError::BufferTooSmall | PcapError::Incomplete(_))));
-    reader.refill().unwrap();
-    assert!(matches!(reader.next(), Err(PcapError::BufferTooSmall)));
-    assert_eq!(ours(&capture).len(), 1);
 }

@@ -2,11 +2,10 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::testing::{BIG, LITTLE, Order, data, drain, open, read_sound};
-use super::tests_oracle::{Plain, theirs_pcapng};
+use super::tests_oracle::{Plain, blocks, theirs_pcapng};
 use super::{Facts, Frame, Interface, Source, Time, Writer};
 use pcap_parser::pcapng::OptionCode;
-use pcap_parser::traits::PcapReaderIterator;
-use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
+use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
 
 /// A frame of an interface, on its own; `None` for a time that is unknown.
@@ -46,22 +45,15 @@ fn taken(capture: &[u8]) -> Vec<(u32, Plain)> {
 
 /// Comments of the packets, as `pcap-parser` reads them.
 fn comments(capture: &[u8]) -> Vec<Vec<String>> {
-    let mut reader = PcapNGReader::new(1 << 20, capture).unwrap();
     let mut all = Vec::new();
-    loop {
-        match reader.next() {
-            Ok((size, block)) => {
-                if let PcapBlockOwned::NG(Block::EnhancedPacket(packet)) = block {
-                    let own = packet.options.iter().filter(|o| o.code == OptionCode::Comment);
-                    all.push(own.map(|o| o.as_str().unwrap().to_owned()).collect());
-                }
-                reader.consume(size);
-            }
-            Err(PcapError::Eof) => break all,
-            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
-            Err(error) => panic!("{error:?}"),
+    let wrong = blocks(Box::new(PcapNGReader::new(1 << 20, capture).unwrap()), |block| {
+        if let PcapBlockOwned::NG(Block::EnhancedPacket(packet)) = block {
+            let own = packet.options.iter().filter(|o| o.code == OptionCode::Comment);
+            all.push(own.map(|o| o.as_str().unwrap().to_owned()).collect());
         }
-    }
+    });
+    assert!(!wrong);
+    all
 }
 
 /// One step of a capture: which block, its numbers, its bytes.

@@ -1,0 +1,75 @@
+//! lz4 in its first form, `lz4 -l`: blocks until the file or the magic number of a frame ends it. The frame reader of
+//! lz4_flex takes such a magic number for a length, and no block that became larger by being compressed.
+//!
+//! ```text
+//!  02 21 4c 18 | block ...        block: size 4 (little-endian) | data, which decompresses to 8 MiB at the most
+//! ```
+
+use super::compressed::{Fault, is_skippable, packing};
+use super::input::Input;
+use lz4_flex::block::decompress_into;
+use std::io::{BufRead, Read};
+use std::mem;
+
+/// What a block decompresses to at the most.
+const LEGACY_BLOCK: usize = 8 << 20;
+
+/// The longest data of a block: `LZ4_compressBound` of lz4.
+const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
+
+pub(super) struct Legacy {
+    pub(super) input: Input,
+    /// A block as it stands in the file, and what it gave: `pos..end` is still to be handed out.
+    block: Vec<u8>,
+    data: Vec<u8>,
+    pos: usize,
+    end: usize,
+}
+
+impl Legacy {
+    pub(super) const MAGIC: &[u8] = b"\x02\x21\x4c\x18";
+
+    /// The magic number stands at the front of `input`.
+    pub(super) fn open(input: &mut Input) -> Legacy {
+        input.consume(Legacy::MAGIC.len());
+        Legacy { input: mem::take(input), block: vec![], data: vec![], pos: 0, end: 0 }
+    }
+
+    pub(super) fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
+        while self.pos >= self.end {
+            if !self.block()? {
+                return Ok(0);
+            }
+        }
+        let got = self.data.get(self.pos..self.end).unwrap_or_default().read(space)?;
+        self.pos = self.pos.saturating_add(got);
+        Ok(got)
+    }
+
+    /// Decodes the next block; `false` when there is none.
+    fn block(&mut self) -> Result<bool, Fault> {
+        let head = self.input.peek(4)?;
+        if head.is_empty() || packing(head).is_some_and(|packing| packing.name == "lz4") || is_skippable(head)
+        {
+            return Ok(false);
+        }
+        let size = u32::from_le_bytes(self.input.array()?) as usize;
+        if size > LEGACY_DATA {
+            return Err(Fault::Damaged(format!(
+                "has a block of {size} bytes where {LEGACY_DATA} are the most"
+            )));
+        }
+        self.block.clear();
+        (&mut self.input).take(size as u64).read_to_end(&mut self.block)?;
+        if self.block.len() < size {
+            return Err(Fault::Cut);
+        }
+        if self.data.is_empty() {
+            self.data = vec![0; LEGACY_BLOCK];
+        }
+        self.end = decompress_into(&self.block, &mut self.data)
+            .map_err(|_| Fault::damaged("has a block that cannot be decoded"))?;
+        self.pos = 0;
+        Ok(true)
+    }
+}
