@@ -6,7 +6,7 @@ use clap::Command;
 const HEADINGS: [(&str, &[&str]); 6] = [
     (
         "Capture",
-        &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "ring", "summary"],
+        &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "summary"],
     ),
     (
         "Input",
