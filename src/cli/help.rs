@@ -4,10 +4,7 @@ use clap::Command;
 
 /// Groups of options by clap's names, in every subcommand.
 const HEADINGS: [(&str, &[&str]); 6] = [
-    (
-        "Capture",
-        &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "ring", "summary"],
-    ),
+    ("Capture", &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "summary"]),
     (
         "Input",
         &[

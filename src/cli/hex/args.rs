@@ -109,9 +109,11 @@ impl InputFormat {
             InputFormat::Array => Ok(pasted::Form::Array),
             InputFormat::String => Ok(pasted::Form::String),
             InputFormat::Base64 => Ok(pasted::Form::Base64),
-            InputFormat::Gamedig => Err("--input-format gamedig is not read: paste the rows of bytes that its `debug` \
+            InputFormat::Gamedig => {
+                Err("--input-format gamedig is not read: paste the rows of bytes that its `debug` \
                                          option prints, without the rows of characters, one datagram a line."
-                .to_owned()),
+                    .to_owned())
+            }
         }
     }
 }
