@@ -3,7 +3,7 @@
 //! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
 
 use super::MAX_FRAME;
-use super::blocks::{INTERFACE, SECTION, SECTION_LEAST, is_big};
+use super::blocks::{SECTION, SECTION_LEAST, is_big};
 use super::buffer::{word, word_in};
 use super::pcap::{self, FILE_HEAD, Layout};
 use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};

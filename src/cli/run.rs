@@ -165,7 +165,9 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
             }
         },
         Reading::Exchanges(a) => match (a.format.layout(), a.format.form()) {
-            (Some(layout), _) => report(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet)),
+            (Some(layout), _) => {
+                report(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
+            }
             (None, Some(form)) => {
                 report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
             }

@@ -318,5 +318,6 @@ pub(super) fn record(
         response_bytes,
         retransmissions: r.retransmissions,
         reason: None,
+        hidden: r.hidden,
     }
 }

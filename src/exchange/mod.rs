@@ -117,6 +117,8 @@ pub struct Exchange {
     pub retransmissions: u16,
     /// What the ICMP error said that refused it.
     pub reason: Option<&'static str>,
+    /// Its request is not shown, and neither is this.
+    pub(crate) hidden: bool,
 }
 
 impl Exchange {
@@ -148,6 +150,7 @@ impl Exchange {
             response_bytes: 0,
             retransmissions: 0,
             reason: None,
+            hidden: false,
         }
     }
 

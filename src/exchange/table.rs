@@ -115,9 +115,7 @@ impl Table {
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
-        if !request.hidden {
-            self.closed.push(Exchange { reason: Some(reason), ..refused });
-        }
+        self.closed.push(Exchange { reason: Some(reason), ..refused });
     }
 
     /// Moves capture time on; closes what has waited too long.
@@ -212,7 +210,7 @@ impl Table {
     fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        let told = (c.decided() || !c.doubtful()) && !request.hidden;
+        let told = c.decided() || !c.doubtful();
         told.then(|| record(c, request, outcome, None, None, 0))
     }
 

@@ -157,7 +157,7 @@ pub(super) fn deliver_exchange<S: Listener>(
             return Ok(());
         }
     }
-    if e.level < options.min_confidence {
+    if e.level < options.min_confidence || e.hidden {
         return Ok(());
     }
     totals.exchange(e);

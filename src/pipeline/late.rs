@@ -275,11 +275,13 @@ fn settle_late(
         return; // what it breaks is said of the first
     }
     let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
+    // Which of two alike asked the other is known only where the conversation has a direction.
+    let directed = conversation.as_ref().is_some_and(Conversation::decided);
     let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true };
     claim.pairing = match v.glance.role {
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
-        _ if table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
+        _ if directed && table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
         _ => Pairing::Unasked { open: false, asked: None, elsewhere: false },
     };
     reconsider(memories, conversation.as_ref(), d, claim);

@@ -26,7 +26,7 @@ use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::summary::keep;
 use crate::report::times::Times;
-use crate::report::{Wants, Captures, Output, Packet, Report, Totals, capture_record};
+use crate::report::{Captures, Output, Packet, Report, Totals, Wants, capture_record};
 use hierarchy::Hierarchy;
 use ranked::Ranked;
 use series::Series;

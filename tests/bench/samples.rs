@@ -10,7 +10,7 @@ use qdissect::exchange::Pairing;
 use qdissect::net::{Datagram, parse};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Direction, Id, Level};
-use qdissect::report::{Wants, Packet, Report};
+use qdissect::report::{Packet, Report, Wants};
 use std::io;
 
 /// Packets of a sample: enough for kinds to be shuffled and tables to fill, few enough for the caches.

@@ -112,7 +112,7 @@ fn what_stands_deeper_is_strict_too() {
         ("/fields/server_info", json!([])),
         ("/findings/0/rule", json!("SQP-STR-999")),
         ("/findings/0/severity", json!("fatal")),
-        ("/message", json!("query_request")),
+        ("/message", json!("poll")),
         ("/protocol", json!("gqp")),
         ("/time", json!("2026-11-20T10:32:19Z")),
         ("/src", json!("192.0.2.1")),

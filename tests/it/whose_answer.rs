@@ -47,7 +47,10 @@ fn a_poll_cut_inside_its_cookie_is_none_with_cookie_0() {
     let heard = hear(&shots);
     let expected = [(2, None, None, Outcome::Unanswered), (3, Some(0), Some(4), Outcome::Answered)];
     assert_eq!(exchanges(&heard), expected);
-    assert_eq!([2, 3].map(|frame| heard.frame(frame).rules()), [["SFQ-REQ-001"], ["SFQ-REQ-004"]]);
+    assert_eq!(
+        [2, 3].map(|frame| heard.frame(frame).rules()),
+        [vec!["SFQ-REQ-001", "SFQ-ENV-005"], vec!["SFQ-REQ-004"]]
+    );
     let (second, _) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
     assert_eq!((second.response_time, second.retransmissions), (Some(10 * MS), 0));
     let records = lines(everything(), &shots);

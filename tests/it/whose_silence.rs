@@ -103,7 +103,7 @@ fn unconfirmed(first: &str, pause: i64, conversation: &[&str]) -> Vec<Shot> {
 
 #[test]
 fn nothing_is_said_of_a_request_that_is_not_shown() {
-    let gqp = unconfirmed("6964656e74 23", 3 * S, &[ID, IDR]);
+    let gqp = unconfirmed("6964656e74 23", 11 * S, &[ID, IDR]);
     let sqp = unconfirmed(H1, 6 * S, &[H1, H2, QI, OK]);
     for (shots, good) in [(gqp, 1), (sqp, 2)] {
         let (heard, totals) = report(Options::default(), Collected::<true>::default(), &shots);
@@ -116,6 +116,17 @@ fn nothing_is_said_of_a_request_that_is_not_shown() {
         let records = lines(Options::default(), &shots);
         let of_it = |r: &serde_json::Value| r["frame"] == 2 || r["request_frame"] == 2;
         assert!(!records.lines().map(|l| l.parse().expect("JSON")).any(|r| of_it(&r)), "{records}");
+    }
+}
+
+#[test]
+fn what_is_said_of_a_request_is_said_of_one_that_is_shown() {
+    // While its answer may come, a good exchange of the same two still shows what began like a command.
+    for seconds in 1..12 {
+        let shots = unconfirmed("6964656e74 23", seconds * S, &[ID, IDR]);
+        let (heard, _) = report(Options::default(), Collected::<true>::default(), &shots);
+        let shown = |frame| heard.packets.iter().any(|p| p.frame == frame);
+        assert!(heard.exchanges.iter().all(|(e, _)| shown(e.request_frame)), "{seconds} s: {heard:#?}");
     }
 }
 

@@ -7,7 +7,7 @@ use qdissect::decode::Heard;
 use qdissect::exchange::Exchange;
 use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
 use qdissect::report::screen::Screen;
-use qdissect::report::{Wants, Lister, Manner, Packet, Report, Totals, fields, finding_line};
+use qdissect::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

@@ -24,6 +24,8 @@ const MAX_LOGINS: usize = 8_192;
 /// Servers whose extensions are remembered, and how many of each; where one has more, any command may be among them.
 const MAX_ANNOUNCING: usize = 1_024;
 const MAX_EXTENSIONS: usize = 32;
+/// From this ratio of answer to request on, a server is worth abusing as a reflector.
+const RATIO: usize = 5;
 
 rules! {
     /// The response uses an encoding, and the request did not use the same: nothing negotiates it.
@@ -184,8 +186,13 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     let whole = seen.datagram.cut == 0 && matches!(seen.glance.role, Role::Request | Role::Response);
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
-        Pairing::Answered(answer) if whole && !answer.part => {
-            answered(memory, seen, &answer, payload, raised);
+        Pairing::Answered(answer) => {
+            if whole && !answer.part {
+                answered(memory, seen, &answer, payload, raised);
+            }
+            if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
+                raised.add(&SEC_002);
+            }
         }
         _ => {}
     }

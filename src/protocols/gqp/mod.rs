@@ -60,12 +60,7 @@ impl Protocol for Gqp {
             once: false,
             validated: false,
             repeats: Some(&request::NAME),
-            rules: StepRules {
-                unasked: Some(&TXN_001),
-                copy: Some(&TXN_009),
-                larger: Some((5, &SEC_002)),
-                ..StepRules::new(&TXN_008)
-            },
+            rules: StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
         }],
         window_ms: 2000,
         ends: &message::ENDS,
