@@ -24,7 +24,7 @@ pub struct Conversation {
     value: u32,
     /// Tells this conversation from an earlier one in the same slot.
     generation: u32,
-    /// See [`Conversation::latest`]; where it is [`IDLE`], a [`idle::stamp`] of its last datagram.
+    /// See [`Conversation::latest`]; where it is [`IDLE`], the time of its last datagram in milliseconds.
     latest: Count,
     /// See [`Conversation::server_index`]: [`NONE`] is -1 in either width.
     server: i16,

@@ -222,7 +222,7 @@ const TOOLS: &[&str] = &[
 
 /// How payloads begin, and the words in them.
 fn in_payloads(examples: impl Iterator<Item = &'static Example>, words: &mut BTreeSet<Vec<u8>>) {
-    for act in examples.flat_map(|e| e.steps).map(|step| Act::of(step)) {
+    for act in examples.flat_map(|e| e.steps).map(Act::of) {
         let Act::Send { payload, .. } = act else { continue };
         let bytes = hex(payload);
         words.extend((2..=4).filter_map(|n| bytes.get(..n).map(<[u8]>::to_vec)));

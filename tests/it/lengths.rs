@@ -37,8 +37,8 @@ fn rules(turns: &[&str]) -> Vec<&'static str> {
 /// The fields of the last one.
 fn fields(turns: &[&str]) -> Value {
     let text = lines(everything(), &shots(turns));
-    let records = text.lines().map(|line| line.parse::<Value>().expect("a record is JSON"));
-    let last = records.filter(|r| r["type"] == "packet" && !r["protocol"].is_null()).next_back();
+    let mut records = text.lines().map(|line| line.parse::<Value>().expect("a record is JSON"));
+    let last = records.rfind(|r| r["type"] == "packet" && !r["protocol"].is_null());
     last.expect("it was claimed")["fields"].clone()
 }
 

@@ -103,10 +103,10 @@ fn a_number_sign_in_place_of_the_end_is_told_wherever_a_datagram_ends_with_it() 
     let goes_on = [c(0, part), c(MS, "696679 04"), s(2 * MS, IDR)];
     assert_eq!(told(&goes_on), [vec!["GQP-FRM-003", "GQP-FRM-005"]]);
     // Nobody goes on with it: it never ends, either.
-    let alone = vec!["GQP-FRM-005", "GQP-FRM-001"];
-    assert_eq!(told(&[c(0, ID), s(MS, IDR), c(2 * MS, part)]), [alone.clone()]);
-    assert_eq!(told(&[c(0, part), c(MS, ID), s(2 * MS, IDR)]), [alone.clone()]);
-    assert_eq!(told(&[c(0, "6964656e74696679 23"), s(MS, IDR)]), [alone]);
+    let alone = [vec!["GQP-FRM-005", "GQP-FRM-001"]];
+    assert_eq!(told(&[c(0, ID), s(MS, IDR), c(2 * MS, part)]), alone);
+    assert_eq!(told(&[c(0, part), c(MS, ID), s(2 * MS, IDR)]), alone);
+    assert_eq!(told(&[c(0, "6964656e74696679 23"), s(MS, IDR)]), alone);
     assert_eq!(told(&[c(0, "6563686f 1e 61 23 04"), s(MS, "3130 6563686f 1e 11 61 23 04")]), [[""; 0]; 0]);
 }
 
