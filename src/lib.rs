@@ -24,6 +24,7 @@ pub mod example;
 pub mod exchange;
 pub mod filter;
 pub mod general;
+mod lines;
 pub mod net;
 mod packed;
 pub mod pasted;

@@ -48,6 +48,8 @@ pub struct Rule {
     pub unproven: bool,
     /// Who is at fault.
     pub side: Side,
+    /// Its number among those that are said once a server.
+    pub once: std::sync::atomic::AtomicU8,
     /// Severity in the strict profile, where it differs.
     pub strict: Option<Severity>,
     /// Severity in the lenient profile, where it differs.
@@ -228,6 +230,7 @@ macro_rules! rules {
             ratio: false $(|| $ratio)?,
             unproven: false $(|| $unproven)?,
             side: $crate::rule::side![$($side)?],
+            once: std::sync::atomic::AtomicU8::new(u8::MAX),
             strict: $crate::rule::level![$($strict)?],
             lenient: $crate::rule::level![$($lenient)?],
             examples: &[$($example),+],

@@ -1,9 +1,11 @@
 //! The table of servers: endpoints that have shown what they speak.
 
+use crate::general::RULES;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::rule::Rule;
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use std::hash::BuildHasher;
 
 /// Most servers remembered; further ones are counted, and their conversations speak for themselves.
 pub const MAX_SERVERS: usize = 16_384;
@@ -15,11 +17,18 @@ pub const ONE_SIDED: u32 = 3;
 /// Servers by endpoint and protocol, numbered in the order they were recognised.
 #[derive(Debug)]
 pub struct Servers {
-    by_endpoint: HashMap<(Endpoint, Id), u32>,
+    by_endpoint: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     /// Those of earlier files, where nothing goes on from one to the next: they keep their numbers, and must show anew what
     /// they are.
     former: HashMap<(Endpoint, Id), u32>,
     list: Vec<Server>,
+    /// The rules of each protocol that are said once a server.
+    once: Box<[Vec<&'static Rule>]>,
+    /// Those that were reported, by server: a bit for each.
+    said: Vec<u64>,
+    /// Somebody asked it something: a bit for each server.
+    asked: Vec<u64>,
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
     refused: u64,
@@ -29,28 +38,23 @@ pub struct Servers {
 struct Server {
     endpoint: Endpoint,
     id: Id,
-    /// Once-per-server rules that were reported: at most as many as the protocol has.
-    said: Vec<&'static Rule>,
-    /// Somebody asked it something.
-    asked: bool,
     /// Answers to nothing that was asked.
     unasked: u32,
 }
 
-impl Server {
-    fn has_said(&self, rule: &'static Rule) -> bool {
-        self.said.iter().any(|said| std::ptr::eq(*said, rule))
-    }
-
-    fn one_sided(&self) -> bool {
-        !self.asked && self.unasked >= ONE_SIDED
-    }
-}
-
 impl Default for Servers {
     fn default() -> Self {
-        let (by_endpoint, former) = Default::default();
-        Servers { by_endpoint, former, list: vec![], watched: Box::new([0; 1024]), refused: 0 }
+        Servers {
+            once: Id::ALL.iter().map(|id| once(*id)).collect(),
+            by_endpoint: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            former: HashMap::new(),
+            list: vec![],
+            said: vec![],
+            asked: vec![],
+            watched: Box::new([0; 1024]),
+            refused: 0,
+        }
     }
 }
 
@@ -73,13 +77,23 @@ impl Servers {
         if !self.watches(endpoint.port()) {
             return None;
         }
-        self.by_endpoint.get(&(endpoint, id)).copied()
+        let hash = self.hasher.hash_one(endpoint);
+        self.by_endpoint.find(hash, |&at| self.is(at, endpoint, id)).copied()
+    }
+
+    #[inline(always)]
+    fn is(&self, at: u32, endpoint: Endpoint, id: Id) -> bool {
+        self.list.get(at as usize).is_some_and(|s| s.endpoint == endpoint && s.id == id)
+    }
+
+    fn was_asked(&self, at: usize) -> bool {
+        self.asked.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
     /// Remembers a server; `None` when the table is full.
     pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
         self.watch(endpoint.port());
-        if let Some(&index) = self.by_endpoint.get(&(endpoint, id)) {
+        if let Some(index) = self.find(endpoint, id) {
             return Some(index);
         }
         let former = self.former.remove(&(endpoint, id));
@@ -88,20 +102,28 @@ impl Servers {
             return None;
         }
         let index = former.unwrap_or_else(|| {
-            self.list.push(Server { endpoint, id, said: vec![], asked: false, unasked: 0 });
+            self.list.push(Server { endpoint, id, unasked: 0 });
+            self.said.push(0);
+            self.asked.resize(self.list.len().div_ceil(64), 0);
             self.list.len() as u32 - 1
         });
-        self.by_endpoint.insert((endpoint, id), index);
+        let (list, hasher) = (&self.list, &self.hasher);
+        let hash = |at: &u32| hasher.hash_one(list[*at as usize].endpoint);
+        self.by_endpoint.insert_unique(hash(&index), index, hash);
         Some(index)
     }
 
     /// Who has shown so far what it is has to show it again, and what was said of it is said again. Servers keep their
     /// numbers.
     pub fn begin_anew(&mut self) {
-        self.former.extend(self.by_endpoint.drain());
+        let list = &self.list;
+        let known =
+            self.by_endpoint.drain().map(|at| ((list[at as usize].endpoint, list[at as usize].id), at));
+        self.former.extend(known);
+        self.said.fill(0);
+        self.asked.fill(0);
         for server in &mut self.list {
-            server.said.clear();
-            (server.asked, server.unasked) = (false, 0);
+            server.unasked = 0;
         }
     }
 
@@ -111,9 +133,10 @@ impl Servers {
     }
 
     /// The server was asked something.
+    #[inline(always)]
     pub fn asked(&mut self, index: u32) {
-        if let Some(server) = self.list.get_mut(index as usize) {
-            server.asked = true;
+        if let Some(word) = self.asked.get_mut(index as usize / 64) {
+            *word |= 1 << (index % 64);
         }
     }
 
@@ -122,12 +145,13 @@ impl Servers {
     pub fn unasked(&mut self, index: u32) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return false };
         server.unasked = server.unasked.saturating_add(1);
-        server.one_sided()
+        server.unasked >= ONE_SIDED && !self.was_asked(index as usize)
     }
 
     /// Servers of which only answers were seen.
     pub fn one_sided(&self) -> impl Iterator<Item = (Endpoint, Id)> {
-        self.list.iter().filter(|server| server.one_sided()).map(|server| (server.endpoint, server.id))
+        let one_sided = |(at, server): &(usize, &Server)| server.unasked >= ONE_SIDED && !self.was_asked(*at);
+        self.list.iter().enumerate().filter(one_sided).map(|(_, server)| (server.endpoint, server.id))
     }
 
     /// How often a conversation's server found no place.
@@ -135,20 +159,31 @@ impl Servers {
         self.refused
     }
 
-    /// Whether nothing is left to say about a broken rule: it is said once of each server, and was said of this one.
+    /// Whether nothing is left to say about a broken rule of a protocol: it is said once of each server, and was said of this one.
     #[inline]
-    pub fn knows(&self, index: u32, rule: &'static Rule) -> bool {
+    pub fn knows(&self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let once = rule.per_server && !rule.needs_past;
-        once && self.list.get(index as usize).is_some_and(|server| server.has_said(rule))
+        once && self.said.get(index as usize).is_some_and(|said| said & self.bit(id, rule) != 0)
     }
 
-    /// Whether a once-per-server rule is said of this server for the first time.
-    pub fn first_time(&mut self, index: u32, rule: &'static Rule) -> bool {
-        let Some(server) = self.list.get_mut(index as usize) else { return true };
-        let first = !server.has_said(rule);
-        if first {
-            server.said.push(rule);
-        }
+    /// Whether a once-per-server rule of a protocol is said of this server for the first time.
+    pub fn first_time(&mut self, index: u32, id: Id, rule: &'static Rule) -> bool {
+        let bit = self.bit(id, rule);
+        let Some(said) = self.said.get_mut(index as usize) else { return true };
+        let first = *said & bit == 0;
+        *said |= bit;
         first
     }
+
+    /// The bit that stands for a rule of a protocol; none where the protocol has more than 64, which are then said every time.
+    fn bit(&self, id: Id, rule: &'static Rule) -> u64 {
+        let at = self.once[id as usize].iter().position(|once| std::ptr::eq(*once, rule));
+        at.and_then(|at| 1_u64.checked_shl(at as u32)).unwrap_or(0)
+    }
+}
+
+/// The rules of a protocol that are said once a server.
+fn once(id: Id) -> Vec<&'static Rule> {
+    let rules = id.info().rules.iter().flat_map(|rules| rules.iter()).chain(RULES);
+    rules.copied().filter(|rule| rule.per_server).collect()
 }

@@ -6,9 +6,9 @@
 use super::idle::Idle;
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
+use crate::lines::Lines;
 use crate::net::Endpoint;
 use crate::packed::Count;
-use crate::places::Places;
 use crate::protocols::{Id, Level};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
@@ -20,9 +20,6 @@ const _: () = assert!(MAX_CONVERSATIONS <= u16::MAX as usize + 1);
 /// Values issued and not used before their conversations were over; the oldest goes first.
 const MAX_UNUSED: usize = 8_192;
 
-/// Conversations that are found faster than others.
-const RECENT: usize = 4_096;
-
 /// The same for either direction. Endpoints that differ in their first words differ in hash; the protocol is told apart
 /// by comparing.
 #[inline(always)]
@@ -31,19 +28,10 @@ fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64
     hasher.hash_one(ends) ^ id as u64
 }
 
-/// Bits of a hash that say nothing of the place in [`Conversations::recent`].
-#[inline(always)]
-fn tag_of(hash: u64) -> u16 {
-    (hash >> 32) as u16
-}
-
 /// See the module's words.
 #[derive(Debug)]
 pub struct Conversations {
-    index: Places<u16>,
-    /// The latest ones opened, by some bits of their hash: further bits of it, and the slot. Most datagrams belong to one of
-    /// these, and what is small is found in fast memory.
-    recent: Box<[(u16, u16); RECENT]>,
+    index: Lines,
     hasher: DefaultHashBuilder,
     pub(super) slots: Vec<Conversation>,
     pub(super) idle: Idle,
@@ -68,8 +56,7 @@ impl Conversations {
     /// An empty table of at most `most` conversations, or [`MAX_CONVERSATIONS`]; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
         Conversations {
-            index: Places::default(),
-            recent: Box::new([(0, 0); RECENT]),
+            index: Lines::default(),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
             idle: Idle::default(),
@@ -90,12 +77,11 @@ impl Conversations {
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
         let hash = hash_of(&self.hasher, a, b, id);
-        let (tag, at) = self.recent[hash as usize % RECENT];
         let is_it = |at: u16| {
             let c = self.slots.get(usize::from(at));
-            c.is_some_and(|c| c.is_of([a, b]) && c.id == id && !c.marks.has(OVER))
+            c.is_some_and(|c| c.is_of([a, b]) && c.id == id)
         };
-        let at = if tag == tag_of(hash) && is_it(at) { at } else { self.index.find(hash, is_it)? };
+        let at = self.index.find(hash, is_it)?;
         Some(self.slots[usize::from(at)].slot(at.into()))
     }
 
@@ -155,12 +141,13 @@ impl Conversations {
                 (self.slots.len() - 1) as u16
             }
         };
-        let (slots, hasher) = (&self.slots, &self.hasher);
-        let open = || slots.iter().enumerate().filter(|(_, c)| !c.marks.has(OVER));
-        let hashed =
-            |(at, c): (usize, &Conversation)| (hash_of(hasher, c.client(), c.server(), c.id), at as u16);
-        self.index.add(hash, at, slots.len(), || open().map(hashed));
-        self.recent[hash as usize % RECENT] = (tag_of(hash), at);
+        if self.index.is_full() {
+            let (slots, hasher) = (&self.slots, &self.hasher);
+            let others =
+                slots.iter().enumerate().filter(|&(n, c)| n != usize::from(at) && !c.marks.has(OVER));
+            self.index.grow(others.map(|(at, c)| (hash_of(hasher, c.client(), c.server(), c.id), at as u16)));
+        }
+        self.index.add(hash, at);
         self.link(at);
         (new.slot(at.into()), evicted)
     }
@@ -176,6 +163,8 @@ impl Conversations {
         if self.slots[usize::from(at)].issued().is_some_and(|issued| !issued.used) {
             self.keep_unused(at);
         }
+        let c = &self.slots[usize::from(at)];
+        self.index.remove(hash_of(&self.hasher, c.client(), c.server(), c.id), at);
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();

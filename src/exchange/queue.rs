@@ -196,6 +196,10 @@ impl Closed {
     pub fn front_mut(&mut self) -> Option<&mut Exchange> {
         self.list.get_mut(self.shown)
     }
+    #[inline(always)]
+    pub fn front(&self) -> Option<&Exchange> {
+        self.list.get(self.shown)
+    }
     pub fn drop_front(&mut self) {
         self.shown += 1;
         if self.shown >= self.list.len() {

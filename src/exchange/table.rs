@@ -91,6 +91,12 @@ impl Table {
         self.closed.next()
     }
 
+    /// How sure the next one was when it closed.
+    #[inline(always)]
+    pub(crate) fn closed_level(&self) -> Option<Level> {
+        self.closed.front().map(|e| e.level)
+    }
+
     /// The same, brought up to date and left where it is; see [`Table::drop_closed`].
     #[inline]
     pub fn front_closed(&mut self) -> Option<&Exchange> {

@@ -87,7 +87,9 @@ impl Blame {
         self.remember(id, out, d, told, awaited);
         // Asked last: what is not told must not count as told. What was told before causes others all the same.
         if !every {
-            out.retain(|f| !f.rule.per_server || servers.first_time(told.server_index, f.rule));
+            out.retain(|f| {
+                !f.rule.per_server || servers.first_time(told.server_index, told.verdict.id, f.rule)
+            });
         }
     }
 

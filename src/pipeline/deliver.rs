@@ -125,7 +125,7 @@ impl<S: Listener> Pipeline<'_, S> {
     #[inline]
     fn has_news(&self, told: &Told<'_>) -> bool {
         let servers = &self.memory.servers;
-        let news = |rule| self.wants.every || !servers.knows(told.server_index, rule);
+        let news = |rule| self.wants.every || !servers.knows(told.server_index, told.verdict.id, rule);
         let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
         heard.any(news) || told.raised.rules().any(news)
     }

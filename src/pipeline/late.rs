@@ -140,19 +140,33 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
+    /// Whether the first one that waits goes on waiting.
+    #[inline(always)]
+    pub(super) fn stays(&self) -> bool {
+        match self.room.front() {
+            Some(Item::Datagram(d, _, Some(claim))) => {
+                claim.waits(d, self.confirmed(claim.slot), &self.table, (self.frame, self.table.clock()))
+            }
+            _ => false,
+        }
+    }
+
     /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
     #[inline(never)]
     pub(super) fn settle_room(&mut self, clock: Time) -> io::Result<()> {
         if !self.room.is_empty() {
-            while let Some(mut e) = self.table.next_closed() {
+            while let Some(level) = self.table.closed_level() {
                 // One whose conversation is not confirmed yet waits in any case.
-                let waits = e.level <= Level::Low;
-                e.refresh(&self.table.conversations);
+                let waits = level <= Level::Low;
                 if self.wants.ordered || waits {
+                    let Some(mut e) = self.table.next_closed() else { break };
+                    e.refresh(&self.table.conversations);
                     self.make_room()?;
                     self.room.wait_exchange(e, waits);
-                } else {
-                    self.deliver_exchange(&e)?;
+                } else if let Some(e) = self.table.front_closed() {
+                    let judges = (&self.blame, &mut self.silences, self.wants.silence);
+                    deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
+                    self.table.drop_closed();
                 }
             }
         }

@@ -193,7 +193,9 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         if self.fresh {
             self.begin_at(time);
         }
-        if !self.room.is_empty() {
+        if !self.room.is_empty()
+            && self.room.may_leave(&self.table, (self.frame, self.table.clock().max(time)))
+        {
             // Whose time is up before this frame is not to profit from what it says.
             self.settle_room(self.table.clock().max(time))?;
         }
@@ -220,6 +222,9 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     #[inline(always)]
     fn after(&mut self) -> Result<(), Stopped> {
         if !self.room.is_empty() {
+            if self.table.closed_level().is_none() && self.stays() {
+                return Ok(());
+            }
             return Ok(self.settle_room(self.table.clock())?);
         }
         Ok(self.deliver_closed()?)

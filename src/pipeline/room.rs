@@ -74,6 +74,15 @@ impl Room {
         self.items.is_empty()
     }
 
+    /// Whether the first one may leave because time passes; what it is known by has been looked at before.
+    #[inline(always)]
+    pub fn may_leave(&self, table: &Table, (frame, clock): (u64, Time)) -> bool {
+        match self.items.front() {
+            Some(Item::Datagram(d, _, Some(claim))) => !claim.waits(d, false, table, (frame, clock)),
+            _ => true,
+        }
+    }
+
     /// Whether a datagram stays behind those that wait, although nothing more is to be found out about it: where an
     /// answer among them may be why a request breaks a rule, that waits, and what follows it.
     pub fn is_ahead(&self, v: &Verdict, raised: &Raised) -> bool {

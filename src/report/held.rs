@@ -28,7 +28,7 @@ impl Summary {
     #[cold]
     pub(super) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
         let first = self.files.places.place(e.request_frame);
-        let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) else { return };
+        let Some(server) = self.server(e.server_index) else { return };
         if !server.answers() {
             return server.hold(findings, first);
         }
@@ -38,6 +38,7 @@ impl Summary {
 
     /// Counts what was held back of servers: nothing more is found of them that would explain it.
     fn release(&mut self) {
+        self.settle_all();
         for server in self.servers.iter_mut().flatten() {
             server.before = server.answered + server.late;
             for held in server.held.drain(..) {
@@ -59,7 +60,8 @@ impl Summary {
         for Silent { frame, exchange: e, finding } in servers {
             self.count(&[*finding], *frame);
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
-            if let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) {
+            self.begin(e.server_index, || (e.server, e.protocol));
+            if let Some(server) = self.server(e.server_index) {
                 server.held.clear();
                 server.findings.see(finding);
             }

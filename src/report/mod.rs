@@ -13,6 +13,8 @@ mod filtered;
 #[cfg(feature = "cli")]
 mod held;
 mod hostile;
+#[cfg(feature = "cli")]
+mod hot;
 mod joined;
 #[cfg(feature = "cli")]
 mod layers;

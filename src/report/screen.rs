@@ -1,7 +1,8 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
+use super::hot::MAX_TIMED;
 use super::stamp::stamp;
-use super::summary::{Broken, MAX_TIMED, Server, Summary};
+use super::summary::{Broken, Server, Summary};
 use super::{Captures, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;

@@ -1,5 +1,6 @@
 //! Gathers what the summary shows: servers, response times, findings by rule.
 
+use super::hot::{Hot, UNIT};
 use super::times::Times;
 use super::{Captures, Output, Packet, Place, Report, Silent, Totals, Wants, capture_record};
 use crate::capture::Facts;
@@ -15,12 +16,8 @@ use arrayvec::ArrayVec;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Servers whose response times are kept; memory for them grows to some 10 KiB each.
-pub const MAX_TIMED: usize = 1_024;
 /// Longest name, game or version kept of a server, in bytes.
 const MAX_TEXT: usize = 256;
-/// Response times that are no further apart are not told apart, in nanoseconds.
-const UNIT: i64 = 1_000;
 
 /// What one server did.
 #[derive(Debug)]
@@ -190,27 +187,26 @@ pub struct Summary {
     pub elsewhere: u64,
     /// A capture holds no answer of anybody, although somebody was asked.
     pub one_way: bool,
-    timed: usize,
+    pub(super) hot: Hot,
 }
 
 impl Summary {
     #[inline(always)]
-    pub(super) fn server(
-        &mut self,
-        index: u32,
-        begin: impl FnOnce() -> (Endpoint, Id),
-    ) -> Option<&mut Server> {
-        let at = index as usize;
-        if !matches!(self.servers.get(at), Some(Some(_))) {
-            self.begin(index, begin());
-        }
-        self.servers.get_mut(at)?.as_mut()
+    pub(super) fn server(&mut self, index: u32) -> Option<&mut Server> {
+        self.servers.get_mut(index as usize)?.as_mut()
     }
 
-    /// A server that was not seen before, if it has a place in the table.
+    /// Gives a server its place, if it has none yet and is in the pipeline's table.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, index: u32, server: impl FnOnce() -> (Endpoint, Id)) {
+        if !self.hot.has(index) {
+            self.begin_new(index, server());
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) {
+    fn begin_new(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) {
         if index == NONE {
             return;
         }
@@ -219,6 +215,37 @@ impl Summary {
             self.servers.resize_with(at + 1, || None);
         }
         self.servers[at] = Some(Server::new(endpoint, id));
+        self.hot.begin(at);
+    }
+
+    /// An exchange that was not simply answered in time.
+    #[cold]
+    #[inline(never)]
+    fn count_rare(&mut self, e: &Exchange, findings: &[Finding]) {
+        self.settle(e.server_index as usize);
+        let Some(server) = self.server(e.server_index) else { return };
+        match e.outcome {
+            Outcome::Answered => {}
+            Outcome::Late => server.late += 1,
+            Outcome::Unanswered => server.unanswered += 1,
+            Outcome::Undecided => server.undecided += 1,
+            Outcome::Refused => server.refused += 1,
+        }
+        if !findings.is_empty() {
+            self.found(e, findings);
+        }
+    }
+
+    /// Adds to a server what was counted of it in its line of the cache.
+    fn settle(&mut self, at: usize) {
+        if let Some(Some(server)) = self.servers.get_mut(at) {
+            self.hot.move_to(at, server);
+        }
+    }
+
+    /// The same for all servers.
+    pub(super) fn settle_all(&mut self) {
+        (0..self.servers.len()).for_each(|at| self.settle(at));
     }
 
     #[inline(always)]
@@ -255,12 +282,18 @@ impl Report for Summary {
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.count(p.findings, p.datagram.frame);
         let by_server = p.direction == Direction::S2c;
-        let begin = || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id);
-        let Some(server) = self.server(p.server_index, begin) else { return Ok(()) };
-        p.findings.iter().for_each(|f| server.findings.see(f));
+        let server = if by_server { p.datagram.src } else { p.datagram.dst };
+        self.begin(p.server_index, || (server, p.id));
+        if !p.findings.is_empty()
+            && let Some(server) = self.server(p.server_index)
+        {
+            p.findings.iter().for_each(|f| server.findings.see(f));
+        }
         if by_server
             && let Some(facts) = p.facts()
             && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
+            && self.hot.is_news(p.server_index, facts)
+            && let Some(server) = self.server(p.server_index)
         {
             server.said.hear(facts);
         }
@@ -268,32 +301,26 @@ impl Report for Summary {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        let may_time = self.timed < MAX_TIMED;
-        let Some(server) = self.server(e.server_index, || (e.server, e.protocol)) else {
+        self.begin(e.server_index, || (e.server, e.protocol));
+        let Some(Some(server)) = self.servers.get_mut(e.server_index as usize) else {
             self.elsewhere += 1;
             self.count(findings, e.request_frame);
             return Ok(());
         };
-        server.requests += 1;
-        match e.outcome {
-            Outcome::Answered => server.answered += 1,
-            Outcome::Late => server.late += 1,
-            Outcome::Unanswered => server.unanswered += 1,
-            Outcome::Undecided => server.undecided += 1,
-            Outcome::Refused => server.refused += 1,
-        }
-        if let Some(t) = e.response_time {
-            let taken = server.times.add(t, may_time);
-            self.timed += usize::from(taken);
-        }
-        if !findings.is_empty() {
-            self.found(e, findings);
+        self.hot.count(e, server);
+        if e.outcome != Outcome::Answered || !findings.is_empty() {
+            self.count_rare(e, findings);
         }
         Ok(())
     }
 
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         self.tell_silent(servers);
+        Ok(())
+    }
+
+    fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
+        self.settle_all();
         Ok(())
     }
 

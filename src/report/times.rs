@@ -44,6 +44,30 @@ impl<const UNIT: i64> Times<UNIT> {
         begin
     }
 
+    /// Takes in some that were added up elsewhere; nothing of them goes to the quantiles.
+    pub(super) fn take_in(&mut self, count: u64, sum: i64, (low, high): (i64, i64)) {
+        if count > 0 {
+            let (ends, kept) = (Some((low, high)), None);
+            self.absorb(&Times { count, sum: sum.into(), ends, kept, fresh: ArrayVec::new() });
+        }
+    }
+
+    /// In whole units, for the quantiles.
+    pub(super) fn units(nanos: i64) -> u32 {
+        (nanos.clamp(0, MAX_KEPT) / UNIT) as u32
+    }
+
+    /// Takes in some that were counted elsewhere, for the quantiles.
+    #[inline(never)]
+    pub(super) fn keep(&mut self, units: &[u32]) {
+        if self.kept.is_none() {
+            self.kept = Histogram::new(2).ok();
+        }
+        if let Some(kept) = &mut self.kept {
+            units.iter().for_each(|&units| record(kept, units.into()));
+        }
+    }
+
     /// All of them, for quantiles.
     fn all(&self) -> Option<Cow<'_, Histogram<u32>>> {
         let mut all = Cow::Borrowed(self.kept.as_ref()?);

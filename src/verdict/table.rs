@@ -134,16 +134,13 @@ fn hex(e: &Entry, width: u16) -> Option<String> {
 /// A line for each server with findings that count.
 fn servers(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
     let mut rows: Vec<(String, &str, Counts)> = vec![];
+    let mut known = HashMap::new();
     for e in verdict.findings.iter().filter(|e| e.counts()) {
-        let (server, protocol) = (e.server.to_string(), e.protocol.info().name);
-        match rows.iter_mut().find(|r| r.0 == server && r.1 == protocol) {
-            Some(row) => row.2.add(e.finding.severity),
-            None => {
-                let mut counts = Counts::default();
-                counts.add(e.finding.severity);
-                rows.push((server, protocol, counts));
-            }
-        }
+        let at = *known.entry((e.server, e.protocol)).or_insert_with(|| {
+            rows.push((e.server.to_string(), e.protocol.info().name, Counts::default()));
+            rows.len() - 1
+        });
+        rows[at].2.add(e.finding.severity);
     }
     if rows.is_empty() {
         return Ok(());
