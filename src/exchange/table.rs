@@ -36,6 +36,8 @@ pub struct Table {
     pub(super) seconds: Bounded<(u64, u32), u64>,
     /// Exchanges that were none, the latest of them.
     pub(super) withdrawn: VecDeque<u64>,
+    /// See [`Table::changes`].
+    pub(super) changes: u64,
 }
 
 impl Table {
@@ -55,6 +57,7 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(MAX_SECONDS),
             withdrawn: VecDeque::new(),
+            changes: 1,
         }
     }
 
@@ -119,9 +122,17 @@ impl Table {
         let Some((seq, _)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
+        self.changes += 1;
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
         self.closed.push(Exchange { reason: Some(reason), ..refused });
+    }
+
+    /// Counts what requests lose to time, want of room, errors and conversations that turn: as long as it stands still, a
+    /// conversation has changed only by its own datagrams.
+    #[inline(always)]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Moves capture time on; closes what has waited too long.
@@ -159,6 +170,7 @@ impl Table {
 
     #[inline(never)]
     fn expire(&mut self) {
+        self.changes += 1;
         loop {
             let dues = self.queues.iter().map(Queue::due).enumerate();
             let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
@@ -287,6 +299,7 @@ impl Table {
     /// Closes the open requests of a conversation that had to go.
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
+        self.changes += 1;
         let at = gone.id as usize;
         let mut next = gone.latest();
         // One that asked nothing, or long ago, had nothing to lose.

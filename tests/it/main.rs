@@ -40,6 +40,7 @@ mod house;
 mod inputs;
 mod judged;
 mod lengths;
+mod library;
 mod limits;
 mod live;
 mod live_loopback;
