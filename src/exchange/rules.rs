@@ -9,7 +9,14 @@ use crate::rule::Rule;
 #[inline]
 pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
-        Pairing::Asked { alone: false, .. } => add(raised, rules.overlapping),
+        Pairing::Asked { alone, reused, .. } => {
+            if !alone {
+                add(raised, rules.overlapping);
+            }
+            if reused {
+                add(raised, rules.reused);
+            }
+        }
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
         Pairing::Copy { .. } => add(raised, rules.copy),
         Pairing::Unasked { open, .. } => {
@@ -23,6 +30,12 @@ pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
         Pairing::Answered(answer) => {
             if answer.late {
                 add(raised, rules.late);
+            }
+            if answer.keyless {
+                add(raised, rules.keyless);
+            }
+            if answer.other_step {
+                add(raised, rules.other_step);
             }
             if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
