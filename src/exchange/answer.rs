@@ -127,7 +127,9 @@ impl Table {
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
         let late = now.since(request.sent).is_some_and(|t| t > window);
-        let answer = Answer { late, foreign_key, ..request.answered(d.time) };
+        let keyless = request.key.is_some() && v.glance.key.is_none();
+        let other_step = request.step != v.glance.step;
+        let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             self.answering.push_back(Answering {

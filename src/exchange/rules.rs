@@ -27,7 +27,14 @@ pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
 pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
     let rules = &step.rules;
     match *seen.pairing {
-        Pairing::Asked { alone: false, .. } => add(raised, rules.overlapping),
+        Pairing::Asked { alone, reused, .. } => {
+            if !alone {
+                add(raised, rules.overlapping);
+            }
+            if reused {
+                add(raised, rules.reused);
+            }
+        }
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
         Pairing::Copy { .. } => add(raised, rules.copy),
         Pairing::Unasked { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
@@ -39,6 +46,12 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
         Pairing::Answered(answer) => {
             if answer.late {
                 add(raised, rules.late);
+            }
+            if answer.keyless {
+                add(raised, rules.keyless);
+            }
+            if answer.other_step {
+                add(raised, rules.other_step);
             }
             if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)

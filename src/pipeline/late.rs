@@ -280,7 +280,7 @@ fn settle_late(
     let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
     // Which of two alike asked the other is known only where the conversation has a direction.
     let directed = conversation.as_ref().is_some_and(Conversation::decided);
-    let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true };
+    let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true, reused: false };
     claim.pairing = match v.glance.role {
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),

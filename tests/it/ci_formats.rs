@@ -132,7 +132,9 @@ fn junit_tests_of_one_capture_end_as_its_rules_do() {
         }
         seen.insert(id);
     }
-    assert_eq!(seen.len(), verdict.rules.len(), "all four protocols are in the demonstration");
+    let spoken = ["SQP-", "SFQ-", "SKY-", "GQP-", "GEN-"];
+    let own = verdict.rules.iter().filter(|r| spoken.iter().any(|name| r.rule.id.starts_with(name)));
+    assert_eq!(seen.len(), own.count(), "every rule of what the demonstration speaks has a test");
 }
 
 #[test]

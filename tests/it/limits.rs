@@ -76,6 +76,14 @@ fn cookies_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn clients_of_quake_servers_that_are_forgotten_are_counted() {
+    let (most, more) = (4_096, 25);
+    let ask = hex("ffffffff 'getstatus'");
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn clients_that_share_a_cookie_and_are_forgotten_are_counted() {
     let (most, more) = (8_192, 25);
     // The last one is no other.

@@ -63,7 +63,7 @@ fn every_record_of_every_capture_is_as_the_schema_says_and_what_is_changed_is_no
     }
     for id in Id::ALL {
         for message in id.info().messages {
-            let kind = format!("packet {} {message}", id.info().name);
+            let kind = format!("packet {} {}", id.info().name, message.name);
             assert!(held.kinds.contains_key(&kind), "no {kind}");
         }
     }

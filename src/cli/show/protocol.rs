@@ -47,7 +47,7 @@ fn head(page: &mut Page, id: Id) {
     page.line(&page.paint(BOLD, &format!("{}: {}", info.name, info.title)));
     page.line(&format!("  specification  {}", info.spec));
     page.line(&format!("  server ports   {}", ports(info)));
-    let first: Vec<_> = info.first.iter().map(|&b| byte(b)).collect();
+    let first: Vec<_> = info.first_bytes().map(byte).collect();
     page.wrapped(
         "  recognised     ",
         &format!(
@@ -119,7 +119,7 @@ mod tests {
             for f in info.fields.iter().copied().flatten() {
                 assert!(text.lines().any(|l| l.trim_start().starts_with(f.name)), "{}: {text}", f.name);
             }
-            for what in info.messages.iter().chain(&[info.spec, info.title]) {
+            for what in info.messages.iter().map(|m| m.name).chain([info.spec, info.title]) {
                 assert!(text.contains(what), "{what}: {text}");
             }
             assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
