@@ -13,7 +13,7 @@ use super::suppress::today;
 use qdissect::pipeline::Options;
 use qdissect::report::{Candidate, Totals, count, harmless};
 use qdissect::rule::Severity;
-use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
+use qdissect::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -110,8 +110,21 @@ fn write_all(to: &mut impl Write, verdict: &Verdict, args: &CheckArgs) -> io::Re
 /// Whether there was as much to judge as the user demands; says what is missing.
 fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let mut missing = vec![];
-    if verdict.totals.recognised == 0 && verdict.totals.files > 0 {
-        missing.extend(no_traffic(&verdict.totals));
+    let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
+    match () {
+        () if verdict.totals.files == 0 => {}
+        () if verdict.totals.recognised == 0 => missing.extend(no_traffic(&verdict.totals)),
+        () if verdict.protocols.is_empty() => {
+            missing.push("None of the query traffic in the input passes the filter.".to_owned());
+        }
+        () if !applied => {
+            let seen: Vec<_> = verdict.protocols.iter().map(|id| id.info().name).collect();
+            let seen = seen.join(", ");
+            missing.push(format!(
+                "No rule that --select and --ignore leave is for what the input holds, which is {seen}."
+            ));
+        }
+        () => {}
     }
     for id in &args.require {
         if !verdict.protocols.contains(id) {

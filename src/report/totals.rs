@@ -82,22 +82,33 @@ pub struct Candidate {
     pub datagrams: u64,
     /// Those that an ICMP error refused.
     pub refused: u64,
+    /// Those whose answer window was not over where the capture ends.
+    pub undecided: u64,
 }
 
 impl Candidate {
     fn record(&self) -> Value {
-        let Candidate { server, protocol, datagrams, refused } = self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = self;
         json!({
             "server": server.to_string(), "protocol": protocol.info().name, "datagrams": datagrams, "refused": refused,
+            "undecided": undecided,
         })
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Candidate { server, protocol, datagrams, refused } = *self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = *self;
         write!(f, "{datagrams} datagrams could be {} to {server}, never answered", protocol.info().name)?;
-        if refused > 0 { write!(f, " ({refused} refused by ICMP errors)") } else { Ok(()) }
+        match (refused, undecided) {
+            (0, 0) => Ok(()),
+            (0, _) => write!(f, " ({undecided} just before the end of the capture)"),
+            (_, 0) => write!(f, " ({refused} refused by ICMP errors)"),
+            _ => write!(
+                f,
+                " ({refused} refused by ICMP errors, {undecided} just before the end of the capture)"
+            ),
+        }
     }
 }
 

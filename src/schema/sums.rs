@@ -61,7 +61,7 @@ pub fn summary() -> Value {
     let candidate = Object::default()
         .key("server", term("endpoint"))
         .key("protocol", term("protocol"))
-        .keys(&["datagrams", "refused"], &count)
+        .keys(&["datagrams", "refused", "undecided"], &count)
         .end("An endpoint that got what could be requests, and answered none.");
     Object::record("summary")
         .key("complete", json!({ "type": "boolean" }))

@@ -43,6 +43,7 @@ mod lengths;
 mod limits;
 mod live;
 mod live_loopback;
+mod looked_at;
 mod mirrored;
 mod no_alloc;
 mod pairing;
