@@ -11,12 +11,25 @@ use std::fmt;
 
 /// Most candidates listed; further ones are counted.
 pub const MAX_LISTED: usize = 10;
+/// Most inputs remembered that could not be read; further ones are only said as they come.
+pub const MAX_UNREAD: usize = 1_000;
+
+/// An input that could not be read, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its name.
+    pub file: String,
+    /// Why: a clause without the name and without a full stop.
+    pub why: String,
+}
 
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Every input was read to its end.
     pub complete: bool,
+    /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
+    pub unread: Vec<Unread>,
     /// Files read.
     pub files: u64,
     /// Frames read.
@@ -179,6 +192,10 @@ impl Totals {
             if more > 0 {
                 record["more_candidates"] = more.into();
             }
+        }
+        if !self.unread.is_empty() {
+            let unread = self.unread.iter().map(|u| json!({ "file": u.file, "error": u.why }));
+            record["unread"] = unread.collect();
         }
         if self.tunnels_unnamed > 0 {
             record["tunnels_unnamed"] = self.tunnels_unnamed.into();
