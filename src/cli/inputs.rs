@@ -4,7 +4,7 @@ use super::read::{self, Open};
 use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
-use qdissect::report::shown;
+use qdissect::report::{MAX_UNREAD, Unread, shown};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub struct Input {
 pub struct Inputs {
     /// In the order in which they are read.
     pub list: Vec<Input>,
-    /// One of those named cannot be looked into, or holds no capture; that has been said.
-    pub failed: bool,
+    /// Those named that cannot be looked into, or hold no capture; that has been said.
+    pub unread: Vec<Unread>,
     seen: HashSet<PathBuf>,
 }
 
@@ -76,19 +76,22 @@ impl Inputs {
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
-                    say(&format_args!("qdissect: {}: it cannot be looked into: {why}.\n", shown(&path)));
-                    self.failed = true;
+                    self.complain(path, format!("it cannot be looked into: {why}"));
                 }
             }
         }
         if !any && !fills {
-            let name = directory.to_string_lossy();
-            say(&format_args!(
-                "qdissect: {}: there is no capture in the directory: files with names such as a.pcap, \
-                 a.pcapng.gz or a.pcap3 are looked for.\n",
-                shown(&name)
-            ));
-            self.failed = true;
+            let why = "there is no capture in the directory: files with names such as a.pcap, a.pcapng.gz or a.pcap3 \
+                       are looked for";
+            self.complain(directory.to_string_lossy().into_owned(), why.to_owned());
+        }
+    }
+
+    /// Says what is wrong with an input, and remembers it.
+    fn complain(&mut self, file: String, why: String) {
+        say(&format_args!("qdissect: {}: {why}.\n", shown(&file)));
+        if self.unread.len() < MAX_UNREAD {
+            self.unread.push(Unread { file, why });
         }
     }
 

@@ -2,10 +2,15 @@
 
 use super::Pipeline;
 use crate::decode::Listener;
-use crate::report::Totals;
+use crate::report::{Totals, Unread};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
+    /// Takes note of inputs that could not be read, or not to their end, for the totals.
+    pub fn miss(&mut self, unread: Vec<Unread>) {
+        self.totals.unread = unread;
+    }
+
     /// The end of the input: closes what is open and tells the report the totals.
     ///
     /// # Errors

@@ -87,8 +87,7 @@ impl<S: Listener> Pipeline<'_, S> {
             self.report.listened(&mut self.sink);
             self.sums = Sums::default();
             self.copies.clear();
-        }
-        if self.options.per_file {
+            // Captures of the same time are of different places, or the same once more: none speaks for another.
             self.tell_one_sided()?;
             self.forget();
         }

@@ -74,7 +74,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::{Candidate, MAX_LISTED, Totals};
+pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, Totals, Unread};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};

@@ -3,7 +3,9 @@
 use super::hot::MAX_TIMED;
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
-use super::{Captures, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown};
+use super::{
+    Captures, MAX_LISTED, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown,
+};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::protocols::Id;
@@ -344,6 +346,7 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;
     }
+    unanswering(out, summary)?;
     candidates(out, t)?;
     if summary.one_way {
         writeln!(out, "The capture holds no answer of anybody: one direction may be missing.")?;
@@ -360,6 +363,22 @@ fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> i
             out,
             "exchanges are in no row above, for their server was not certain or found no place: {n}"
         ),
+    }
+}
+
+/// Servers that were asked more than once and answered nothing, those asked most first, whatever a rule says of them.
+fn unanswering(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    let silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
+    let mut servers: Vec<_> = summary.servers().filter(silent).collect();
+    servers.sort_by_key(|s| std::cmp::Reverse(s.requests));
+    for s in servers.iter().take(MAX_LISTED) {
+        let open = if s.undecided > 0 { ", the last just before the end of the capture" } else { "" };
+        let name = s.id.info().name;
+        writeln!(out, "{} requests to {} ({name}), never answered{open}", s.requests, s.endpoint)?;
+    }
+    match servers.len().saturating_sub(MAX_LISTED) {
+        0 => Ok(()),
+        n => writeln!(out, "and the same of {}", count(n as u64, "further server")),
     }
 }
 

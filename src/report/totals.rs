@@ -11,12 +11,25 @@ use std::fmt;
 
 /// Most candidates listed; further ones are counted.
 pub const MAX_LISTED: usize = 10;
+/// Most inputs remembered that could not be read; further ones are only said as they come.
+pub const MAX_UNREAD: usize = 1_000;
+
+/// An input that could not be read, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its name.
+    pub file: String,
+    /// Why: a clause without the name and without a full stop.
+    pub why: String,
+}
 
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Every input was read to its end.
     pub complete: bool,
+    /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
+    pub unread: Vec<Unread>,
     /// Files read.
     pub files: u64,
     /// Frames read.
@@ -82,22 +95,33 @@ pub struct Candidate {
     pub datagrams: u64,
     /// Those that an ICMP error refused.
     pub refused: u64,
+    /// Those whose answer window was not over where the capture ends.
+    pub undecided: u64,
 }
 
 impl Candidate {
     fn record(&self) -> Value {
-        let Candidate { server, protocol, datagrams, refused } = self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = self;
         json!({
             "server": server.to_string(), "protocol": protocol.info().name, "datagrams": datagrams, "refused": refused,
+            "undecided": undecided,
         })
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Candidate { server, protocol, datagrams, refused } = *self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = *self;
         write!(f, "{datagrams} datagrams could be {} to {server}, never answered", protocol.info().name)?;
-        if refused > 0 { write!(f, " ({refused} refused by ICMP errors)") } else { Ok(()) }
+        match (refused, undecided) {
+            (0, 0) => Ok(()),
+            (0, _) => write!(f, " ({undecided} just before the end of the capture)"),
+            (_, 0) => write!(f, " ({refused} refused by ICMP errors)"),
+            _ => write!(
+                f,
+                " ({refused} refused by ICMP errors, {undecided} just before the end of the capture)"
+            ),
+        }
     }
 }
 
@@ -168,6 +192,10 @@ impl Totals {
             if more > 0 {
                 record["more_candidates"] = more.into();
             }
+        }
+        if !self.unread.is_empty() {
+            let unread = self.unread.iter().map(|u| json!({ "file": u.file, "error": u.why }));
+            record["unread"] = unread.collect();
         }
         if self.tunnels_unnamed > 0 {
             record["tunnels_unnamed"] = self.tunnels_unnamed.into();

@@ -3,7 +3,7 @@
 use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};
 use crate::net::DropReason;
-use crate::report::MAX_LISTED;
+use crate::report::{MAX_LISTED, MAX_UNREAD};
 use serde_json::{Value, json};
 
 /// `capture`
@@ -61,8 +61,12 @@ pub fn summary() -> Value {
     let candidate = Object::default()
         .key("server", term("endpoint"))
         .key("protocol", term("protocol"))
-        .keys(&["datagrams", "refused"], &count)
+        .keys(&["datagrams", "refused", "undecided"], &count)
         .end("An endpoint that got what could be requests, and answered none.");
+    let unread = Object::default()
+        .key("file", term("file"))
+        .key("error", text())
+        .end("An input that could not be read, or not to its end.");
     Object::record("summary")
         .key("complete", json!({ "type": "boolean" }))
         .keys(&["files", "packets"], &count)
@@ -90,6 +94,7 @@ pub fn summary() -> Value {
         .maybe("fragments", Object::default().keys(&fragments, &count).end("IP fragments."))
         .maybe("candidates", list_of(candidate, 1, MAX_LISTED))
         .maybe("more_candidates", term("number"))
+        .maybe("unread", list_of(unread, 1, MAX_UNREAD))
         .maybe("tunnels_unnamed", term("number"))
         .maybe("more_findings", term("number"))
         .end("What a run adds up to; the last record.")

@@ -2,7 +2,8 @@
 
 use super::unheard::Unheard;
 use super::{
-    Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen, Verdict,
+    Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
+    Verdict,
 };
 use crate::capture::Facts;
 use crate::check::{Counts, Finding, Policy};
@@ -39,6 +40,9 @@ pub struct Check<F> {
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
     seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
+    /// Rules that excused findings break, and how many stand in the baseline and are suppressed.
+    excuses: HashSet<&'static str>,
+    excused: [u64; 2],
     counts: Counts,
     fingerprints: Fingerprints,
     /// Says of an entry why it does not fail the check, before it is kept; and sees every one of them.
@@ -62,6 +66,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             unheard: Unheard::default(),
             seen: vec![],
             broken: HashMap::new(),
+            excuses: HashSet::new(),
+            excused: [0; 2],
             counts: Counts::default(),
             fingerprints: Fingerprints::default(),
             judge,
@@ -113,6 +119,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if entry.counts() {
             *self.broken.entry(entry.rule().id).or_default() += entry.count;
             self.counts.add(entry.finding.severity);
+        } else if let Some(excuse) = entry.excused.as_ref().filter(|_| entry.finding.counts()) {
+            self.excuses.insert(entry.rule().id);
+            self.excused[usize::from(*excuse != Excuse::Baseline)] += 1;
         }
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(entry);
@@ -141,8 +150,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
-        let Check { files, findings, more, counts, seen, .. } = self;
-        Ok(Verdict { files, seen, findings, more, rules, counts, protocols, totals })
+        let Check { files, findings, more, counts, seen, excused: [known, suppressed], .. } = self;
+        let show = Severity::Note;
+        Ok(Verdict { files, seen, findings, more, rules, counts, known, suppressed, show, protocols, totals })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
@@ -153,6 +163,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
                 Outcome::NotApplicable
             }
             () if count > 0 => Outcome::Fail,
+            () if self.excuses.contains(rule.id) => Outcome::Known,
             () if self.seen.iter().any(|seen| seen.exercised(rule)) => Outcome::Pass,
             () => Outcome::NotExercised,
         };

@@ -66,8 +66,7 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
 
 /// The findings that become results, in the order found, and how many do not.
 fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
-    let mut all: Vec<(usize, &Entry)> =
-        verdict.findings.iter().filter(|e| e.finding.counts()).enumerate().collect();
+    let mut all: Vec<(usize, &Entry)> = verdict.listed().filter(|e| e.finding.counts()).enumerate().collect();
     let too_many = all.len().saturating_sub(MAX_RESULTS);
     if too_many > 0 {
         // Both sorts are stable: the worst first, what is excused behind all others, then the order found.
@@ -83,6 +82,10 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     let mut notes = vec![];
     if !verdict.totals.complete {
         let text = "Not everything could be read: the verdict is about the readable part.";
+        notes.push(json!({ "level": "error", "message": { "text": text } }));
+    }
+    for u in &verdict.totals.unread {
+        let text = format!("{}: {}.", u.file, u.why);
         notes.push(json!({ "level": "error", "message": { "text": text } }));
     }
     if left_out > 0 {

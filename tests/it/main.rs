@@ -44,6 +44,7 @@ mod library;
 mod limits;
 mod live;
 mod live_loopback;
+mod looked_at;
 mod mirrored;
 mod no_alloc;
 mod pairing;
