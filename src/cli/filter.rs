@@ -1,7 +1,7 @@
 //! `-Y`: the expression, read once, and what is said about it.
 
 use super::args::Common;
-use super::say;
+use super::warning;
 use qdissect::decode::Listener;
 use qdissect::filter::{Filter, FilterError};
 use qdissect::report::{Filtered, Missed, Report, count};
@@ -54,7 +54,7 @@ pub fn through<S: Listener, T>(
 
 /// Says what the filter or the columns (`who`) asked for in vain.
 pub fn remark(who: &str, missed: Missed) {
-    missed_sentences(who, missed).iter().for_each(|sentence| say(&format_args!("qdissect: {sentence}\n")));
+    missed_sentences(who, missed).iter().for_each(|sentence| warning(sentence));
 }
 
 fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {

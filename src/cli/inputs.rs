@@ -1,7 +1,7 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
+use super::error;
 use super::read::{self, Open};
-use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
 use qdissect::report::shown;
@@ -76,16 +76,16 @@ impl Inputs {
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
-                    say(&format_args!("qdissect: {}: it cannot be looked into: {why}.\n", shown(&path)));
+                    error(&format_args!("{}: it cannot be looked into: {why}.", shown(&path)));
                     self.failed = true;
                 }
             }
         }
         if !any && !fills {
             let name = directory.to_string_lossy();
-            say(&format_args!(
-                "qdissect: {}: there is no capture in the directory: files with names such as a.pcap, \
-                 a.pcapng.gz or a.pcap3 are looked for.\n",
+            error(&format_args!(
+                "{}: there is no capture in the directory: files with names such as a.pcap, \
+                 a.pcapng.gz or a.pcap3 are looked for.",
                 shown(&name)
             ));
             self.failed = true;

@@ -38,11 +38,12 @@ mod suppress;
 mod text;
 mod values;
 
+use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 /// Runs the command line and returns the exit code.
@@ -99,6 +100,31 @@ fn given(matches: &ArgMatches, option: &str) -> bool {
 fn say(what: &dyn std::fmt::Display) {
     progress::hide();
     let _ = write!(std::io::stderr(), "{what}");
+}
+
+/// Says what the exit code tells as well: something is wrong.
+fn error(what: &dyn std::fmt::Display) {
+    say_as("error", AnsiColor::Red, what);
+}
+
+/// Says that something is not as the user may think.
+fn warning(what: &dyn std::fmt::Display) {
+    say_as("warning", AnsiColor::Yellow, what);
+}
+
+/// Says what goes on.
+fn note(what: &dyn std::fmt::Display) {
+    say_as("note", AnsiColor::Cyan, what);
+}
+
+/// One line, as clap words its own.
+fn say_as(word: &str, colour: AnsiColor, what: &dyn std::fmt::Display) {
+    let style = if run::coloured(args::Colour::Auto, std::io::stderr().is_terminal()) {
+        colour.on_default().bold()
+    } else {
+        anstyle::Style::new()
+    };
+    say(&format_args!("{style}{word}:{style:#} {what}\n"));
 }
 
 /// Puts `summary` before arguments that begin with no subcommand.

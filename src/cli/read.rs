@@ -6,7 +6,7 @@ use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
-use super::{save, say, stop};
+use super::{error, save, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::decode::Listener;
 use qdissect::net::DropReason;
@@ -93,7 +93,7 @@ fn read_into<S: Listener>(
     if inputs.failed {
         (code, complete) = (FAILED, false);
     } else if inputs.list.is_empty() && !common.follow {
-        say(&"qdissect: No capture is named. Name a file, a directory, or - for standard input.\n");
+        error(&"No capture is named. Name a file, a directory, or - for standard input.");
         (code, complete) = (FAILED, false);
     }
     let named = || common.files.iter().chain(&common.read).cloned().collect();
@@ -229,6 +229,6 @@ fn unreadable(totals: &Totals) -> u64 {
 
 /// Says what is wrong with an input.
 fn complain(path: &Path, what: &str) -> Result<(), End> {
-    say(&format_args!("qdissect: {}: {what}.\n", name(path)));
+    error(&format_args!("{}: {what}.", name(path)));
     Err(End::Unreadable)
 }

@@ -12,7 +12,7 @@ use super::read::read_all;
 use super::stats;
 use super::stop;
 use super::values::no_rule;
-use super::{save, say};
+use super::{error, note, save, warning};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
@@ -89,7 +89,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let mut job = match prepare(command, given) {
         Ok(job) => job,
         Err(why) => {
-            say(&format_args!("qdissect: {why}\n"));
+            error(&why);
             return FAILED;
         }
     };
@@ -122,9 +122,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
 fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
     let config = configure(command, given)?;
     if let Err(e) = stop::watch() {
-        say(&format_args!(
-            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
-        ));
+        warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
     }
     let common = command.common();
     let chosen = columns::asked(command)?;
@@ -201,7 +199,7 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     let Some(path) = path else { return Ok(Config::default()) };
     let config = Config::load(&path)?;
     if !common.quiet {
-        say(&format_args!("qdissect: The configuration is {}.\n", name(&path)));
+        note(&format_args!("The configuration is {}.", name(&path)));
     }
     config.fill(common, given);
     Ok(config)
@@ -211,7 +209,7 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
 pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
     let why = why(e);
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
-    say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
+    error(&format_args!("The result cannot be written to {to}: {why}."));
     FAILED
 }
 
@@ -224,7 +222,7 @@ pub fn why(e: &io::Error) -> String {
 pub fn printed(written: io::Result<()>) -> u8 {
     match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            say(&format_args!("qdissect: The result cannot be written to standard output: {}.\n", why(&e)));
+            error(&format_args!("The result cannot be written to standard output: {}.", why(&e)));
             FAILED
         }
         _ => OK,

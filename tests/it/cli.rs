@@ -144,7 +144,7 @@ fn every_hostile_or_damaged_capture_ends_with_0_or_2_and_words() {
         assert!(code == Some(0) || code == Some(2), "{name}: {code:?}");
         assert_eq!(
             code == Some(2),
-            err(&output).starts_with("qdissect: captures/"),
+            err(&output).starts_with("error: captures/"),
             "{name}: {}",
             err(&output)
         );
@@ -232,7 +232,7 @@ fn output_that_cannot_be_written_is_an_error() {
         let file = in_folder(&folder, file);
         let output = run(["dump", "--output", &file, DEMO]);
         assert_eq!((output.status.code(), out(&output)), (Some(2), ""));
-        let said = format!("qdissect: The result cannot be written to \"{file}\": ");
+        let said = format!("error: The result cannot be written to \"{file}\": ");
         assert!(err(&output).starts_with(&said), "{}", err(&output));
         assert_eq!(names(folder.path()), ["folder"]);
     }

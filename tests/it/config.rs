@@ -47,7 +47,7 @@ fn the_nearest_configuration_counts_and_is_named() {
     let found = check_in(&below, &[]);
     assert_eq!(found.status.code(), Some(0), "{}", err(&found));
     assert!(
-        err(&found).contains("qdissect: The configuration is ") && err(&found).contains("qdissect.toml.\n")
+        err(&found).contains("note: The configuration is ") && err(&found).contains("qdissect.toml.\n")
     );
     assert!(!err(&check_in(&below, &["-q"])).contains("configuration"));
     assert_eq!(check_in(&below, &["--no-config"]).status.code(), Some(1));

@@ -137,7 +137,7 @@ fn what_is_said_meanwhile_has_a_line_of_its_own() {
     let command = format!("{QDISSECT} summary {fifo} missing.pcap; true");
     let seen = until_shown(&command, &fifo, " fifo ");
     let left = left(&seen);
-    assert!(left[0].starts_with("qdissect: missing.pcap: "), "{left:#?}");
+    assert!(left[0].starts_with("\x1b[1m\x1b[31merror:\x1b[0m missing.pcap: "), "{left:#?}");
 }
 
 #[test]

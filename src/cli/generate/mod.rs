@@ -5,8 +5,8 @@ mod man;
 mod tests;
 
 use super::command;
+use super::error;
 use super::run::{self, FAILED, OK};
-use super::say;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -131,7 +131,7 @@ fn pages(dir: &Path) -> u8 {
         Ok(()) => OK,
         Err(e) => {
             let dir = quoted(&dir.to_string_lossy());
-            say(&format_args!("qdissect: The manual cannot be written to {dir}: {}.\n", run::why(&e)));
+            error(&format_args!("The manual cannot be written to {dir}: {}.", run::why(&e)));
             FAILED
         }
     }
