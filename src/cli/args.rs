@@ -26,7 +26,8 @@ use std::path::PathBuf;
 /// Dissects and judges the traffic of game-server query protocols.
 ///
 /// Reads pcap and pcapng files, recognises the protocols by content, pairs answers with requests and
-/// says what does not keep to the protocol. Without a subcommand it prints the summary.
+/// says what does not keep to the protocol. Without a command it prints the summary; with -V, -O, -x, -e or
+/// -T text|tree|fields|tsv, packets. `qdissect summary --help` and `qdissect dump --help` have the options of both.
 #[derive(Debug, Parser)]
 #[command(
     name = "qdissect",
@@ -182,7 +183,8 @@ pub struct DumpArgs {
 /// What every subcommand that reads captures understands.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input
+    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input, which is read as well where
+    /// none is named and it is no terminal. A last word that is no file may be the filter, as of -Y
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as a positional file; may be repeated

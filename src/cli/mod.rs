@@ -19,6 +19,7 @@ mod inputs;
 mod known;
 #[cfg(unix)]
 mod live;
+mod meant;
 mod offered;
 mod output;
 mod pattern;
@@ -42,13 +43,13 @@ use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use meant::with_subcommand;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
-    if args.len() <= 1 {
+    if args.len() <= 1 && !inputs::stdin_waits() {
         say(&command().render_help());
         return 2;
     }
@@ -70,7 +71,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
 
 /// The command line; `live` does not offer what is about files, and says so when it is asked for.
 fn command() -> clap::Command {
-    let command = help::arranged(args::Cli::command());
+    let command = meant::with_usage(help::arranged(args::Cli::command()));
     if cfg!(not(unix)) {
         return command;
     }
@@ -85,7 +86,7 @@ fn command() -> clap::Command {
 
 /// The arguments, and where each came from.
 fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
-    let matches = command().try_get_matches_from(args)?;
+    let matches = command().try_get_matches_from(args).map_err(meant::advise)?;
     let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
 }
@@ -125,44 +126,4 @@ fn say_as(word: &str, colour: AnsiColor, what: &dyn std::fmt::Display) {
         anstyle::Style::new()
     };
     say(&format_args!("{style}{word}:{style:#} {what}\n"));
-}
-
-/// Puts `summary` before arguments that begin with no subcommand.
-///
-/// A word that could be a mistyped subcommand is left for clap, which knows what it resembles.
-fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
-    let command = args::Cli::command();
-    let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
-        args.insert(1, "summary".into());
-        return args;
-    };
-    let own = ["-h", "--help", "-v", "--version", "help"].contains(&first);
-    let subcommand = command.get_subcommands().any(|s| s.get_name() == first);
-    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
-    if !(own || subcommand || mistyped) {
-        args.insert(1, "summary".into());
-    }
-    args
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn first(args: &[&str]) -> String {
-        let args = args.iter().map(OsString::from).collect();
-        with_subcommand(args)[1].to_string_lossy().into_owned()
-    }
-
-    #[test]
-    fn summary_is_understood_where_no_subcommand_stands() {
-        assert_eq!(first(&["qdissect", "a.pcap"]), "summary");
-        assert_eq!(first(&["qdissect", "-q", "a.pcap"]), "summary");
-        assert_eq!(first(&["qdissect", "-"]), "summary");
-        assert_eq!(first(&["qdissect", "./dump"]), "summary");
-        assert_eq!(first(&["qdissect", "dump", "a.pcap"]), "dump");
-        assert_eq!(first(&["qdissect", "dumb"]), "dumb");
-        assert_eq!(first(&["qdissect", "--help"]), "--help");
-    }
 }

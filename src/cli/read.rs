@@ -207,7 +207,13 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), End> {
     if stop::caught().is_some() {
         return interrupted(path);
     }
-    let hint = if misplaced(path) { "; if the subcommand is meant, it comes before the options" } else { "" };
+    let hint = match () {
+        () if misplaced(path) => "; if the subcommand is meant, it comes before the options",
+        () if path.as_os_str() == "-" && e.kind() == ErrorKind::NotACapture => {
+            "; - is standard input, and a file or a directory can be named in its place"
+        }
+        () => "",
+    };
     complain(path, &format!("{e}{hint}"))
 }
 

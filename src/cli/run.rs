@@ -5,7 +5,7 @@ use super::check;
 use super::clash;
 use super::columns::{self, RowFormat};
 use super::config::Config;
-use super::inputs::Inputs;
+use super::inputs::{self, Inputs};
 use super::output::Target;
 use super::progress;
 use super::read::read_all;
@@ -60,6 +60,14 @@ impl Reading {
             #[cfg(unix)]
             Reading::Live(a) => &mut a.common,
         }
+    }
+
+    /// Whether packets are captured, and not read.
+    pub fn is_live(&self) -> bool {
+        #[cfg(unix)]
+        return matches!(self, Reading::Live(_));
+        #[cfg(not(unix))]
+        false
     }
 
     /// Whether datagrams that no protocol claims are to be shown.
@@ -123,6 +131,9 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     let config = configure(command, given)?;
     if let Err(e) = stop::watch() {
         warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
+    }
+    if !command.is_live() {
+        inputs::complete(command.common_mut())?;
     }
     let common = command.common();
     let chosen = columns::asked(command)?;

@@ -142,12 +142,7 @@ fn every_hostile_or_damaged_capture_ends_with_0_or_2_and_words() {
         let output = run(["dump", "-T", "ndjson", "--min-confidence", "low", &format!("{folder}/{name}")]);
         let code = output.status.code();
         assert!(code == Some(0) || code == Some(2), "{name}: {code:?}");
-        assert_eq!(
-            code == Some(2),
-            err(&output).starts_with("error: captures/"),
-            "{name}: {}",
-            err(&output)
-        );
+        assert_eq!(code == Some(2), err(&output).starts_with("error: captures/"), "{name}: {}", err(&output));
         let summary = records(&output, code.unwrap()).pop().unwrap();
         assert_eq!(summary["type"], "summary", "{name}");
         assert_eq!(summary["complete"], code == Some(0), "{name}");

@@ -57,8 +57,7 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
             ("-w", &["stats", "-w", place]),
         ] {
             let done = ended(qdissect([line, &[&input]].concat()).stdout(Stdio::null()));
-            let said =
-                format!("error: {option} would overwrite the input \"{input}\": name another file.\n");
+            let said = format!("error: {option} would overwrite the input \"{input}\": name another file.\n");
             assert_eq!(done, (Some(2), said), "{line:?}");
         }
     }
