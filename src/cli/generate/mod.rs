@@ -1,5 +1,6 @@
 //! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
 
+mod completions;
 mod man;
 #[cfg(test)]
 mod tests;
@@ -9,7 +10,6 @@ use super::error;
 use super::run::{self, FAILED, OK};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use clap_complete::Shell;
 use qdissect::report::quoted;
 use qdissect::schema;
 use std::io::{self, Write};
@@ -72,7 +72,7 @@ pub struct SchemaArgs {
 /// Runs `qdissect generate`; returns the exit code.
 pub fn run(command: &GenerateCommand) -> u8 {
     match command {
-        GenerateCommand::Completions(args) => print(&completions(args.shell)),
+        GenerateCommand::Completions(args) => print(completions::script(args.shell).as_bytes()),
         GenerateCommand::Man(ManArgs { dir: Some(dir) }) => pages(dir),
         GenerateCommand::Man(ManArgs { dir: None }) => print(&man::page(command_line())),
         GenerateCommand::Schema(args) => {
@@ -104,19 +104,6 @@ fn shown(command: &clap::Command) -> clap::Command {
     };
     let names: Vec<_> = bare.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| shown(&sub)))
-}
-
-fn completions(shell: ShellName) -> Vec<u8> {
-    let shell = match shell {
-        ShellName::Bash => Shell::Bash,
-        ShellName::Zsh => Shell::Zsh,
-        ShellName::Fish => Shell::Fish,
-        ShellName::PowerShell => Shell::PowerShell,
-        ShellName::Elvish => Shell::Elvish,
-    };
-    let mut script = vec![];
-    clap_complete::generate(shell, &mut command_line(), NAME, &mut script);
-    script
 }
 
 /// Writes to standard output; returns the exit code.
