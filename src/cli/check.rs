@@ -159,7 +159,7 @@ fn limit(fail_on: FailOn) -> Option<Severity> {
 }
 
 fn write_report(
-    out: &mut dyn Write,
+    mut out: &mut dyn Write,
     format: CheckFormat,
     verdict: &Verdict,
     args: &CheckArgs,
@@ -171,7 +171,14 @@ fn write_report(
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
             let width = if terminal { run::width(terminal) } else { u16::MAX };
-            verdict::table(out, verdict, (run::coloured(args.color, terminal), width), args.common.quiet)
+            let mut out = run::wrap(&mut out, &args.common);
+            verdict::table(
+                &mut out,
+                verdict,
+                (run::coloured(args.color, terminal), width),
+                args.common.quiet,
+            )?;
+            out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
         CheckFormat::Json => verdict::json(out, verdict),

@@ -38,6 +38,7 @@ mod stop;
 mod suppress;
 mod text;
 mod values;
+mod wrap;
 
 use anstyle::AnsiColor;
 use args::Command;

@@ -12,6 +12,7 @@ use super::read::read_all;
 use super::stats;
 use super::stop;
 use super::values::no_rule;
+use super::wrap::Wrap;
 use super::{error, note, save, warning};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
@@ -23,7 +24,7 @@ use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
 };
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Exit code: done.
@@ -169,7 +170,8 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
                 report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), true, quiet))
             }
             (None, None) => {
-                let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone());
+                let screen = lines(a.detail.color, common);
+                let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone()).fit(screen);
                 report(common, options, inputs, &mut lister)
             }
         },
@@ -180,7 +182,10 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
             (None, Some(form)) => {
                 report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
             }
-            (None, None) => report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many)),
+            (None, None) => {
+                let screen = lines(Colour::Never, common);
+                report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
+            }
         },
     }
 }
@@ -275,7 +280,7 @@ pub fn write_summary(
         (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
         (None, Some(layout)) => server_rows::rows(to, layout, summary),
-        (None, None) => screen::write(to, how(colour, common), summary, totals),
+        (None, None) => screen::write(&mut wrap(to, common), how(colour, common), summary, totals),
     }
 }
 
@@ -283,6 +288,21 @@ pub fn write_summary(
 pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     Screen { width: width(terminal), colour: coloured(colour, terminal) }
+}
+
+/// The screen that lines are to fit, on a terminal or where colours are asked for; elsewhere they are as long as they
+/// are, and programs find the same columns in all of them.
+pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
+    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let width = if terminal { self::width(true) } else { u16::MAX };
+    let screen = Screen { width, ..how(colour, common) };
+    (terminal || screen.colour).then_some(screen)
+}
+
+/// A result for people: on a terminal, long lines are broken between words.
+pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
+    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    Wrap::new(to, if terminal { width(true) } else { u16::MAX })
 }
 
 /// Columns to write for: those of the terminal, or what the user says of a file or pipe.

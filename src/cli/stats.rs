@@ -4,7 +4,7 @@ use super::args::{Colour, Common, timeout};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::read::read_all;
-use super::run::{Done, how};
+use super::run::{Done, how, wrap};
 use clap::{Args, ValueEnum};
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output};
@@ -105,7 +105,10 @@ pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs
         }
         _ if totals.files == 0 => {} // nothing was read, and that has been said
         (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
-        (None, sections) => stats::write(to, how(args.color, &args.common), &stats, &totals, sections)?,
+        (None, sections) => {
+            let screen = how(args.color, &args.common);
+            stats::write(&mut wrap(to, &args.common), screen, &stats, &totals, sections)?;
+        }
     }
     Ok((code, totals.files))
 }

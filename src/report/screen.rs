@@ -32,7 +32,7 @@ const PADDING: u16 = 1;
 const MAX_NAMES: usize = 8;
 
 /// How the screen is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// Columns.
     pub width: u16,
@@ -65,7 +65,7 @@ pub fn style(severity: Severity) -> Style {
     match severity {
         Severity::Error => AnsiColor::Red.on_default().bold(),
         Severity::Warning => AnsiColor::Yellow.on_default().bold(),
-        Severity::Note => AnsiColor::Cyan.on_default(),
+        Severity::Note => AnsiColor::BrightBlue.on_default(),
     }
 }
 

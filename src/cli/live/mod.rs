@@ -135,7 +135,9 @@ impl Capture<'_> {
                 self.report(options, &mut Details::new(to, true, false, detail))
             }
             (None, None) => {
-                let mut lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
+                let screen = run::lines(args.detail.color, &args.common);
+                let mut lister =
+                    Lister::new(to, true, quiet, false).timed(args.detail.when.clone()).fit(screen);
                 self.report(options, &mut lister)
             }
         }
