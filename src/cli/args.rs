@@ -2,7 +2,7 @@
 
 pub use super::choices::{
     CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName,
-    TableFormat,
+    TableFormat, TopArgs,
 };
 use super::columns::{ColumnArgs, RowFormat};
 use super::detail::DetailArgs;
@@ -86,6 +86,8 @@ pub struct SummaryArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
     pub format: RowFormat,
+    #[command(flatten)]
+    pub rows: TopArgs,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,

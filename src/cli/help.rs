@@ -49,6 +49,8 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "hex",
             "explain",
             "when",
+            "top",
+            "sort",
             "color",
             "output",
             "dir",

@@ -1,9 +1,9 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
+use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, SummaryArgs};
 use super::check;
 use super::clash;
-use super::columns::{self, RowFormat};
+use super::columns;
 use super::config::Config;
 use super::inputs::{self, Inputs};
 use super::output::Target;
@@ -19,7 +19,7 @@ use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
-use qdissect::report::screen::{self, Screen};
+use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
@@ -33,6 +33,8 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 2;
 /// Width of the screen when it is none.
 const WIDTH: u16 = 100;
+/// Most rows of a table on a terminal.
+const TOP: usize = 20;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
@@ -157,7 +159,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
-        Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
+        Reading::Summary(a) => summarise(to, a, options, inputs),
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {
             (Some(chosen), _) => {
@@ -253,17 +255,11 @@ pub fn name(path: &Path) -> String {
 /// The exit code and how many captures were read.
 pub type Done = (u8, u64);
 
-fn summarise(
-    to: &mut Target,
-    format: RowFormat,
-    colour: Colour,
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
-    let mut summary = Summary::default();
+fn summarise(to: &mut Target, args: &SummaryArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
+    let (mut summary, common) = (Summary::default(), &args.common);
     let (totals, code) = read_all(common, options, inputs, &mut summary)?;
-    write_summary(to, (format.form(), format.layout()), colour, common, &summary, &totals)?;
+    let screen = args.rows.of(how(args.color, common));
+    write_summary(to, (args.format.form(), args.format.layout()), screen, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
 
@@ -271,7 +267,7 @@ fn summarise(
 pub fn write_summary(
     to: &mut Target,
     (form, layout): (Option<Form>, Option<Layout>),
-    colour: Colour,
+    screen: Screen,
     common: &Common,
     summary: &Summary,
     totals: &Totals,
@@ -280,14 +276,28 @@ pub fn write_summary(
         (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
         (None, Some(layout)) => server_rows::rows(to, layout, summary),
-        (None, None) => screen::write(&mut wrap(to, common), how(colour, common), summary, totals),
+        (None, None) => screen::write(&mut wrap(to, common), screen, summary, totals),
     }
 }
 
 /// The screen: its width, and whether it takes colours.
 pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
-    Screen { width: width(terminal), colour: coloured(colour, terminal) }
+    let top = terminal.then_some(TOP);
+    Screen {
+        width: width(terminal),
+        colour: coloured(colour, terminal),
+        ascii: !utf8(),
+        top,
+        sort: Sort::default(),
+    }
+}
+
+/// Whether the locale takes other characters than those of ASCII; one that nobody has set does.
+fn utf8() -> bool {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    locale.is_none_or(|locale| locale.to_ascii_uppercase().replace('-', "").contains("UTF8"))
 }
 
 /// The screen that lines are to fit, on a terminal or where colours are asked for; elsewhere they are as long as they

@@ -14,7 +14,7 @@ const DEMO: &str = "captures/demo.pcapng";
 #[test]
 fn transcripts() {
     let cases = trycmd::TestCases::new();
-    cases.env("COLUMNS", "100").env("NO_COLOR", "1");
+    cases.env("COLUMNS", "100").env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
     for glob in ["README*.md", "docs/**/*.md", "tests/cli/*.md"] {
         cases.case(glob);
     }

@@ -118,7 +118,8 @@ impl Capture<'_> {
                 let mut summary = Summary::default();
                 let (totals, code) = self.run(options, &mut summary)?;
                 let form = (form, chosen.map(|(_, layout)| layout));
-                run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
+                let screen = args.rows.of(run::how(args.detail.color, &args.common));
+                run::write_summary(to, form, screen, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {

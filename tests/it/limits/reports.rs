@@ -4,13 +4,13 @@ use super::{END, answered_by, everything, host, poll};
 use crate::kit::play::{PORT, START, Shot, report, shot};
 use qdissect::capture::{Facts, Frame};
 use qdissect::pipeline::Pipeline;
-use qdissect::report::screen::{self, Screen};
+use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, Output, Totals};
 use qdissect::stats::{self, Section, Stats};
 use serde_json::Value;
 
-const SCREEN: Screen = Screen { width: 100, colour: false };
+const SCREEN: Screen = Screen { width: 100, colour: false, ascii: false, top: None, sort: Sort::Findings };
 
 fn parsed(out: &[u8]) -> Vec<Value> {
     str::from_utf8(out).expect("records are UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
