@@ -6,7 +6,7 @@ use crate::rule::Severity;
 use unicode_width::UnicodeWidthStr;
 
 /// Most lines gathered for common widths of their columns.
-const MAX_ROWS: usize = 200;
+const GATHERED: usize = 200;
 /// Least room for what stands behind the columns, and with findings in it.
 const REST: [usize; 2] = [12, 28];
 /// Least room for the first words there.
@@ -84,7 +84,7 @@ impl Fitted {
 
     /// Whether enough lines wait.
     pub fn is_full(&self) -> bool {
-        self.rows.len() >= MAX_ROWS
+        self.rows.len() >= GATHERED
     }
 
     /// Appends the lines that wait.

@@ -41,7 +41,7 @@ fn further_servers_have_no_quantiles_in_the_summary_and_that_is_said() {
         }
         let remark = "servers beyond the first 1024 have no median and no p99";
         assert_eq!(text.contains(&format!("{remark}: {bare}\n")), bare > 0);
-        assert!(text.contains(&format!("\nand {} servers more\n", servers - 200)));
+        assert!(text.contains(&format!("\nand {} servers more; --top {servers} shows all\n", servers - 200)));
     }
 }
 
@@ -50,7 +50,7 @@ fn a_table_of_two_hundred_rows_counts_none_beyond_them() {
     let (summary, totals) = report(everything(), Summary::default(), &answered_by(200));
     assert!(!said(&summary, &totals).1.contains("\nand "));
     let (summary, totals) = report(everything(), Summary::default(), &answered_by(201));
-    assert!(said(&summary, &totals).1.contains("\nand 1 server more\n"));
+    assert!(said(&summary, &totals).1.contains("\nand 1 server more; --top 201 shows all\n"));
 }
 
 #[test]
