@@ -11,6 +11,8 @@ mod fields;
 mod files;
 mod filtered;
 #[cfg(feature = "cli")]
+mod fitted;
+#[cfg(feature = "cli")]
 mod held;
 mod hostile;
 #[cfg(feature = "cli")]

@@ -26,6 +26,7 @@ mod comforts;
 mod config;
 mod confined;
 mod cookies;
+mod default_form;
 mod dependencies;
 mod detail;
 mod differ;
