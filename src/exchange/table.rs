@@ -255,10 +255,17 @@ impl Table {
             self.conversations.close(slot);
             return self.open(d, v);
         }
+        if turns && v.turns && c.level >= Level::Medium && c.latest() != 0 {
+            // What was asked the other way has been told: it stands, and ends here.
+            let gone = *c;
+            self.conversations.close(slot);
+            self.close_requests(&gone);
+            return self.open(d, v);
+        }
         let asks = !matches!(v.glance.role, Role::Response | Role::ResponsePart | Role::Stray);
         self.conversations.wake(slot, asks, self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
-        let turned = turns && c.latest() != 0 && (c.level <= Level::Low || v.turns);
+        let turned = turns && c.latest() != 0 && c.level <= Level::Low;
         c.set_client(v.client(d));
         c.decide(c.decided() || v.decided, v.doubtful);
         c.level = c.level.max(v.glance.level);
@@ -299,11 +306,15 @@ impl Table {
     /// Closes the open requests of a conversation that had to go.
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
-        self.changes += 1;
-        let at = gone.id as usize;
-        let mut next = gone.latest();
         // One that asked nothing, or long ago, had nothing to lose.
-        self.evicted += u64::from(self.queues[at].back_to(next).is_some());
+        self.evicted += u64::from(self.queues[gone.id as usize].back_to(gone.latest()).is_some());
+        self.close_requests(gone);
+    }
+
+    /// Closes the open requests of a conversation that is no more.
+    fn close_requests(&mut self, gone: &Conversation) {
+        self.changes += 1;
+        let (at, mut next) = (gone.id as usize, gone.latest());
         while let Some((seq, request)) = self.queues[at].back_to(next) {
             next = request.previous;
             self.queues[at].set(seq, State::Gone);
