@@ -375,6 +375,8 @@ pub struct StepInfo {
     pub reuses_keys: bool,
     /// Its answers may answer requests of these steps, too, where none of its own is open.
     pub also: &'static [u8],
+    /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
+    pub many: bool,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
@@ -457,6 +459,7 @@ impl StepInfo {
             keyless: false,
             reuses_keys: false,
             also: &[],
+            many: false,
             issues: false,
             retransmits: false,
             once: false,

@@ -117,12 +117,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.list(field, |_, _| more.get(), item).map(drop)
     }
 
-    /// Reports a text that stands at its place in the payload, but is told elsewhere.
-    pub fn told_elsewhere(&mut self, field: &'static super::Field, text: &'a [u8]) {
+    /// Reports a part of the payload that a leaf holds, or that is told elsewhere than it stands.
+    pub fn part(&mut self, field: &'static super::Field, text: &'a [u8], show: fn(Str<'a>) -> Value<'a>) {
         let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
-        let value: Value<'_> = Str(text).utf8_or_latin1();
-        self.derived_at(field, at, value);
+        self.derived_at(field, at, show(Str(text)));
     }
 }
 

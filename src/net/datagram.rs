@@ -94,6 +94,15 @@ impl Endpoint {
         if self.is_v4() { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
     }
 
+    /// Whether it stands for many hosts: a multicast address, the limited broadcast, or one that ends in 255, which is a network's
+    /// broadcast nearly everywhere.
+    pub fn is_group(self) -> bool {
+        match self.octets() {
+            Some([first, .., last]) => last == 255 || (224..240).contains(&first),
+            None => self.ip[0] >> 56 == 0xff,
+        }
+    }
+
     /// The same as the standard library's type.
     pub fn socket_addr(self) -> SocketAddr {
         let ip = if self.is_v4() {

@@ -201,7 +201,7 @@ impl Blame {
 
     /// The finding about an exchange without an answer; `None` where it breaks no rule, or that is switched off.
     pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
-        let rule = silence_of(e.protocol, e.step)?;
+        let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
         finding.sent(Direction::S2c);
@@ -216,6 +216,11 @@ impl Blame {
 /// What the exchanges of a step break that nobody answers, if they break anything.
 fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
+}
+
+/// Whether a request went to many hosts, of which none need be there.
+pub fn asks_many(e: &Exchange) -> bool {
+    e.protocol.info().steps[usize::from(e.step)].many && e.server.is_group()
 }
 
 /// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.

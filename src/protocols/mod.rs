@@ -76,6 +76,7 @@ registry! {
     skycoop::Skycoop,
     gqp::Gqp,
     quake3::Quake3,
+    raknet::Raknet,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

@@ -711,8 +711,8 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<Known3,
             own = variable(c, &mut known, &mut seen)?;
         } else if let Some((key, value)) = pairs.next() {
             c.group(&VARIABLE, |c| {
-                c.told_elsewhere(&KEY, key);
-                c.told_elsewhere(&VALUE, value);
+                c.part(&KEY, key, Str::utf8_or_latin1);
+                c.part(&VALUE, value, Str::utf8_or_latin1);
                 Ok(())
             })?;
         }

@@ -276,9 +276,12 @@ fn every_key_is_documented() {
         for key in found {
             let plain = key.strip_suffix("_hex").unwrap_or(&key);
             let there = if name.starts_with("fields.") {
-                ["`", "."].iter().any(|before| {
-                    ["`", "["].iter().any(|after| fields.contains(&format!("{before}{plain}{after}")))
-                })
+                let stands = |key: &str| {
+                    let written =
+                        |before: &&str, after: &&str| fields.contains(&format!("{before}{key}{after}"));
+                    ["`", "."].iter().any(|before| ["`", "["].iter().any(|after| written(before, after)))
+                };
+                stands(plain) || stands(&key)
             } else {
                 output.contains(&format!("`{plain}`"))
             };

@@ -63,6 +63,7 @@ impl Protocol for Gqp {
             keyless: false,
             reuses_keys: false,
             also: &[],
+            many: false,
             issues: false,
             retransmits: false,
             once: false,

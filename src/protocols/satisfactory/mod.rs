@@ -66,6 +66,7 @@ impl Protocol for Satisfactory {
             keyless: false,
             reuses_keys: false,
             also: &[],
+            many: false,
             issues: false,
             retransmits: true,
             once: true,

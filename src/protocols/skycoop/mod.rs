@@ -114,6 +114,7 @@ impl Protocol for Skycoop {
             keyless: false,
             reuses_keys: false,
             also: &[],
+            many: false,
             issues: false,
             retransmits: false,
             once: false,
