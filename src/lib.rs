@@ -25,6 +25,7 @@ pub mod exchange;
 pub mod filter;
 pub mod general;
 mod lines;
+pub mod looks_like;
 pub mod net;
 mod packed;
 pub mod pasted;

@@ -150,7 +150,8 @@ fn dissect(
     let input = Input { name, frames: &frames, complete };
     match args.format.form() {
         Some(form) => {
-            input.play(options, &mut Records::new(Output::new(&mut target, form, false), true, false))?
+            let records = Records::new(Output::new(&mut target, form, false), true, false);
+            input.play(options, &mut records.with_secrets(common.show_secrets))?
         }
         None => {
             let screen = run::how(args.color, common);

@@ -128,7 +128,8 @@ impl Capture<'_> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                self.report(options, &mut report::Records::new(Output::new(to, form, true), true, quiet))
+                let records = report::Records::new(Output::new(to, form, true), true, quiet);
+                self.report(options, &mut records.with_secrets(self.args.common.show_secrets))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
@@ -225,7 +226,7 @@ impl Capture<'_> {
         let name = named(&self.args.interface);
         say(&format_args!(
             "qdissect: {} packets captured on {}, {dropped}{part}.\n",
-            totals.packets,
+            totals.all().packets,
             shown(&name)
         ));
     }
