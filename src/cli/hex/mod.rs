@@ -11,7 +11,7 @@ use super::output::Target;
 use super::run::{self, FAILED, OK};
 use super::say;
 use super::values::no_rule;
-use qdissect::capture::Facts;
+use qdissect::capture::{Facts, capture_format};
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
@@ -42,6 +42,13 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
+    if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
+        say(&format_args!(
+            "qdissect: {name}: These are the bytes of a capture ({format}), and not of a datagram: `xxd -r FILE | \
+             qdissect -` reads a dump of xxd, `xxd -r -p FILE | qdissect -` plain hex.\n"
+        ));
+        return FAILED;
+    }
     let complete = complain(&name, &text, &pasted);
     match dissect(args, &common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
