@@ -52,6 +52,7 @@ pub mod exchange;
 pub mod filter;
 pub mod general;
 mod lines;
+pub mod looks_like;
 pub mod message;
 pub mod net;
 mod packed;

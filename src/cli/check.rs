@@ -114,7 +114,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
     match () {
         () if verdict.totals.files == 0 => {}
-        () if verdict.totals.recognised == 0 => missing.extend(no_traffic(&verdict.totals)),
+        () if verdict.totals.all().recognised == 0 => missing.extend(no_traffic(&verdict.totals)),
         () if verdict.protocols.is_empty() => {
             missing.push("None of the query traffic in the input passes the filter.".to_owned());
         }

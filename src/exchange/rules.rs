@@ -1,7 +1,7 @@
 //! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers. Nearly every datagram
 //! breaks nothing, which is found out first.
 
-use super::{Pairing, Seen};
+use super::{Answer, Pairing, Seen};
 use crate::contract::{Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
@@ -10,12 +10,13 @@ use crate::rule::Rule;
 #[inline(always)]
 pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
     match seen.pairing {
-        Pairing::Asked { alone: true, .. } | Pairing::Nothing => false,
+        Pairing::Asked { alone: true, reused: false, .. } | Pairing::Nothing => false,
         Pairing::Answered(answer) => {
             let times = step.rules.larger.map_or(u32::MAX, |(times, _)| times as u32);
             let most = if step.validated { times } else { times.min(1) };
             let larger = answer.exceeds(answer.request_bytes.saturating_mul(most) as usize, seen.datagram);
-            larger || answer.late || answer.foreign_key || answer.elsewhere || answer.before > 0
+            let Answer { late, foreign_key, elsewhere, keyless, other_step, before, .. } = *answer;
+            larger || late || foreign_key || elsewhere || keyless || other_step || before > 0
         }
         _ => true,
     }

@@ -7,7 +7,8 @@ pub(crate) use crate::contract::{
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{
-    Cursor, Ends, Fault, Field, FieldKind, FieldSink, Repeats, Shape, Span, Str, Value, Version, fields, remaining, until,
+    Cursor, Ends, Fault, Field, FieldKind, FieldSink, Repeats, Shape, Span, Str, Value, Version, fields,
+    remaining, until,
 };
 pub(crate) use crate::message::hashed;
 pub(crate) use crate::rule::{self, Cite, Example, Rule, Step::*, rules};

@@ -12,6 +12,7 @@ mod files;
 mod filtered;
 #[cfg(feature = "cli")]
 mod fitted;
+mod foreign;
 #[cfg(feature = "cli")]
 mod held;
 mod hostile;
@@ -58,6 +59,7 @@ pub use fields::{Fields, Layout, Occurrence, Style};
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
+pub use foreign::{Busy, Foreign};
 pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
 #[cfg(feature = "cli")]
 pub use layers::MAX_HEADS;
@@ -150,6 +152,8 @@ pub struct Wants {
     pub silence: bool,
     /// It may want to hear of every frame.
     pub frames: bool,
+    /// Datagrams that no protocol claims are [counted](Report::foreign), although they are not shown.
+    pub foreign: bool,
 }
 
 /// A server that answered nothing.
@@ -191,6 +195,8 @@ pub trait Report {
     fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
         Ok(())
     }
+    /// The same where the user does not want to see those, out of order; only where it [wants](Wants::foreign) that.
+    fn foreign(&mut self, _datagram: &Datagram<'_>) {}
     /// A filter has left out the datagram of a frame that this report was told of.
     fn left_out(&mut self, _frame: u64) {}
     /// A filter has left out this datagram of one of the protocols.

@@ -20,6 +20,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Most rows of a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
+/// Most rows of what no protocol claims; the busiest come first.
+const MAX_UNCLAIMED: usize = 10;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// From this width on, numbers and addresses have room in one line.
@@ -135,6 +137,7 @@ pub fn style(severity: Severity) -> Style {
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
     head(out, screen, &summary.files, totals)?;
     servers(out, screen, summary)?;
+    foreign(out, screen, summary)?;
     rules(out, screen, summary)?;
     foot(out, screen, summary, totals)
 }
@@ -164,16 +167,17 @@ pub(crate) fn head(
         out,
         "{}, {links}, {}{time}{incomplete}",
         screen.paint(BOLD, &name),
-        count(totals.packets, "packet")
+        totals.part("packet", |t| t.packets)
     )?;
     if let [(_, facts)] = captures.list.as_slice() {
         about(out, facts)?;
     }
-    let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
+    let mut line = format!("{} of query traffic", totals.part("datagram", |t| t.recognised));
     let mut rest: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
-        rest.insert(0, format!("datagrams of no known protocol ({})", totals.unclaimed));
+        let of = totals.of.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
+        rest.insert(0, format!("datagrams of no known protocol ({}{of})", totals.unclaimed));
     }
     if !rest.is_empty() {
         let _ = write!(line, "; besides: {}", rest.join(", "));
@@ -284,6 +288,33 @@ fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Res
     match rows.saturating_sub(screen.rows()) {
         0 => Ok(()),
         n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
+    }
+}
+
+/// The busiest endpoints of what no protocol claims.
+fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let rows = summary.foreign.busiest();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut table = screen.table(false);
+    table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
+    for busy in rows.iter().take(MAX_UNCLAIMED) {
+        let looks = busy.looks_like.unwrap_or("-").to_owned();
+        let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
+        table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
+    }
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    screen.print(out, &table)?;
+    match rows.len().saturating_sub(MAX_UNCLAIMED) {
+        0 => {}
+        n => writeln!(out, "and {}", count(n as u64, "more unclaimed endpoint"))?,
+    }
+    match summary.foreign.elsewhere {
+        0 => Ok(()),
+        n => writeln!(out, "unclaimed datagrams of endpoints that found no place: {n}"),
     }
 }
 
@@ -412,25 +443,29 @@ fn worst(c: Counts) -> Severity {
 }
 
 fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
-    let outcomes = [
-        (t.late, "late"),
-        (t.unanswered, "unanswered"),
-        (t.undecided, "undecided at the end"),
-        (t.refused, "refused"),
+    let outcomes: [(fn(&Totals) -> u64, _); 4] = [
+        (|t| t.late, "late"),
+        (|t| t.unanswered, "unanswered"),
+        (|t| t.undecided, "undecided at the end"),
+        (|t| t.refused, "refused"),
     ];
-    let mut line = format!("\n{}: {} answered", count(t.exchanges, "exchange"), t.answered);
-    for (n, what) in outcomes.into_iter().filter(|(n, _)| *n > 0) {
-        let _ = write!(line, ", {n} {what}");
+    let mut line =
+        format!("\n{}: {} answered", t.part("exchange", |t| t.exchanges), t.number(|t| t.answered));
+    for (n, what) in outcomes.into_iter().filter(|(n, _)| n(t.all()) > 0) {
+        let _ = write!(line, ", {} {what}", t.number(n));
     }
-    if t.retransmissions > 0 {
-        let _ = write!(line, "; {}", count(t.retransmissions, "retransmission"));
+    if t.all().retransmissions > 0 {
+        let _ = write!(line, "; {}", t.part("retransmission", |t| t.retransmissions));
     }
     writeln!(out, "{line}")?;
     let c = t.findings;
-    let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
-    let counts = counts.map(|(n, severity)| {
-        screen.paint(if n > 0 { style(severity) } else { Style::new() }, &count(n, severity.name()))
-    });
+    let counts = [
+        (c.error, Severity::Error, t.part("error", |t| t.findings.error)),
+        (c.warning, Severity::Warning, t.part("warning", |t| t.findings.warning)),
+        (c.note, Severity::Note, t.part("note", |t| t.findings.note)),
+    ];
+    let counts = counts
+        .map(|(n, severity, text)| screen.paint(if n > 0 { style(severity) } else { Style::new() }, &text));
     writeln!(out, "findings: {}", counts.join(", "))?;
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;

@@ -6,11 +6,12 @@ use super::push::{left, push_duration, push_endpoint, push_number, right};
 #[cfg(feature = "cli")]
 use super::screen::Screen;
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, Wants, count, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Totals, Wants, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
+use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Level;
 use crate::rule::Severity;
@@ -192,11 +193,11 @@ impl<W: Write> Lines<W> {
             let _ = writeln!(
                 self.text,
                 "{}, {} of query traffic, {}, {} answered, {}",
-                count(t.packets, "packet"),
-                count(t.recognised, "datagram"),
-                count(t.exchanges, "exchange"),
-                t.answered + t.late,
-                count(t.findings.total(), "finding")
+                t.part("packet", |t| t.packets),
+                t.part("datagram", |t| t.recognised),
+                t.part("exchange", |t| t.exchanges),
+                t.number(|t| t.answered + t.late),
+                t.part("finding", |t| t.findings.total())
             );
         }
         self.write()
@@ -400,7 +401,10 @@ impl<W: Write> Report for Lister<W> {
             return Ok(());
         }
         self.head(d, "udp")?;
-        self.lines.text.push(b'-');
+        match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
+            Some(name) => push(&mut self.lines.text, format_args!("looks like {name}")),
+            None => self.lines.text.push(b'-'),
+        }
         self.lines.mark(None);
         self.way(d);
         self.lines.mark(None);

@@ -1,5 +1,6 @@
 //! What a run adds up to.
 
+use super::count;
 use super::stamp::stamp;
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
@@ -82,6 +83,8 @@ pub struct Totals {
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
+    /// The same of everything, where this is what passed a filter.
+    pub of: Option<Box<Totals>>,
 }
 
 /// An endpoint that got what could be requests of a protocol, and answered none of them.
@@ -161,6 +164,42 @@ impl Totals {
         (listed, more.len() as u64)
     }
 
+    /// The counts of everything, whether a filter has narrowed them or not.
+    pub fn all(&self) -> &Totals {
+        self.of.as_deref().unwrap_or(self)
+    }
+
+    /// A number of these, and of how many in all where a filter has narrowed them: `3`, `3 of 108`.
+    pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
+        self.of
+            .as_ref()
+            .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
+    }
+
+    /// The same with what is counted: `3 packets`, `3 of 108 packets`.
+    pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
+        match &self.of {
+            None => count(number(self), what),
+            Some(all) => format!("{} of {}", number(self), count(number(all), what)),
+        }
+    }
+
+    /// How much query traffic there is: `97 datagrams of query traffic in 108 packets`.
+    pub fn traffic(&self) -> String {
+        let (seen, packets) = (self.part("datagram", |t| t.recognised), self.part("packet", |t| t.packets));
+        format!("{seen} of query traffic in {packets}")
+    }
+
+    /// The numbers that a filter narrows.
+    fn narrowed(&self) -> Value {
+        json!({
+            "packets": self.packets, "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
+            "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
+            "unanswered": self.unanswered, "undecided": self.undecided, "refused": self.refused,
+            "retransmissions": self.retransmissions, "finding_counts": self.findings.record(),
+        })
+    }
+
     /// The `summary` record.
     pub fn record(&self) -> serde_json::Value {
         let not_udp: serde_json::Map<_, _> =
@@ -192,6 +231,9 @@ impl Totals {
             if more > 0 {
                 record["more_candidates"] = more.into();
             }
+        }
+        if let Some(all) = &self.of {
+            record["of"] = all.narrowed();
         }
         if !self.unread.is_empty() {
             let unread = self.unread.iter().map(|u| json!({ "file": u.file, "error": u.why }));

@@ -5,7 +5,7 @@
 
 use super::{Entry, Excuse, Verdict, markdown};
 use crate::check::Counts;
-use crate::report::{count, is_hostile, shown};
+use crate::report::{is_hostile, shown};
 use crate::rule::Severity;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -105,9 +105,7 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(below) = verdict.below() {
         writeln!(out, "{below}")?;
     }
-    let (seen, packets) = (verdict.totals.recognised, verdict.totals.packets);
-    let (seen, packets) = (count(seen, "datagram"), count(packets, "packet"));
-    writeln!(out, "{seen} of query traffic in {packets}: {}.", verdict.sums())
+    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.sums())
 }
 
 /// A finding in one line, without its rule and capture. Text of our own: nothing of it comes from outside.

@@ -30,10 +30,9 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 /// Heading and counts; what was not read stands here too, where no cut takes it away.
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let (seen, packets, files) = (verdict.totals.recognised, verdict.totals.packets, verdict.totals.files);
     writeln!(out, "# Game-server query conformance\n")?;
-    let (seen, packets, files) = (count(seen, "datagram"), count(packets, "packet"), count(files, "capture"));
-    writeln!(out, "**{}** in {seen} of query traffic; {packets}, {files}.", verdict.sums())?;
+    let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
+    writeln!(out, "**{}** in {traffic}, {files}.", verdict.sums())?;
     if !verdict.totals.complete {
         writeln!(out, "\n**Incomplete:** not everything could be read.")?;
     }

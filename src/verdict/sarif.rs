@@ -7,6 +7,7 @@
 mod descriptor;
 
 use super::{Entry, Excuse, Outcome, Verdict, path};
+use crate::capture::Facts;
 use crate::report::harmless;
 use crate::rule::Rule;
 use base64::Engine;
@@ -15,6 +16,7 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Address of the schema that readers look up.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -137,11 +139,11 @@ impl<'a> Run<'a> {
             });
         }
         let symptoms = verdict.symptoms();
-        let capture = |name: &str| Capture {
-            uri: path::uri(&path::relative(name, base.as_deref())),
-            stream: name == STDIN,
+        let capture = |(name, facts): &(String, Facts)| {
+            let path = facts.strange_name.as_deref().unwrap_or(Path::new(name));
+            Capture { uri: path::uri(path::bytes(path, base.as_deref())), stream: name == STDIN }
         };
-        let captures = verdict.files.iter().map(|(name, _)| capture(name)).collect();
+        let captures = verdict.files.iter().map(capture).collect();
         let baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
         let suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
         Run { style, rules, at, captures, symptoms, baseline, suppressed }

@@ -247,9 +247,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
         _ => BOLD,
     };
     let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
-    let (seen, packets) = (verdict.totals.recognised, verdict.totals.packets);
-    let (seen, packets) = (count(seen, "datagram"), count(packets, "packet"));
-    page.text(worst, &format!("{seen} of query traffic in {packets}: {}.{incomplete}", verdict.sums()))
+    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.sums()))
 }
 
 /// What was not listed, not read, and not certain.

@@ -63,5 +63,6 @@ mod swapped;
 mod terminal;
 mod tshark;
 mod tunnels;
+mod unclaimed;
 mod whose_answer;
 mod whose_silence;
