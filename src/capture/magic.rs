@@ -55,9 +55,9 @@ fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     if word::<false>(head, 0) == SECTION && is_big(head).is_some() {
         return if head.len() < SECTION_LEAST { Err(too_short(head)) } else { Ok(Format::Pcapng) };
     }
-    buffer.fill(TAR_AT + TAR.len())?;
+    buffer.fill(TAR_END)?;
     let head = buffer.rest();
-    if head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(TAR)) {
+    if head.get(TAR_AT..TAR_END) == Some(TAR) {
         return Err(Error::not_a_capture(
             "it is a tar archive, which is not read: take the captures out of it, with `tar -xf FILE`, and name them \
              or their directory",
@@ -69,6 +69,7 @@ fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
 /// What a tar archive has there, since POSIX.
 const TAR: &[u8] = b"ustar";
 const TAR_AT: usize = 257;
+const TAR_END: usize = 262;
 
 /// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` where none does.
 pub fn capture_format(bytes: &[u8]) -> Option<&'static str> {

@@ -11,7 +11,7 @@ use super::stop;
 use super::suppress::today;
 use super::{error, note};
 use qdissect::pipeline::Options;
-use qdissect::report::{Candidate, Totals, count, harmless};
+use qdissect::report::{Candidate, ONE_WAY, Totals, count, harmless};
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
 use std::fs::OpenOptions;
@@ -155,6 +155,9 @@ fn no_traffic(totals: &Totals) -> Vec<String> {
     };
     let (listed, more) = totals.candidates();
     let mut said: Vec<_> = listed.iter().map(could).collect();
+    if !said.is_empty() && totals.one_way() {
+        said.push(ONE_WAY.to_owned());
+    }
     match more {
         0 if said.is_empty() => said.push("There is no query traffic in the input.".to_owned()),
         0 => {}

@@ -12,6 +12,8 @@ mod files;
 mod filtered;
 #[cfg(feature = "cli")]
 mod fitted;
+#[cfg(feature = "cli")]
+pub(crate) mod foot;
 mod foreign;
 #[cfg(feature = "cli")]
 mod held;
@@ -78,7 +80,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, Totals, Unread};
+pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, ONE_WAY, Totals, Unread};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};

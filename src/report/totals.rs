@@ -24,6 +24,9 @@ pub struct Unread {
     pub why: String,
 }
 
+/// What is said where nobody answers.
+pub const ONE_WAY: &str = "The capture holds no answer of anybody: one direction may be missing.";
+
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
@@ -156,6 +159,14 @@ impl Totals {
                 self.links.push(link);
             }
         }
+    }
+
+    /// Whether somebody was asked more than once, or may have been, and nobody has answered or refused anything.
+    pub fn one_way(&self) -> bool {
+        let all = self.all();
+        let heard = all.answered + all.late + all.refused + all.one_sided.len() as u64;
+        let asked = all.unanswered + all.undecided > 1 || !all.candidates.is_empty();
+        heard == 0 && asked && all.candidates.iter().all(|c| c.refused == 0)
     }
 
     /// The candidates with the most datagrams, and how many further ones there are.

@@ -29,6 +29,8 @@ pub struct Check<F> {
     places: Files,
     findings: Vec<Entry>,
     more: u64,
+    /// From here on no note is kept.
+    notes_until: usize,
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
@@ -59,6 +61,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             places: Files::default(),
             findings: vec![],
             more: 0,
+            notes_until: usize::MAX,
             known: HashMap::new(),
             remarks: vec![],
             doubtful: vec![],
@@ -125,10 +128,25 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         }
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(entry);
-        } else {
-            self.more += 1;
+            return Ok(());
+        }
+        self.more += 1;
+        // However many notes came before it, what fails is listed.
+        if entry.finding.severity > Severity::Note
+            && let Some(note) = self.last_note()
+        {
+            self.findings[note] = entry;
         }
         Ok(())
+    }
+
+    /// The last note that is kept, to give its place to what is worse; each call looks further towards the first.
+    #[cold]
+    fn last_note(&mut self) -> Option<usize> {
+        let before = self.findings.get(..self.notes_until.min(self.findings.len()))?;
+        let note = before.iter().rposition(|e| e.finding.severity == Severity::Note);
+        self.notes_until = note.unwrap_or(0);
+        note
     }
 
     /// The verdict, once everything was read.
@@ -397,6 +415,25 @@ pub(super) mod tests {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
             assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
         }
+    }
+
+    #[test]
+    fn what_fails_is_kept_however_many_notes_came_before_it() {
+        let find = |severity| {
+            let rule = |r: &&Rule| r.severity == severity && !r.per_server && !r.needs_past;
+            crate::protocols::rules().find(rule).expect("there is one")
+        };
+        let (note, error) = (find(Severity::Note), find(Severity::Error));
+        let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+        let rules = std::iter::repeat_n(note, MAX_FINDINGS + 1).chain([error, error]);
+        for (n, rule) in rules.enumerate() {
+            let finding = Finding::of_exchange(rule);
+            check.add(Entry { finding, ..entry(n as u32) }).expect("nothing is written");
+        }
+        let verdict = check.verdict(Totals::default()).expect("nothing is written");
+        let kept = verdict.findings.iter().filter(|e| e.finding.severity == Severity::Error).count();
+        assert_eq!((kept, verdict.findings.len(), verdict.more), (2, MAX_FINDINGS, 3));
+        assert_eq!(verdict.counts.error, 2);
     }
 
     #[test]

@@ -243,6 +243,7 @@ fn what_could_be_requests_of_a_silent_server_is_told() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{said}");
         assert!(!said.contains("There is no query traffic"), "{said}");
+        assert_eq!(said.contains("one direction may be missing"), more.is_empty(), "{said}");
         // Pinned they are requests.
         let pinned = check(&["-d", "udp.port==7777,sqp", &path], 1);
         assert_eq!(pinned.iter().filter(|(rule, ..)| rule == "GEN-009").count(), 1);
