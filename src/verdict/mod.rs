@@ -11,6 +11,7 @@
 
 mod collect;
 mod coverage;
+mod csv;
 mod fingerprint;
 mod github;
 mod gitlab;
@@ -25,6 +26,7 @@ mod unheard;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks, Seen};
+pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
