@@ -59,6 +59,8 @@ pub struct Options {
     pub count: Option<u64>,
     /// Nothing goes on from one file to the next.
     pub per_file: bool,
+    /// Who asked has waited until then: it ends the input, and a server that answered nothing had its time.
+    pub watched: Option<Time>,
 }
 
 impl Default for Options {
@@ -73,6 +75,7 @@ impl Default for Options {
             policy: Policy::default(),
             count: None,
             per_file: false,
+            watched: None,
         }
     }
 }
