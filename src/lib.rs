@@ -25,7 +25,6 @@ pub mod exchange;
 pub mod filter;
 pub mod general;
 mod lines;
-pub mod message;
 pub mod net;
 mod packed;
 pub mod pasted;
