@@ -54,7 +54,12 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             if answer.other_step {
                 add(raised, rules.other_step);
             }
-            if answer.foreign_key
+            if answer.contradicts {
+                add(raised, rules.contradicting);
+            }
+            if answer.foreign_key && rules.earlier_key.is_some() {
+                add(raised, rules.earlier_key.filter(|_| !answer.part));
+            } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
                 raised.add_at(rule, at);

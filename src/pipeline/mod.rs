@@ -338,7 +338,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
         // Nearly always everything is known by now.
         let unasked = matches!(pairing, Pairing::Unasked { .. });
-        let unfinished = is_part(v.glance.role);
+        let unfinished = is_part(v.glance.role) && v.glance.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);

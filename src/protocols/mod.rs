@@ -81,6 +81,7 @@ registry! {
     gqp::Gqp,
     quake3::Quake3,
     raknet::Raknet,
+    gamespy3::Gamespy3,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

@@ -64,6 +64,7 @@ impl Protocol for Gqp {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -150,7 +151,7 @@ impl Protocol for Gqp {
 }
 
 fn request(role: Role, memo: u32, level: Level) -> Glance {
-    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true }
+    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(role: Role, memo: u32, level: Level) -> Glance {

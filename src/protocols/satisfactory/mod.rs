@@ -67,6 +67,7 @@ impl Protocol for Satisfactory {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: true,
             once: true,
@@ -166,7 +167,7 @@ impl Protocol for Satisfactory {
 
 #[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
-    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {

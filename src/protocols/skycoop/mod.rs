@@ -115,6 +115,7 @@ impl Protocol for Skycoop {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -199,7 +200,7 @@ impl Protocol for Skycoop {
 
 fn request(level: Level) -> Glance {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(level: Level) -> Glance {

@@ -73,6 +73,7 @@ impl Protocol for Sqp {
                 reuses_keys: false,
                 also: &[],
                 many: false,
+                key_of: None,
                 issues: true,
                 retransmits: false,
                 once: false,
@@ -93,6 +94,7 @@ impl Protocol for Sqp {
                 reuses_keys: false,
                 also: &[],
                 many: false,
+                key_of: None,
                 issues: false,
                 retransmits: true,
                 once: false,
@@ -260,7 +262,7 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true }
+    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true, part: None }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
@@ -277,7 +279,7 @@ const fn asked(version: u16, chunks: u8) -> u32 {
 #[inline(always)]
 fn query(role: Role, message: u8, token: u32, memo: u32, level: Level) -> Glance {
     let key = Some(token as u64);
-    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true }
+    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {
