@@ -15,8 +15,10 @@ pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
             let times = step.rules.larger.map_or(u32::MAX, |(times, _)| times as u32);
             let most = if step.validated { times } else { times.min(1) };
             let larger = answer.exceeds(answer.request_bytes.saturating_mul(most) as usize, seen.datagram);
-            let Answer { late, foreign_key, elsewhere, keyless, other_step, before, .. } = *answer;
-            larger || late || foreign_key || elsewhere || keyless || other_step || before > 0
+            let Answer { late, foreign_key, elsewhere, keyless, other_step, contradicts, before, .. } =
+                *answer;
+            let odd = foreign_key || elsewhere || keyless || other_step || contradicts;
+            larger || late || odd || before > 0
         }
         _ => true,
     }
