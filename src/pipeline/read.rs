@@ -127,8 +127,10 @@ impl<S: Listener> Pipeline<'_, S> {
         facts: &capture::Facts,
         frames: impl IntoIterator<Item = Frame<'f>>,
     ) -> Result<(), Stopped> {
-        self.begin_file(file, facts, Time::UNKNOWN)?;
-        frames.into_iter().try_for_each(|frame| self.frame(&frame))?;
+        let mut frames = frames.into_iter().peekable();
+        let first_time = frames.peek().map_or(Time::UNKNOWN, |frame| frame.time);
+        self.begin_file(file, facts, first_time)?;
+        frames.try_for_each(|frame| self.frame(&frame))?;
         self.end_file(facts);
         Ok(())
     }
