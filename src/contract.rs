@@ -2,6 +2,7 @@
 //! protocol declares.
 
 use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Span};
+pub use crate::message::{Form, Message};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use arrayvec::ArrayVec;
@@ -140,6 +141,8 @@ pub enum Pairing {
         answered_by: Option<u64>,
         /// None of the step was open when it was asked.
         alone: bool,
+        /// One with its key was answered before.
+        reused: bool,
     },
     /// It repeats a request that is still open, or is a further part of one.
     Again {
@@ -195,6 +198,10 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A second, different answer to the request.
     pub second: bool,
+    /// It has no key, and the request has one.
+    pub keyless: bool,
+    /// The request is one of another step.
+    pub other_step: bool,
     /// It carries the value issued last to the client, not the one the request carries.
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
@@ -362,6 +369,14 @@ pub struct StepInfo {
     pub name: &'static str,
     /// Hex digits of the key; 0 where order pairs.
     pub key_digits: usize,
+    /// An answer without a key is paired by order, with a request that has none if there is one; one with a key never is.
+    pub keyless: bool,
+    /// Its clients send the same key again and again: of open requests the one counts that was not given up.
+    pub reuses_keys: bool,
+    /// Its answers may answer requests of these steps, too, where none of its own is open.
+    pub also: &'static [u8],
+    /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
+    pub many: bool,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
@@ -382,7 +397,7 @@ pub struct StepInfo {
 #[derive(Debug)]
 pub struct StepRules {
     /// No answer has come in time, or none at all; of the exchange.
-    pub unanswered: &'static Rule,
+    pub unanswered: Option<&'static Rule>,
     /// An answer that nobody asked for.
     pub unasked: Option<&'static Rule>,
     /// An answer whose key is that of no open request, though there are some.
@@ -391,6 +406,12 @@ pub struct StepRules {
     pub overlapping: Option<&'static Rule>,
     /// An open request is sent again.
     pub repeated: Option<&'static Rule>,
+    /// A request with the key of one that was answered.
+    pub reused: Option<&'static Rule>,
+    /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
+    pub keyless: Option<&'static Rule>,
+    /// An answer to a request of another step, see [`StepInfo::also`].
+    pub other_step: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
@@ -402,23 +423,52 @@ pub struct StepRules {
 }
 
 impl StepRules {
-    /// The one that every step has, and no other.
+    /// None at all.
+    pub const NONE: StepRules = StepRules {
+        unanswered: None,
+        unasked: None,
+        other_key: None,
+        overlapping: None,
+        repeated: None,
+        reused: None,
+        keyless: None,
+        other_step: None,
+        late: None,
+        copy: None,
+        larger: None,
+        key_at: None,
+    };
+
+    /// The one that nearly every step has, and no other.
     pub const fn new(unanswered: &'static Rule) -> StepRules {
-        StepRules {
-            unanswered,
-            unasked: None,
-            other_key: None,
-            overlapping: None,
-            repeated: None,
-            late: None,
-            copy: None,
-            larger: None,
-            key_at: None,
-        }
+        StepRules { unanswered: Some(unanswered), ..StepRules::NONE }
     }
 }
 
 impl StepInfo {
+    /// A step whose answers are paired by order.
+    pub const fn ordered(name: &'static str, rules: StepRules) -> StepInfo {
+        StepInfo::keyed(name, 0, rules)
+    }
+
+    /// A step whose answers are paired by a key of so many hex digits.
+    pub const fn keyed(name: &'static str, key_digits: usize, rules: StepRules) -> StepInfo {
+        StepInfo {
+            name,
+            key_digits,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            issues: false,
+            retransmits: false,
+            once: false,
+            validated: false,
+            repeats: None,
+            rules,
+        }
+    }
+
     /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
     pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
         let agree = memos[0] == memos[1] && memos[0] != 0;
@@ -458,10 +508,10 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// First bytes that a glance may recognise.
+    /// First bytes that a glance may recognise, beside those of the messages' forms.
     pub first: &'static [u8],
-    /// Names of the messages; the last one is `unknown`.
-    pub messages: &'static [&'static str],
+    /// Its messages; the last one is `unknown`.
+    pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
     pub fragment: Option<u8>,
     /// Its steps.
@@ -486,7 +536,12 @@ impl Info {
 
     /// Whether a rule says that no answer has come.
     pub fn is_silence(&self, rule: &Rule) -> bool {
-        self.steps.iter().any(|step| step.rules.unanswered == rule)
+        self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
+    }
+
+    /// Name of a message.
+    pub fn message_name(&self, message: u8) -> &'static str {
+        self.messages.get(usize::from(message)).map_or("unknown", |message| message.name)
     }
 
     /// Index of the message called `unknown`.
@@ -504,10 +559,17 @@ pub trait Protocol {
 
     /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
-    fn glance(payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance>;
+    /// By default by the forms of its messages.
+    #[inline]
+    fn glance(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        const { &Self::INFO }.recognise(payload, wire_len)
+    }
 
-    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
-    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
+    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
+    /// of its messages.
+    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        const { &Self::INFO }.recognise_known(payload, wire_len, known)
+    }
 
     /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;

@@ -2,7 +2,7 @@
 
 pub use super::choices::{
     CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName, Show,
-    TableFormat,
+    TableFormat, TopArgs,
 };
 use super::columns::{ColumnArgs, RowFormat};
 use super::detail::DetailArgs;
@@ -26,7 +26,8 @@ use std::path::PathBuf;
 /// Dissects and judges the traffic of game-server query protocols.
 ///
 /// Reads pcap and pcapng files, recognises the protocols by content, pairs answers with requests and
-/// says what does not keep to the protocol. Without a subcommand it prints the summary.
+/// says what does not keep to the protocol. Without a command it prints the summary; with -V, -O, -x, -e or
+/// -T text|tree|fields|tsv, packets. `qdissect summary --help` and `qdissect dump --help` have the options of both.
 #[derive(Debug, Parser)]
 #[command(
     name = "qdissect",
@@ -85,6 +86,8 @@ pub struct SummaryArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
     pub format: RowFormat,
+    #[command(flatten)]
+    pub rows: TopArgs,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -186,7 +189,8 @@ pub struct DumpArgs {
 /// What every subcommand that reads captures understands.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input
+    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input, which is read as well where
+    /// none is named and it is no terminal. A last word that is no file may be the filter, as of -Y
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as a positional file; may be repeated

@@ -7,9 +7,9 @@ use super::known::Known;
 use super::output::Target;
 use super::read;
 use super::run::{self, Done, FAILED};
-use super::say;
 use super::stop;
 use super::suppress::today;
+use super::{error, note};
 use qdissect::pipeline::Options;
 use qdissect::report::{Candidate, ONE_WAY, Totals, count, harmless};
 use qdissect::rule::Severity;
@@ -35,7 +35,7 @@ pub fn check(
     let mut known = match Known::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
         Ok(known) => known,
         Err(e) => {
-            say(&format_args!("qdissect: {e}\n"));
+            error(&e);
             return Ok((FAILED, 0));
         }
     };
@@ -64,11 +64,11 @@ pub fn check(
     let written = write_all(&mut to, &mut verdict, args)?;
     let kept = match known.finish(&verdict, whole) {
         Ok(said) => {
-            said.iter().for_each(|what| say(&format_args!("qdissect: {what}\n")));
+            said.iter().for_each(|what| note(what));
             true
         }
         Err(e) => {
-            say(&format_args!("qdissect: {e}\n"));
+            error(&e);
             false
         }
     };
@@ -95,13 +95,13 @@ fn write_all(to: &mut impl Write, verdict: &mut Verdict, args: &CheckArgs) -> io
     if args.format == CheckFormat::Github
         && let Err(e) = step_summary(verdict)
     {
-        say(&format_args!("qdissect: The job summary cannot be written: {}.\n", run::why(&e)));
+        error(&format_args!("The job summary cannot be written: {}.", run::why(&e)));
         all = false;
     }
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, verdict, args) {
             let name = run::name(path);
-            say(&format_args!("qdissect: The report cannot be written to \"{name}\": {}.\n", run::why(&e)));
+            error(&format_args!("The report cannot be written to \"{name}\": {}.", run::why(&e)));
             all = false;
         }
     }
@@ -142,7 +142,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
         }
     }
     if !args.allow_empty {
-        missing.iter().for_each(|what| say(&format_args!("qdissect: {what}\n")));
+        missing.iter().for_each(|what| error(what));
     }
     missing.is_empty() || args.allow_empty
 }
@@ -186,7 +186,7 @@ fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
 }
 
 fn write_report(
-    out: &mut dyn Write,
+    mut out: &mut dyn Write,
     format: CheckFormat,
     verdict: &mut Verdict,
     args: &CheckArgs,
@@ -196,7 +196,14 @@ fn write_report(
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
             let width = if terminal { run::width(terminal) } else { u16::MAX };
-            verdict::table(out, verdict, (run::coloured(args.color, terminal), width), args.common.quiet)
+            let mut out = run::wrap(&mut out, &args.common);
+            verdict::table(
+                &mut out,
+                verdict,
+                (run::coloured(args.color, terminal), width),
+                args.common.quiet,
+            )?;
+            out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
         CheckFormat::Json => verdict::json(out, verdict),

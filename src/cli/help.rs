@@ -49,6 +49,9 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "hex",
             "explain",
             "when",
+            "show",
+            "top",
+            "sort",
             "color",
             "output",
             "dir",
@@ -63,7 +66,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 ];
 
 /// A command line, and what it is for.
-type Example = (&'static str, &'static str);
+pub type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
 const EXAMPLES: [(&[&str], &[Example]); 15] = [
@@ -222,6 +225,11 @@ const EXAMPLES: [(&[&str], &[Example]); 15] = [
         ],
     ),
 ];
+
+/// The examples of a subcommand, by the names that lead to it.
+pub fn examples(path: &[&str]) -> &'static [Example] {
+    EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
+}
 
 /// Puts options into groups, and examples under the long help.
 pub fn arranged(command: Command) -> Command {

@@ -1,7 +1,9 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
+use super::args::Common;
+use super::error;
+use super::filter;
 use super::read::{self, Open};
-use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
 use qdissect::report::{MAX_UNREAD, Unread, shown};
@@ -89,7 +91,7 @@ impl Inputs {
 
     /// Says what is wrong with an input, and remembers it.
     fn complain(&mut self, file: String, why: String) {
-        say(&format_args!("qdissect: {}: {why}.\n", shown(&file)));
+        error(&format_args!("{}: {why}.", shown(&file)));
         if self.unread.len() < MAX_UNREAD {
             self.unread.push(Unread { file, why });
         }
@@ -132,6 +134,32 @@ impl Input {
     }
 }
 
+/// Completes what is named: a last word may be the filter, and where no capture is named standard input may bring one.
+///
+/// # Errors
+/// A sentence, where that makes no sense.
+pub fn complete(common: &mut Common) -> Result<(), String> {
+    filter::take_last(common)?;
+    if common.files.is_empty() && common.read.is_empty() && stdin_waits() {
+        common.files.push("-".into());
+    }
+    Ok(())
+}
+
+/// Whether standard input may bring a capture: a pipe, a socket or a file, and no terminal or /dev/null.
+#[cfg(unix)]
+pub fn stdin_waits() -> bool {
+    use rustix::fs::FileType;
+    let kind = rustix::fs::fstat(io::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
+}
+
+#[cfg(not(unix))]
+pub fn stdin_waits() -> bool {
+    use io::IsTerminal;
+    !io::stdin().is_terminal()
+}
+
 /// Whether an entry of a directory is a link to what is not there, or to itself.
 fn leads_nowhere(e: &walkdir::Error) -> bool {
     let Some(path) = e.path() else { return false };
@@ -139,7 +167,7 @@ fn leads_nowhere(e: &walkdir::Error) -> bool {
 }
 
 /// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
-fn is_capture(name: &OsStr) -> bool {
+pub fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     if name.starts_with('.') {
         return false;

@@ -6,7 +6,7 @@ use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
-use super::{save, say, stop};
+use super::{error, save, stop};
 use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::decode::Listener;
 use qdissect::net::DropReason;
@@ -94,7 +94,7 @@ fn read_into<S: Listener>(
     if !unread.is_empty() {
         (code, complete) = (FAILED, false);
     } else if inputs.list.is_empty() && !common.follow {
-        say(&"qdissect: No capture is named. Name a file, a directory, or - for standard input.\n");
+        error(&"No capture is named. Name a file, a directory, or - for standard input.");
         (code, complete) = (FAILED, false);
     }
     let named = || common.files.iter().chain(&common.read).cloned().collect();
@@ -217,7 +217,13 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
     if stop::caught().is_some() {
         return interrupted(path);
     }
-    let hint = if misplaced(path) { "; if the subcommand is meant, it comes before the options" } else { "" };
+    let hint = match () {
+        () if misplaced(path) => "; if the subcommand is meant, it comes before the options",
+        () if path.as_os_str() == "-" && e.kind() == ErrorKind::NotACapture => {
+            "; - is standard input, and a file or a directory can be named in its place"
+        }
+        () => "",
+    };
     complain(path, format!("{e}{hint}"))
 }
 
@@ -239,6 +245,6 @@ fn unreadable(totals: &Totals) -> u64 {
 
 /// Says what is wrong with an input.
 fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
-    say(&format_args!("qdissect: {}: {what}.\n", name(path)));
+    error(&format_args!("{}: {what}.", name(path)));
     Err((End::Unreadable, what))
 }

@@ -4,12 +4,13 @@ use super::ask::Orphan;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
+use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Glance, Role, StepInfo};
+use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
@@ -28,6 +29,7 @@ pub(super) struct Answering {
 }
 
 /// An answer whose request is still to be found.
+#[derive(Clone, Copy)]
 struct Reply<'a> {
     d: &'a Datagram<'a>,
     v: &'a Verdict,
@@ -64,6 +66,12 @@ impl Table {
             return copy;
         }
         if let Some(answer) = found.second {
+            return self.second(answer, reply);
+        }
+        if step.many
+            && let reply = &self.of_host(reply)
+            && let Some(answer) = self.asked_of_many(slot, reply, step)
+        {
             return self.second(answer, reply);
         }
         if !found.open
@@ -127,7 +135,9 @@ impl Table {
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
         let late = now.since(request.sent).is_some_and(|t| t > window);
-        let answer = Answer { late, foreign_key, ..request.answered(d.time) };
+        let keyless = request.key.is_some() && v.glance.key.is_none();
+        let other_step = request.step != v.glance.step;
+        let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             self.answering.push_back(Answering {
@@ -165,6 +175,50 @@ impl Table {
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.glance.key.filter(|_| step.key_digits > 0)?;
         self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
+    }
+
+    /// The same answer, told apart from those of other hosts.
+    fn of_host<'a>(&self, reply: &Reply<'a>) -> Reply<'a> {
+        Reply { hash: reply.hash ^ self.hasher.hash_one(reply.d.src) as u32, ..*reply }
+    }
+
+    /// The answer of one host to a request that went to many: it closes when its late window ends.
+    #[cold]
+    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
+        let &Reply { d, v, now, .. } = reply;
+        let key = v.glance.key?;
+        let is = |r: &Request| r.key == Some(key) && (r.step == v.glance.step || step.also.contains(&r.step));
+        let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
+            let waits = matches!(r.state, State::Open | State::Answering) && is(&r);
+            let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
+            (c.client() == d.dst && c.server().is_group()).then_some((seq, r))
+        });
+        let (seq, request) = asked?;
+        let late = now.since(request.sent).is_some_and(|t| t > self.windows.answer(v.id));
+        let answer = Answer { late, ..request.answered(d.time) };
+        self.conversations.confirm(slot, v.glance.paired);
+        if request.state == State::Open && self.answering.len() < MAX_ANSWERING {
+            self.queues[v.id as usize].set(seq, State::Answering);
+            self.answering.push_back(Answering {
+                exchange: request.id,
+                outcome: if late { Outcome::Late } else { Outcome::Answered },
+                response_time: answer.response_time,
+                first: now,
+                frames: vec![],
+                bytes: 0,
+            });
+        }
+        let listed =
+            self.answering.iter_mut().find(|a| a.exchange == request.id && a.frames.len() < MAX_HOSTS);
+        match listed {
+            Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => {
+                answers.frames.push(d.frame);
+                answers.bytes += d.wire_len() as u64;
+            }
+            Some(_) => {}
+            None => self.evicted += 1,
+        }
+        Some(answer)
     }
 
     /// The latest such requests of an answer's step that its receiver has open, wherever they went.

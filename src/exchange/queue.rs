@@ -173,6 +173,8 @@ impl Request {
             request_bytes: self.bytes,
             late: false,
             second: false,
+            keyless: false,
+            other_step: false,
             foreign_key: false,
             part: false,
             before: 0,

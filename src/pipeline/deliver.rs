@@ -182,7 +182,7 @@ pub(super) fn deliver_exchange<S: Listener>(
         Outcome::Undecided => None,
     };
     silence.iter().for_each(|f| totals.findings.see(f));
-    if silence_wanted {
+    if silence_wanted && !blame::asks_many(e) {
         silences.unanswered(e, silence.as_ref());
     }
     report.exchange(e, silence.as_slice())

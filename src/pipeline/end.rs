@@ -58,7 +58,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.silences.ends(self.table.clock());
         self.give_up(self.table.clock(), true)?;
-        self.drain(|_| true)?;
+        self.drain(|_| false)?;
         // One after the other: there may be very many.
         while self.table.close_next() {
             self.deliver_closed()?;

@@ -1,15 +1,13 @@
 //! The end of the summary on a screen: what everything adds up to, what nobody answered, and what memory has cost.
 
 use super::hot::MAX_TIMED;
-use super::screen::Screen;
+use super::screen::{Screen, style};
 use super::summary::{Server, Summary};
 use super::{MAX_LISTED, ONE_WAY, Totals, count, dropped_remark};
-use anstyle::{AnsiColor, Style};
+use crate::rule::Severity;
+use anstyle::Style;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// A number of exchanges, and how they ended.
 type Outcome = (fn(&Totals) -> u64, &'static str);
@@ -31,13 +29,12 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
         let _ = write!(line, "; {}", t.part("retransmission", |t| t.retransmissions));
     }
     writeln!(out, "{line}")?;
-    let c = t.findings;
-    let plain = Style::new();
-    let error = t.part("error", |t| t.findings.error);
-    let error = screen.paint(if c.error > 0 { ERROR } else { plain }, &error);
-    let warning = t.part("warning", |t| t.findings.warning);
-    let warning = screen.paint(if c.warning > 0 { WARNING } else { plain }, &warning);
-    writeln!(out, "findings: {error}, {warning}, {}", t.part("note", |t| t.findings.note))?;
+    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let counts = counts.map(|(severity, name)| {
+        let style = if t.findings.of(severity) > 0 { style(severity) } else { Style::new() };
+        screen.paint(style, &t.part(name, |t| t.findings.of(severity)))
+    });
+    writeln!(out, "findings: {}", counts.join(", "))?;
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;
     }

@@ -11,6 +11,8 @@ mod fields;
 mod files;
 mod filtered;
 #[cfg(feature = "cli")]
+mod fitted;
+#[cfg(feature = "cli")]
 pub(crate) mod foot;
 mod foreign;
 #[cfg(feature = "cli")]
@@ -124,7 +126,7 @@ pub struct Packet<'a, S> {
 impl<S> Packet<'_, S> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
-        self.id.info().messages.get(self.message as usize).copied().unwrap_or("unknown")
+        self.id.info().message_name(self.message)
     }
 
     /// What it says about its server, if it could be decoded and says anything.

@@ -7,7 +7,7 @@ use crate::capture::MAX_OF_PACKET;
 use crate::exchange::Outcome;
 use crate::looks_like;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
-use crate::protocols::{Id, StepInfo};
+use crate::protocols::{Id, Info, StepInfo};
 use serde_json::{Value, json};
 
 /// `packet`: of a message, or of a datagram that nobody claims.
@@ -116,7 +116,11 @@ fn finding(bytes: Value, about: &str) -> Value {
 
 /// A request and what became of it, in a file or not.
 pub fn any_exchange() -> Value {
-    let steps = Id::ALL.iter().flat_map(|id| id.info().steps.iter().map(|step| (id.info().name, step)));
+    let own = |info: &'static Info| {
+        let first = |at: &usize| !info.steps[..*at].iter().any(|step| step.name == info.steps[*at].name);
+        (0..info.steps.len()).filter(first).map(move |at| (info.name, &info.steps[at]))
+    };
+    let steps = Id::ALL.iter().flat_map(|id| own(id.info()));
     let variants: Vec<_> = steps
         .map(|(protocol, step)| {
             json!({ "properties": {

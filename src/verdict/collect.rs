@@ -376,7 +376,7 @@ pub(super) mod tests {
         let [_, a, b, c] = n.to_be_bytes();
         let server = Endpoint::v4([10, a, b, c], 7777);
         Entry {
-            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered),
+            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered.expect("it has one")),
             file: 0,
             frame: 1,
             cause_file: None,

@@ -180,7 +180,7 @@ fn a_wrong_filter_is_said_before_anything_is_opened() {
     for command in ["dump", "exchanges", "summary", "check", "stats"] {
         let args = [command, "--no-config", "-Y", "udp.prot == 1", "/nowhere/at/all.pcap"];
         let output = qdissect().args(args).output().unwrap();
-        let said = "qdissect: At byte 1 of the filter: There is no field \"udp.prot\"; did you mean udp.port?\n\
+        let said = "error: At byte 1 of the filter: There is no field \"udp.prot\"; did you mean udp.port?\n\
                     udp.prot == 1\n^^^^^^^^\n";
         assert_eq!(String::from_utf8_lossy(&output.stderr), said, "{command}");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{command}");

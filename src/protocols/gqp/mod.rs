@@ -22,7 +22,7 @@ use super::{
     Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -50,11 +50,20 @@ impl Protocol for Gqp {
         ports: &[],
         spec: samples::SPEC,
         first: &[SOH, b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8', b'9', b'a', b'c', b'e', b'i'],
-        messages: &["request", "response", "fragment", "unknown"],
+        messages: &[
+            Message::named("request"),
+            Message::named("response"),
+            Message::named("fragment"),
+            Message::named("unknown"),
+        ],
         fragment: Some(FRAGMENT),
         steps: &[StepInfo {
             name: "request",
             key_digits: 0,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
             issues: false,
             retransmits: false,
             once: false,

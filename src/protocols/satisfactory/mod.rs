@@ -20,7 +20,7 @@ use super::{
     Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -52,11 +52,21 @@ impl Protocol for Satisfactory {
         ports: &[GAME_PORT, LEGACY_PORT],
         spec: samples::SPEC,
         first: &[0xd5, 0xf6, 0x00, 0x01],
-        messages: &["poll", "state_response", "legacy_poll", "legacy_state_response", "unknown"],
+        messages: &[
+            Message::named("poll"),
+            Message::named("state_response"),
+            Message::named("legacy_poll"),
+            Message::named("legacy_state_response"),
+            Message::named("unknown"),
+        ],
         fragment: None,
         steps: &[StepInfo {
             name: "status",
             key_digits: 16,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
             issues: false,
             retransmits: true,
             once: true,

@@ -25,7 +25,7 @@ use super::{
     Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query, is_raknet,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -57,12 +57,22 @@ impl Protocol for Sqp {
         ports: &[],
         spec: samples::SPEC,
         first: &[0x00, 0x01],
-        messages: &["challenge_request", "challenge_response", "query_request", "query_response", "unknown"],
+        messages: &[
+            Message::named("challenge_request"),
+            Message::named("challenge_response"),
+            Message::named("query_request"),
+            Message::named("query_response"),
+            Message::named("unknown"),
+        ],
         fragment: None,
         steps: &[
             StepInfo {
                 name: "challenge",
                 key_digits: 0,
+                keyless: false,
+                reuses_keys: false,
+                also: &[],
+                many: false,
                 issues: true,
                 retransmits: false,
                 once: false,
@@ -79,6 +89,10 @@ impl Protocol for Sqp {
             StepInfo {
                 name: "query",
                 key_digits: 8,
+                keyless: false,
+                reuses_keys: false,
+                also: &[],
+                many: false,
                 issues: false,
                 retransmits: true,
                 once: false,

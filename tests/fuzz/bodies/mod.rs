@@ -29,6 +29,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("satisfactory", |bytes| decoder::decoder(Id::Satisfactory, bytes)),
     ("skycoop", |bytes| decoder::decoder(Id::Skycoop, bytes)),
     ("gqp", |bytes| decoder::decoder(Id::Gqp, bytes)),
+    ("quake3", |bytes| decoder::decoder(Id::Quake3, bytes)),
+    ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),

@@ -20,7 +20,7 @@ fn places_that_take_no_file_are_named() {
         ] {
             let (code, said) = ended(qdissect([args, &[DEMO]].concat()).stdout(Stdio::null()));
             assert_eq!(code, Some(2), "{args:?}");
-            assert!(said.starts_with(&format!("qdissect: {words} \"{place}\": ")), "{args:?}: {said}");
+            assert!(said.starts_with(&format!("error: {words} \"{place}\": ")), "{args:?}: {said}");
         }
     }
     assert_eq!(names(folder.path()), ["file"]);
@@ -57,8 +57,7 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
             ("-w", &["stats", "-w", place]),
         ] {
             let done = ended(qdissect([line, &[&input]].concat()).stdout(Stdio::null()));
-            let said =
-                format!("qdissect: {option} would overwrite the input \"{input}\": name another file.\n");
+            let said = format!("error: {option} would overwrite the input \"{input}\": name another file.\n");
             assert_eq!(done, (Some(2), said), "{line:?}");
         }
     }
