@@ -149,6 +149,14 @@ impl Counts {
             Severity::Note => self.note += 1,
         }
     }
+    /// Those of a severity.
+    pub fn of(&self, severity: Severity) -> u64 {
+        match severity {
+            Severity::Error => self.error,
+            Severity::Warning => self.warning,
+            Severity::Note => self.note,
+        }
+    }
     /// Adds so many others.
     pub fn merge(&mut self, other: &Counts) {
         self.error += other.error;

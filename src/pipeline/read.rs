@@ -128,8 +128,8 @@ impl<S: Listener> Pipeline<'_, S> {
         frames: impl IntoIterator<Item = Frame<'f>>,
     ) -> Result<(), Stopped> {
         let mut frames = frames.into_iter().peekable();
-        let first_time = frames.peek().map_or(Time::UNKNOWN, |frame| frame.time);
-        self.begin_file(file, facts, first_time)?;
+        let first = frames.peek().map_or(Time::UNKNOWN, |frame| frame.time);
+        self.begin_file(file, facts, first)?;
         frames.try_for_each(|frame| self.frame(&frame))?;
         self.end_file(facts);
         Ok(())

@@ -29,14 +29,11 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
         let _ = write!(line, "; {}", t.part("retransmission", |t| t.retransmissions));
     }
     writeln!(out, "{line}")?;
-    let c = t.findings;
-    let counts = [
-        (c.error, Severity::Error, t.part("error", |t| t.findings.error)),
-        (c.warning, Severity::Warning, t.part("warning", |t| t.findings.warning)),
-        (c.note, Severity::Note, t.part("note", |t| t.findings.note)),
-    ];
-    let counts = counts
-        .map(|(n, severity, text)| screen.paint(if n > 0 { style(severity) } else { Style::new() }, &text));
+    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let counts = counts.map(|(severity, name)| {
+        let style = if t.findings.of(severity) > 0 { style(severity) } else { Style::new() };
+        screen.paint(style, &t.part(name, |t| t.findings.of(severity)))
+    });
     writeln!(out, "findings: {}", counts.join(", "))?;
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;

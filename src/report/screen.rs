@@ -18,8 +18,6 @@ use unicode_width::UnicodeWidthStr;
 
 /// Most rows of a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
-/// Most rows of what no protocol claims; the busiest come first.
-const MAX_UNCLAIMED: usize = 10;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// From this width on, numbers and addresses have room in one line.
@@ -297,7 +295,7 @@ fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     }
     let mut table = screen.table(false);
     table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
-    for busy in rows.iter().take(MAX_UNCLAIMED) {
+    for busy in rows.iter().take(screen.rows()) {
         let looks = busy.looks_like.unwrap_or("-").to_owned();
         let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
         table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
@@ -306,10 +304,7 @@ fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
         column.set_cell_alignment(CellAlignment::Right);
     }
     screen.print(out, &table)?;
-    match rows.len().saturating_sub(MAX_UNCLAIMED) {
-        0 => {}
-        n => writeln!(out, "and {}", count(n as u64, "more unclaimed endpoint"))?,
-    }
+    more(out, screen, rows.len(), "unclaimed endpoint")?;
     match summary.foreign.elsewhere {
         0 => Ok(()),
         n => writeln!(out, "unclaimed datagrams of endpoints that found no place: {n}"),

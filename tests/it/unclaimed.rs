@@ -81,7 +81,7 @@ fn the_busiest_endpoints_are_told() {
         row.split_whitespace().collect::<Vec<_>>(),
         ["10.0.0.2:53", "dns", "1a2b010000010000", "7", "203"]
     );
-    assert!(screen.contains("\nand 291 more unclaimed endpoints\n"), "{screen}");
+    assert!(screen.contains("\nand 101 unclaimed endpoints more; --top 301 shows all\n"), "{screen}");
     // Of what passes a filter only.
     assert_eq!(records(&["summary", "-Y", "udp.port == 53"], &datagrams, "unclaimed"), rows[..1]);
 }
