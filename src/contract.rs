@@ -582,6 +582,19 @@ impl Info {
     }
 }
 
+/// Where a client stands that asks a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// Requests that have been answered.
+    pub answered: usize,
+    /// Everything is to be asked for, and not only what every client wants.
+    pub all: bool,
+    /// Random bits, for cookies.
+    pub random: u64,
+    /// Payload of the answer to the first request; empty before it.
+    pub first: &'a [u8],
+}
+
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
     /// What its cross-packet rules remember: bounded.
@@ -617,6 +630,11 @@ pub trait Protocol {
     /// [`Info::causes`].
     fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
         false
+    }
+
+    /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
+    fn ask(_: &Ask<'_>) -> Option<Vec<u8>> {
+        None
     }
 
     /// Checks what one datagram alone cannot show. Runs in frame order.

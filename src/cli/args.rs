@@ -1,8 +1,9 @@
 //! The command line, as clap sees it.
 
+use super::ask::AskArgs;
 pub use super::choices::{
-    CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName,
-    TableFormat,
+    CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName, Show,
+    TableFormat, TopArgs,
 };
 use super::columns::{ColumnArgs, RowFormat};
 use super::detail::DetailArgs;
@@ -26,7 +27,8 @@ use std::path::PathBuf;
 /// Dissects and judges the traffic of game-server query protocols.
 ///
 /// Reads pcap and pcapng files, recognises the protocols by content, pairs answers with requests and
-/// says what does not keep to the protocol. Without a subcommand it prints the summary.
+/// says what does not keep to the protocol. Without a command it prints the summary; with -V, -O, -x, -e or
+/// -T text|tree|fields|tsv, packets. `qdissect summary --help` and `qdissect dump --help` have the options of both.
 #[derive(Debug, Parser)]
 #[command(
     name = "qdissect",
@@ -50,6 +52,8 @@ pub enum Command {
     Read(Box<Reading>),
     /// Pasted bytes: hex, dumps of xxd, hexdump, tcpdump or Wireshark, arrays, strings, base64
     Hex(Box<HexArgs>),
+    /// Asks a server as a client would, and dissects or judges what comes back
+    Ask(Box<AskArgs>),
     /// The conformance rules and their sources
     #[command(subcommand)]
     Rule(RuleCommand),
@@ -85,6 +89,8 @@ pub struct SummaryArgs {
     /// Output format
     #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
     pub format: RowFormat,
+    #[command(flatten)]
+    pub rows: TopArgs,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -104,6 +110,10 @@ pub struct CheckArgs {
     /// What makes the check fail, with exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
     pub fail_on: FailOn,
+    /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
+    /// --fail-on; json and ndjson list everything]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub show: Option<Show>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
     #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = offered::PROTOCOL)]
     pub require: Vec<Id>,
@@ -182,7 +192,8 @@ pub struct DumpArgs {
 /// What every subcommand that reads captures understands.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input
+    /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input, which is read as well where
+    /// none is named and it is no terminal. A last word that is no file may be the filter, as of -Y
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as a positional file; may be repeated
@@ -269,7 +280,8 @@ fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     Ok((rule.trim().to_owned(), severity))
 }
 
-fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
+/// A format and the file of a report.
+pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
     let format = CheckFormat::from_str(format, true).map_err(|_| {

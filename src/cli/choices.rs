@@ -1,8 +1,11 @@
 //! Words that options take.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use qdissect::protocols::Level;
 use qdissect::report::Form;
+use qdissect::report::screen::{Screen, Sort};
+use qdissect::rule::Severity;
+use std::num::NonZeroUsize;
 
 /// `--profile`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,6 +31,27 @@ pub enum FailOn {
     Never,
 }
 
+/// `--show`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Show {
+    /// Errors
+    Error,
+    /// Warnings and errors
+    Warning,
+    /// Everything
+    Note,
+}
+
+impl From<Show> for Severity {
+    fn from(show: Show) -> Severity {
+        match show {
+            Show::Error => Severity::Error,
+            Show::Warning => Severity::Warning,
+            Show::Note => Severity::Note,
+        }
+    }
+}
+
 /// `-T` of `check`, and the formats of `--report`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
@@ -39,6 +63,8 @@ pub enum CheckFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// Findings as comma-separated values, with a row of names
+    Csv,
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// JUnit XML: a test for each rule
@@ -152,5 +178,45 @@ impl From<Confidence> for Level {
             Confidence::Medium => Level::Medium,
             Confidence::High => Level::High,
         }
+    }
+}
+
+/// Which rows tables of servers and rules show, and in which order.
+#[derive(Clone, Debug, Args)]
+pub struct TopArgs {
+    /// Only the first N rows of each table [default: 20 on a terminal, 200 elsewhere]
+    #[arg(long, value_name = "N")]
+    pub top: Option<NonZeroUsize>,
+    /// Order of servers and rules
+    #[arg(long, value_enum, default_value_t = SortName::Findings, value_name = "KEY")]
+    pub sort: SortName,
+}
+
+/// `--sort`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SortName {
+    /// The worst findings first
+    Findings,
+    /// The most requests, or findings
+    Count,
+    /// The slowest server; of rules what was found first
+    Time,
+    /// The most requests without an answer in time
+    Loss,
+    /// Names of servers, numbers of rules
+    Name,
+}
+
+impl TopArgs {
+    /// A screen with these rows.
+    pub fn of(&self, screen: Screen) -> Screen {
+        let sort = match self.sort {
+            SortName::Findings => Sort::Findings,
+            SortName::Count => Sort::Count,
+            SortName::Time => Sort::Time,
+            SortName::Loss => Sort::Loss,
+            SortName::Name => Sort::Name,
+        };
+        Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), sort, ..screen }
     }
 }

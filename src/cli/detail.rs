@@ -1,10 +1,10 @@
 //! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
 
 use super::args::{Colour, Common, DumpArgs, DumpFormat};
+use super::error;
 use super::inputs::Inputs;
 use super::output::Target;
 use super::run::{Done, FAILED, how, report};
-use super::say;
 use super::text::{absent, perhaps};
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -100,7 +100,7 @@ fn layer(text: &str) -> Result<Shown, String> {
 /// Runs it.
 pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
     if let Some(wrong) = args.detail.refusal(args.format) {
-        say(&format_args!("qdissect: {wrong}\n"));
+        error(&wrong);
         return Ok((FAILED, 0));
     }
     let common = &args.common;

@@ -1,12 +1,14 @@
 //! `-Y`: the expression, read once, and what is said about it.
 
 use super::args::Common;
-use super::say;
+use super::inputs::{is_capture, stdin_waits};
+use super::warning;
 use qdissect::decode::Listener;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::report::{Filtered, Missed, Report, count};
+use qdissect::report::{Filtered, Missed, Report, Totals, count, quoted};
 use std::convert::Infallible;
 use std::io;
+use std::path::Path;
 
 /// A display filter as given, and what was made of it.
 #[derive(Clone, Debug)]
@@ -33,28 +35,57 @@ impl Expression {
     }
 }
 
+/// Takes a last word that is no file for the filter if it reads as one, as tshark does.
+///
+/// # Errors
+/// A sentence, where there is a filter already.
+pub fn take_last(common: &mut Common) -> Result<(), String> {
+    let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
+    if word == "-" || Path::new(word).exists() {
+        return Ok(());
+    }
+    let Ok(last) = expression(word);
+    let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
+    // No name of a file is likely to be so; what is wrong with such a filter is said.
+    let begins = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
+    let is_one = last.filter().is_some()
+        || Filter::parse(begins).is_ok() && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
+    if !(is_written_as_one || is_one && captures) {
+        return Ok(());
+    }
+    if common.display_filter.is_some() {
+        let word = quoted(word);
+        return Err(format!("There are two filters, that of -Y and {word}: join them with && behind -Y."));
+    }
+    common.files.pop();
+    common.display_filter = Some(last);
+    Ok(())
+}
+
 /// The filter that the user wants, if any.
 pub fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
 }
 
-/// Reads into a report through the filter, if there is one, and says what that asked for in vain.
-pub fn through<S: Listener, T>(
+/// Reads into a report through the filter, if there is one, and says what that asked for in vain. The totals are of what
+/// passes.
+pub fn through<S: Listener>(
     common: &Common,
     secrets: bool,
     report: &mut dyn Report<Sink = S>,
-    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<T>,
-) -> io::Result<T> {
+    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<(Totals, u8)>,
+) -> io::Result<(Totals, u8)> {
     let Some(filter) = wanted(common) else { return read(report) };
     let mut filtered = Filtered::new(filter.clone(), secrets, report);
-    let done = read(&mut filtered)?;
+    let (totals, code) = read(&mut filtered)?;
     remark("The filter", filtered.missed());
-    Ok(done)
+    Ok((filtered.narrow(&totals), code))
 }
 
 /// Says what the filter or the columns (`who`) asked for in vain.
 pub fn remark(who: &str, missed: Missed) {
-    missed_sentences(who, missed).iter().for_each(|sentence| say(&format_args!("qdissect: {sentence}\n")));
+    missed_sentences(who, missed).iter().for_each(|sentence| warning(sentence));
 }
 
 fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::inputs::{Input, Inputs};
 use super::run::name;
 use super::seen::Seen;
-use super::{read, say, stop};
+use super::{note, read, stop};
 use hashbrown::{HashMap, HashSet};
 use qdissect::capture::{Error, Source};
 use std::fs::{self, File, Metadata};
@@ -152,7 +152,7 @@ impl Growing {
         let anew = !other && there.is_some_and(|(_, data)| self.seen.is_other(&self.path, &data));
         if anew {
             let name = name(&self.path);
-            say(&format_args!("qdissect: {name}: it was begun anew, and is read from its beginning.\n"));
+            note(&format_args!("{name}: it was begun anew, and is read from its beginning."));
         }
         other || anew || !self.rest.new_files().is_empty()
     }

@@ -27,6 +27,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
     (
         "Verdict",
         &[
+            "check",
             "fail_on",
             "require",
             "require_coverage",
@@ -49,6 +50,9 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "hex",
             "explain",
             "when",
+            "show",
+            "top",
+            "sort",
             "color",
             "output",
             "dir",
@@ -63,10 +67,10 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 ];
 
 /// A command line, and what it is for.
-type Example = (&'static str, &'static str);
+pub type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
-const EXAMPLES: [(&[&str], &[Example]); 15] = [
+const EXAMPLES: [(&[&str], &[Example]); 16] = [
     (
         &[],
         &[
@@ -163,6 +167,15 @@ const EXAMPLES: [(&[&str], &[Example]); 15] = [
         ],
     ),
     (
+        &["ask"],
+        &[
+            ("qdissect ask satisfactory 127.0.0.1", "what does this server say?"),
+            ("qdissect ask sqp --all 127.0.0.1:9000", "everything that it can be asked"),
+            ("qdissect ask sqp 127.0.0.1:9000 --check --report junit=junit.xml", "a test for CI"),
+            ("qdissect ask gqp 127.0.0.1:7787 -c 10 -w asked.pcapng", "ten times, and keep it"),
+        ],
+    ),
+    (
         &["rule", "list"],
         &[
             ("qdissect rule list", "all of them"),
@@ -222,6 +235,11 @@ const EXAMPLES: [(&[&str], &[Example]); 15] = [
         ],
     ),
 ];
+
+/// The examples of a subcommand, by the names that lead to it.
+pub fn examples(path: &[&str]) -> &'static [Example] {
+    EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
+}
 
 /// Puts options into groups, and examples under the long help.
 pub fn arranged(command: Command) -> Command {

@@ -1,10 +1,12 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
+use super::args::Common;
+use super::error;
+use super::filter;
 use super::read::{self, Open};
-use super::say;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
-use qdissect::report::shown;
+use qdissect::report::{MAX_UNREAD, Unread, shown};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,8 +31,8 @@ pub struct Input {
 pub struct Inputs {
     /// In the order in which they are read.
     pub list: Vec<Input>,
-    /// One of those named cannot be looked into, or holds no capture; that has been said.
-    pub failed: bool,
+    /// Those named that cannot be looked into, or hold no capture; that has been said.
+    pub unread: Vec<Unread>,
     seen: HashSet<PathBuf>,
 }
 
@@ -47,6 +49,12 @@ impl Inputs {
             }
         }
         inputs
+    }
+
+    /// One that is open already.
+    pub fn of(path: &Path, opened: Result<Source, Error>) -> Inputs {
+        let input = Input { path: path.to_owned(), opened: Some(Box::new(opened)) };
+        Inputs { list: vec![input], ..Inputs::default() }
     }
 
     fn add(&mut self, path: PathBuf) {
@@ -76,19 +84,22 @@ impl Inputs {
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
-                    say(&format_args!("qdissect: {}: it cannot be looked into: {why}.\n", shown(&path)));
-                    self.failed = true;
+                    self.complain(path, format!("it cannot be looked into: {why}"));
                 }
             }
         }
         if !any && !fills {
-            let name = directory.to_string_lossy();
-            say(&format_args!(
-                "qdissect: {}: there is no capture in the directory: files with names such as a.pcap, \
-                 a.pcapng.gz or a.pcap3 are looked for.\n",
-                shown(&name)
-            ));
-            self.failed = true;
+            let why = "there is no capture in the directory: files with names such as a.pcap, a.pcapng.gz or a.pcap3 \
+                       are looked for";
+            self.complain(directory.to_string_lossy().into_owned(), why.to_owned());
+        }
+    }
+
+    /// Says what is wrong with an input, and remembers it.
+    fn complain(&mut self, file: String, why: String) {
+        error(&format_args!("{}: {why}.", shown(&file)));
+        if self.unread.len() < MAX_UNREAD {
+            self.unread.push(Unread { file, why });
         }
     }
 
@@ -129,6 +140,32 @@ impl Input {
     }
 }
 
+/// Completes what is named: a last word may be the filter, and where no capture is named standard input may bring one.
+///
+/// # Errors
+/// A sentence, where that makes no sense.
+pub fn complete(common: &mut Common) -> Result<(), String> {
+    filter::take_last(common)?;
+    if common.files.is_empty() && common.read.is_empty() && stdin_waits() {
+        common.files.push("-".into());
+    }
+    Ok(())
+}
+
+/// Whether standard input may bring a capture: a pipe, a socket or a file, and no terminal or /dev/null.
+#[cfg(unix)]
+pub fn stdin_waits() -> bool {
+    use rustix::fs::FileType;
+    let kind = rustix::fs::fstat(io::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
+}
+
+#[cfg(not(unix))]
+pub fn stdin_waits() -> bool {
+    use io::IsTerminal;
+    !io::stdin().is_terminal()
+}
+
 /// Whether an entry of a directory is a link to what is not there, or to itself.
 fn leads_nowhere(e: &walkdir::Error) -> bool {
     let Some(path) = e.path() else { return false };
@@ -136,7 +173,7 @@ fn leads_nowhere(e: &walkdir::Error) -> bool {
 }
 
 /// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
-fn is_capture(name: &OsStr) -> bool {
+pub fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     if name.starts_with('.') {
         return false;

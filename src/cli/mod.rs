@@ -1,6 +1,7 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
 mod args;
+mod ask;
 mod baseline;
 mod check;
 mod choices;
@@ -19,6 +20,7 @@ mod inputs;
 mod known;
 #[cfg(unix)]
 mod live;
+mod meant;
 mod offered;
 mod output;
 mod pattern;
@@ -37,17 +39,19 @@ mod stop;
 mod suppress;
 mod text;
 mod values;
+mod wrap;
 
+use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use meant::with_subcommand;
 use std::ffi::OsString;
-use std::io::Write;
-use std::path::Path;
+use std::io::{IsTerminal, Write};
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
-    if args.len() <= 1 {
+    if args.len() <= 1 && !inputs::stdin_waits() {
         say(&command().render_help());
         return 2;
     }
@@ -55,6 +59,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
         Ok((cli, matches)) => match cli.command {
             Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
             Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
+            Command::Ask(command) => ask::run(&command, &|option| given(&matches, option)),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
             Command::Generate(command) => generate::run(&command),
@@ -69,7 +74,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
 
 /// The command line; `live` does not offer what is about files, and says so when it is asked for.
 fn command() -> clap::Command {
-    let command = help::arranged(args::Cli::command());
+    let command = meant::with_usage(help::arranged(args::Cli::command()));
     if cfg!(not(unix)) {
         return command;
     }
@@ -84,7 +89,7 @@ fn command() -> clap::Command {
 
 /// The arguments, and where each came from.
 fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
-    let matches = command().try_get_matches_from(args)?;
+    let matches = command().try_get_matches_from(args).map_err(meant::advise)?;
     let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
 }
@@ -101,42 +106,27 @@ fn say(what: &dyn std::fmt::Display) {
     let _ = write!(std::io::stderr(), "{what}");
 }
 
-/// Puts `summary` before arguments that begin with no subcommand.
-///
-/// A word that could be a mistyped subcommand is left for clap, which knows what it resembles.
-fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
-    let command = args::Cli::command();
-    let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
-        args.insert(1, "summary".into());
-        return args;
-    };
-    let own = ["-h", "--help", "-v", "--version", "help"].contains(&first);
-    let subcommand = command.get_subcommands().any(|s| s.get_name() == first);
-    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
-    if !(own || subcommand || mistyped) {
-        args.insert(1, "summary".into());
-    }
-    args
+/// Says what the exit code tells as well: something is wrong.
+fn error(what: &dyn std::fmt::Display) {
+    say_as("error", AnsiColor::Red, what);
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Says that something is not as the user may think.
+fn warning(what: &dyn std::fmt::Display) {
+    say_as("warning", AnsiColor::Yellow, what);
+}
 
-    fn first(args: &[&str]) -> String {
-        let args = args.iter().map(OsString::from).collect();
-        with_subcommand(args)[1].to_string_lossy().into_owned()
-    }
+/// Says what goes on.
+fn note(what: &dyn std::fmt::Display) {
+    say_as("note", AnsiColor::Cyan, what);
+}
 
-    #[test]
-    fn summary_is_understood_where_no_subcommand_stands() {
-        assert_eq!(first(&["qdissect", "a.pcap"]), "summary");
-        assert_eq!(first(&["qdissect", "-q", "a.pcap"]), "summary");
-        assert_eq!(first(&["qdissect", "-"]), "summary");
-        assert_eq!(first(&["qdissect", "./dump"]), "summary");
-        assert_eq!(first(&["qdissect", "dump", "a.pcap"]), "dump");
-        assert_eq!(first(&["qdissect", "dumb"]), "dumb");
-        assert_eq!(first(&["qdissect", "--help"]), "--help");
-    }
+/// One line, as clap words its own.
+fn say_as(word: &str, colour: AnsiColor, what: &dyn std::fmt::Display) {
+    let style = if run::coloured(args::Colour::Auto, std::io::stderr().is_terminal()) {
+        colour.on_default().bold()
+    } else {
+        anstyle::Style::new()
+    };
+    say(&format_args!("{style}{word}:{style:#} {what}\n"));
 }

@@ -175,8 +175,8 @@ impl Line {
     fn draw(&mut self, name: &str, so_far: &SoFar) {
         let bar = self.bar.get_or_insert_with(|| {
             let style = match so_far.total {
-                Some(_) => "{prefix} [{bar:20}] {percent}% {msg}",
-                None => "{spinner} {prefix} {msg}",
+                Some(_) => "{prefix} [{bar:20}] {percent}% {wide_msg}",
+                None => "{spinner} {prefix} {wide_msg}",
             };
             let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::with_draw_target(so_far.total, ProgressDrawTarget::stderr())

@@ -1,29 +1,30 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Common, ProfileName, Reading, RuleArgs};
+use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, SummaryArgs};
 use super::check;
 use super::clash;
-use super::columns::{self, RowFormat};
+use super::columns;
 use super::config::Config;
-use super::inputs::Inputs;
+use super::inputs::{self, Inputs};
 use super::output::Target;
 use super::progress;
 use super::read::read_all;
 use super::stats;
 use super::stop;
 use super::values::no_rule;
-use super::{save, say};
+use super::wrap::Wrap;
+use super::{error, note, save, warning};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
-use qdissect::report::screen::{self, Screen};
+use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
 };
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Exit code: done.
@@ -32,6 +33,8 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 2;
 /// Width of the screen when it is none.
 const WIDTH: u16 = 100;
+/// Most rows of a table on a terminal.
+const TOP: usize = 20;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
 
@@ -62,6 +65,14 @@ impl Reading {
         }
     }
 
+    /// Whether packets are captured, and not read.
+    pub fn is_live(&self) -> bool {
+        #[cfg(unix)]
+        return matches!(self, Reading::Live(_));
+        #[cfg(not(unix))]
+        false
+    }
+
     /// Whether datagrams that no protocol claims are to be shown.
     pub fn all(&self) -> bool {
         match self {
@@ -76,26 +87,34 @@ impl Reading {
 }
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
-struct Job {
-    config: Config,
+pub struct Job {
+    /// The configuration.
+    pub config: Config,
     /// Columns of the user's own choice, and how they are set apart.
-    chosen: Option<(Columns, Layout)>,
-    options: Options,
-    inputs: Inputs,
+    pub chosen: Option<(Columns, Layout)>,
+    /// What is asked of the pipeline.
+    pub options: Options,
+    /// What is read.
+    pub inputs: Inputs,
 }
 
 /// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
-    let mut job = match prepare(command, given) {
+    let job = match prepare(command, given) {
         Ok(job) => job,
         Err(why) => {
-            say(&format_args!("qdissect: {why}\n"));
+            error(&why);
             return FAILED;
         }
     };
     let command = &*command;
-    let common = command.common();
     progress::begin(command);
+    finish(command, job)
+}
+
+/// Reads what there is to read and writes the result; returns the exit code.
+pub fn finish(command: &Reading, mut job: Job) -> u8 {
+    let common = command.common();
     #[cfg(target_os = "linux")]
     if !matches!(command, Reading::Live(_)) {
         super::sandbox::read_files(command, &job.inputs);
@@ -122,13 +141,14 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
 fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
     let config = configure(command, given)?;
     if let Err(e) = stop::watch() {
-        say(&format_args!(
-            "qdissect: Ctrl-C will end it without a summary, for signals cannot be caught: {e}.\n"
-        ));
+        warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
+    }
+    if !command.is_live() {
+        inputs::complete(command.common_mut())?;
     }
     let common = command.common();
     let chosen = columns::asked(command)?;
-    let options = options(common, command.all()).map_err(|unknown| no_rule(&unknown.name))?;
+    let options = choose(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
     if let Some(clash) = clash::refusal(command, common, &inputs) {
         return Err(clash);
@@ -147,7 +167,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
-        Reading::Summary(a) => summarise(to, a.format, a.color, common, options, inputs),
+        Reading::Summary(a) => summarise(to, a, options, inputs),
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {
             (Some(chosen), _) => {
@@ -157,10 +177,12 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), true, quiet))
+                let records = Records::new(Output::new(to, form, flush), true, quiet);
+                report(common, options, inputs, &mut records.with_secrets(common.show_secrets))
             }
             (None, None) => {
-                let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone());
+                let screen = lines(a.detail.color, common);
+                let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone()).fit(screen);
                 report(common, options, inputs, &mut lister)
             }
         },
@@ -171,13 +193,16 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
             (None, Some(form)) => {
                 report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
             }
-            (None, None) => report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many)),
+            (None, None) => {
+                let screen = lines(Colour::Never, common);
+                report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
+            }
         },
     }
 }
 
 /// Reads the configuration and fills in what the command line leaves open.
-fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
     let config = load(common, given)?;
     if let Reading::Check(check) = command
@@ -201,7 +226,7 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     let Some(path) = path else { return Ok(Config::default()) };
     let config = Config::load(&path)?;
     if !common.quiet {
-        say(&format_args!("qdissect: The configuration is {}.\n", name(&path)));
+        note(&format_args!("The configuration is {}.", name(&path)));
     }
     config.fill(common, given);
     Ok(config)
@@ -211,7 +236,7 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
 pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
     let why = why(e);
     let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
-    say(&format_args!("qdissect: The result cannot be written to {to}: {why}.\n"));
+    error(&format_args!("The result cannot be written to {to}: {why}."));
     FAILED
 }
 
@@ -224,7 +249,7 @@ pub fn why(e: &io::Error) -> String {
 pub fn printed(written: io::Result<()>) -> u8 {
     match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            say(&format_args!("qdissect: The result cannot be written to standard output: {}.\n", why(&e)));
+            error(&format_args!("The result cannot be written to standard output: {}.", why(&e)));
             FAILED
         }
         _ => OK,
@@ -239,17 +264,11 @@ pub fn name(path: &Path) -> String {
 /// The exit code and how many captures were read.
 pub type Done = (u8, u64);
 
-fn summarise(
-    to: &mut Target,
-    format: RowFormat,
-    colour: Colour,
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
-    let mut summary = Summary::default();
+fn summarise(to: &mut Target, args: &SummaryArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
+    let (mut summary, common) = (Summary::default(), &args.common);
     let (totals, code) = read_all(common, options, inputs, &mut summary)?;
-    write_summary(to, (format.form(), format.layout()), colour, common, &summary, &totals)?;
+    let screen = args.rows.of(how(args.color, common));
+    write_summary(to, (args.format.form(), args.format.layout()), screen, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
 
@@ -257,7 +276,7 @@ fn summarise(
 pub fn write_summary(
     to: &mut Target,
     (form, layout): (Option<Form>, Option<Layout>),
-    colour: Colour,
+    screen: Screen,
     common: &Common,
     summary: &Summary,
     totals: &Totals,
@@ -266,14 +285,43 @@ pub fn write_summary(
         (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
         (None, Some(layout)) => server_rows::rows(to, layout, summary),
-        (None, None) => screen::write(to, how(colour, common), summary, totals),
+        (None, None) => screen::write(&mut wrap(to, common), screen, summary, totals),
     }
 }
 
 /// The screen: its width, and whether it takes colours.
 pub fn how(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
-    Screen { width: width(terminal), colour: coloured(colour, terminal) }
+    let top = terminal.then_some(TOP);
+    Screen {
+        width: width(terminal),
+        colour: coloured(colour, terminal),
+        ascii: !utf8(),
+        top,
+        sort: Sort::default(),
+    }
+}
+
+/// Whether the locale takes other characters than those of ASCII; one that nobody has set does.
+fn utf8() -> bool {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    locale.is_none_or(|locale| locale.to_ascii_uppercase().replace('-', "").contains("UTF8"))
+}
+
+/// The screen that lines are to fit, on a terminal or where colours are asked for; elsewhere they are as long as they
+/// are, and programs find the same columns in all of them.
+pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
+    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let width = if terminal { self::width(true) } else { u16::MAX };
+    let screen = Screen { width, ..how(colour, common) };
+    (terminal || screen.colour).then_some(screen)
+}
+
+/// A result for people: on a terminal, long lines are broken between words.
+pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
+    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    Wrap::new(to, if terminal { width(true) } else { u16::MAX })
 }
 
 /// Columns to write for: those of the terminal, or what the user says of a file or pipe.
@@ -323,6 +371,14 @@ pub fn report<S: Listener>(
 }
 
 /// What the command line asks of the pipeline.
+///
+/// # Errors
+/// A sentence, where it names a rule that is none.
+pub fn choose(common: &Common, all: bool) -> Result<Options, String> {
+    options(common, all).map_err(|unknown| no_rule(&unknown.name))
+}
+
+/// The same with the name of a rule that is none.
 pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
@@ -337,5 +393,6 @@ pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
         policy: policy(&common.rules)?,
         count: common.count,
         per_file: common.per_file,
+        watched: None,
     })
 }

@@ -13,7 +13,7 @@ use super::inputs::Inputs;
 use super::output::{Target, folder};
 use super::read;
 use super::run::{FAILED, name, why};
-use super::{say, stop};
+use super::{error, stop, warning};
 use clap::Args;
 use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::decode::Listener;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// What is gathered of the capture before it is written, in bytes.
 const BUFFER: usize = 256 * 1024;
 /// The program, as captures name it.
-const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
+pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
 /// The options of this file.
 #[derive(Debug, Args)]
@@ -229,16 +229,16 @@ fn reopen(path: &Path, again: Again) -> Option<Source> {
 fn remark(kept: &Kept) {
     let left = kept.comments.values().map(|own| own.len() as u64).sum::<u64>() + kept.more;
     if left > 0 {
-        say(&format_args!("qdissect: Comments leave out {} for want of room.\n", count(left, "finding")));
+        warning(&format_args!("Comments leave out {} for want of room.", count(left, "finding")));
     }
 }
 
 fn complain(path: &Path, wrong: Wrong) {
     match wrong {
-        Wrong::Input(sentence) => say(&format_args!("qdissect: {sentence}.\n")),
+        Wrong::Input(sentence) => error(&format_args!("{sentence}.")),
         Wrong::Output(e) => {
             let to = if to_stdout(path) { "standard output".into() } else { format!("\"{}\"", name(path)) };
-            say(&format_args!("qdissect: The capture cannot be written to {to}: {}.\n", why(&e)));
+            error(&format_args!("The capture cannot be written to {to}: {}.", why(&e)));
         }
     }
 }

@@ -4,12 +4,14 @@ use super::args::{Colour, Common, timeout};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::read::read_all;
-use super::run::{Done, how};
+use super::run::{Done, how, wrap};
 use clap::{Args, ValueEnum};
 use qdissect::pipeline::Options;
+use qdissect::report::screen::Screen;
 use qdissect::report::{Form, Output};
 use qdissect::stats::{self, Section, Stats};
 use std::io;
+use std::num::NonZeroUsize;
 
 /// `qdissect stats`
 #[derive(Debug, Args)]
@@ -23,6 +25,9 @@ pub struct StatsArgs {
     /// Length of an interval of the series, e.g. 500ms, 1m; chosen for some 20 to 60 rows unless given
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     pub interval: Option<i64>,
+    /// Only the first N rows of each table [default: 20 on a terminal, 200 elsewhere]
+    #[arg(long, value_name = "N")]
+    pub top: Option<NonZeroUsize>,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -105,7 +110,11 @@ pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs
         }
         _ if totals.files == 0 => {} // nothing was read, and that has been said
         (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
-        (None, sections) => stats::write(to, how(args.color, &args.common), &stats, &totals, sections)?,
+        (None, sections) => {
+            let screen = how(args.color, &args.common);
+            let screen = Screen { top: args.top.map(NonZeroUsize::get).or(screen.top), ..screen };
+            stats::write(&mut wrap(to, &args.common), screen, &stats, &totals, sections)?;
+        }
     }
     Ok((code, totals.files))
 }

@@ -141,6 +141,7 @@ impl Table {
     /// behind it; what was taken back when it turned before asks again.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
+        self.changes += 1;
         let mut next = self.conversations.latest(slot);
         let mut issued = None;
         for _ in 0..MAX_STEPS_BACK {
@@ -208,6 +209,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn evict(&mut self, at: usize) {
+        self.changes += 1;
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);
         self.close_oldest(at);

@@ -231,10 +231,9 @@ impl Datagram<'_> {
         self.payload.len().wrapping_add(self.cut as usize)
     }
 
-    /// One of which nothing is known but its ends and what it says, for tests.
-    #[cfg(test)]
-    pub(crate) fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
-        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, 0, 0, 0);
+    /// A datagram that stands in no capture: without a time stamp, its payload whole. Callers that know more set the fields.
+    pub fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
+        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, Self::NOWHERE, 0, 0);
         let (partial, checksum, ip_id, tunnel) = (false, 0, 0, 0);
         Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
     }

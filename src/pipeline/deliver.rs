@@ -53,7 +53,13 @@ impl<S: Listener> Pipeline<'_, S> {
 
     pub(super) fn deliver_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.totals.unclaimed += 1;
-        if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
+        if self.options.all {
+            return self.report.unclaimed(d);
+        }
+        if self.wants.foreign {
+            self.report.foreign(d);
+        }
+        Ok(())
     }
 
     /// Whether a conversation has shown what it is.

@@ -2,15 +2,23 @@
 
 use super::Pipeline;
 use crate::decode::Listener;
-use crate::report::Totals;
+use crate::report::{Totals, Unread};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
+    /// Takes note of inputs that could not be read, or not to their end, for the totals.
+    pub fn miss(&mut self, unread: Vec<Unread>) {
+        self.totals.unread = unread;
+    }
+
     /// The end of the input: closes what is open and tells the report the totals.
     ///
     /// # Errors
     /// When the report cannot be written.
     pub fn finish(mut self, complete: bool) -> io::Result<Totals> {
+        if let Some(end) = self.options.watched {
+            self.table.advance(end);
+        }
         self.close()?;
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
@@ -43,7 +51,7 @@ impl<S: Listener> Pipeline<'_, S> {
         }
         let heard = self.totals.answered + self.totals.late;
         let before = std::mem::replace(&mut self.heard_before, heard);
-        let (silent, symptoms) = self.silences.take(&self.options.policy, heard > before);
+        let (silent, symptoms) = self.silences.take(&self.options, heard > before);
         self.totals.findings.take_back(&symptoms);
         silent.iter().for_each(|silent| self.totals.findings.see(&silent.finding));
         self.report.silent(&silent)
@@ -53,7 +61,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.silences.ends(self.table.clock());
         self.give_up(self.table.clock(), true)?;
-        self.drain(|_| true)?;
+        self.drain(|_| false)?;
         // One after the other: there may be very many.
         while self.table.close_next() {
             self.deliver_closed()?;

@@ -1,6 +1,10 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
+#[cfg(feature = "cli")]
+use super::fitted::{Column, Fitted, GiveWay};
 use super::push::{left, push_duration, push_key, push_number, right};
+#[cfg(feature = "cli")]
+use super::screen::Screen;
 use super::text::Lines;
 use super::{Place, Report, Totals};
 use crate::capture;
@@ -20,6 +24,65 @@ impl<W: Write> Exchanges<W> {
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
         Exchanges { lines: Lines::new(out, flush, quiet, heads), titled: false }
     }
+
+    /// As [`Lister::fit`](super::Lister::fit).
+    #[cfg(feature = "cli")]
+    pub fn fit(mut self, screen: Option<Screen>) -> Self {
+        const RIGHT: Column = Column { right: true };
+        const LEFT: Column = Column { right: false };
+        const COLUMNS: &[Column] = &[RIGHT, RIGHT, LEFT, LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT];
+        // Key, bytes and step, then what can be looked up by the rest.
+        const GIVE_WAY: &[GiveWay] = &[
+            (5, 8),
+            (5, 0),
+            (9, 0),
+            (8, 0),
+            (4, 4),
+            (4, 0),
+            (3, 4),
+            (1, 18),
+            (2, 20),
+            (0, 0),
+            (3, 0),
+            (1, 9),
+            (2, 11),
+        ];
+        if let Some(screen) = screen {
+            self.lines.fit(Fitted::new(screen, COLUMNS, GIVE_WAY));
+        }
+        self
+    }
+
+    /// The names of the columns.
+    fn title(&mut self) -> io::Result<()> {
+        const NAMES: [(&str, usize, bool); 10] = [
+            ("id", 6, true),
+            ("client", 21, true),
+            ("  server", 23, false),
+            ("protocol", 12, false),
+            ("step", 9, false),
+            ("key", 18, false),
+            ("outcome", 10, false),
+            ("time", 12, true),
+            ("out", 5, true),
+            ("in", 5, true),
+        ];
+        for (name, width, at_right) in NAMES {
+            let text = &mut self.lines.text;
+            let from = text.len();
+            text.extend_from_slice(name.as_bytes());
+            if at_right {
+                right(text, from, width)
+            } else {
+                left(text, from, width)
+            }
+            self.lines.mark(None);
+            self.lines.text.push(b' ');
+        }
+        self.lines.text.extend_from_slice(b" frames");
+        self.lines.mark(None);
+        self.lines.end()
+    }
 }
 
 impl<W: Write> Exchanges<W> {
@@ -28,17 +91,18 @@ impl<W: Write> Exchanges<W> {
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
         push_number(&mut self.lines.text, e.id, 6);
+        self.lines.mark(None);
         self.lines.text.push(b' ');
         self.lines.ends([e.client, e.server]);
-        let text = &mut self.lines.text;
         for (word, width) in [(info.name, 12), (step.name, 9)] {
-            cell(text, width, |text| text.extend_from_slice(word.as_bytes()));
+            self.cell(width, |text| text.extend_from_slice(word.as_bytes()));
         }
-        cell(text, 18, |text| match e.key {
+        self.cell(18, |text| match e.key {
             Some(key) => push_key(text, key, step.key_digits),
             None => text.push(b'-'),
         });
-        cell(text, 10, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
+        self.cell(10, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
+        let text = &mut self.lines.text;
         text.push(b' ');
         let from = text.len();
         match e.response_time {
@@ -48,10 +112,22 @@ impl<W: Write> Exchanges<W> {
         // The sign of µs has one column and two bytes.
         let wide = usize::from(text.ends_with("µs".as_bytes()));
         right(text, from, 12 + wide);
+        self.lines.mark(None);
         for bytes in [e.request_bytes, e.response_bytes] {
-            text.push(b' ');
-            push_number(text, bytes, 5);
+            self.lines.text.push(b' ');
+            push_number(&mut self.lines.text, bytes, 5);
+            self.lines.mark(None);
         }
+    }
+
+    /// A cell behind a blank, filled up to so many columns.
+    fn cell(&mut self, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        let text = &mut self.lines.text;
+        text.push(b' ');
+        let from = text.len();
+        write(text);
+        left(text, from, width);
+        self.lines.mark(None);
     }
 
     /// The frames of an exchange; the line stands among those of the file `here`.
@@ -72,14 +148,6 @@ impl<W: Write> Exchanges<W> {
     }
 }
 
-/// A cell behind a blank, filled up to so many columns.
-fn cell(text: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
-    text.push(b' ');
-    let from = text.len();
-    write(text);
-    left(text, from, width);
-}
-
 impl<W: Write> Report for Exchanges<W> {
     type Sink = Notes;
 
@@ -93,11 +161,7 @@ impl<W: Write> Report for Exchanges<W> {
             [] => self.lines.place(e.request_frame)?,
         };
         if !std::mem::replace(&mut self.titled, true) {
-            let _ = writeln!(
-                self.lines.text,
-                "{:>6} {:>21}   {:<21} {:<12} {:<9} {:<18} {:<10} {:>12} {:>5} {:>5}  frames",
-                "id", "client", "server", "protocol", "step", "key", "outcome", "time", "out", "in"
-            );
+            self.title()?;
         }
         self.what(e);
         self.frames(e, asked, here);
@@ -105,6 +169,7 @@ impl<W: Write> Report for Exchanges<W> {
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }
+        self.lines.mark(None);
         self.lines.end()
     }
 

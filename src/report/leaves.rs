@@ -89,7 +89,7 @@ fn value(node: &Node, value: Value<'_>) -> String {
 /// A finding: severity, rule, what is wrong, who is at fault or what made it happen. Below its field it need not
 /// name that.
 pub fn finding_line(f: &Finding, below: bool, colour: bool, place: &dyn Fn(u64) -> String) -> String {
-    let screen = Screen { width: 0, colour };
+    let screen = Screen { width: 0, colour, ..Screen::default() };
     let id = screen.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
     // Where bytes are missing, the finding names the field itself.
     let path = f.path().filter(|_| !below && f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();

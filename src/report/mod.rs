@@ -11,6 +11,11 @@ mod fields;
 mod files;
 mod filtered;
 #[cfg(feature = "cli")]
+mod fitted;
+#[cfg(feature = "cli")]
+pub(crate) mod foot;
+mod foreign;
+#[cfg(feature = "cli")]
 mod held;
 mod hostile;
 #[cfg(feature = "cli")]
@@ -56,6 +61,7 @@ pub use fields::{Fields, Layout, Occurrence, Style};
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
+pub use foreign::{Busy, Foreign};
 pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
 #[cfg(feature = "cli")]
 pub use layers::MAX_HEADS;
@@ -74,7 +80,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::{Candidate, MAX_LISTED, Totals};
+pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, ONE_WAY, Totals, Unread};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -148,6 +154,8 @@ pub struct Wants {
     pub silence: bool,
     /// It may want to hear of every frame.
     pub frames: bool,
+    /// Datagrams that no protocol claims are [counted](Report::foreign), although they are not shown.
+    pub foreign: bool,
 }
 
 /// A server that answered nothing.
@@ -189,6 +197,8 @@ pub trait Report {
     fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
         Ok(())
     }
+    /// The same where the user does not want to see those, out of order; only where it [wants](Wants::foreign) that.
+    fn foreign(&mut self, _datagram: &Datagram<'_>) {}
     /// A filter has left out the datagram of a frame that this report was told of.
     fn left_out(&mut self, _frame: u64) {}
     /// A filter has left out this datagram of one of the protocols.

@@ -1,21 +1,25 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
-use super::hot::MAX_TIMED;
+use super::foot::foot;
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
-use super::{Captures, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown};
+use super::{Captures, Place, Totals, count, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::protocols::Id;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
+use unicode_width::UnicodeWidthStr;
 
 /// Most rows of a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
+/// Most rows of what no protocol claims; the busiest come first.
+const MAX_UNCLAIMED: usize = 10;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// From this width on, numbers and addresses have room in one line.
@@ -28,21 +32,78 @@ const MAX_ADDRESS: usize = 24;
 /// Blanks before a cell.
 const PADDING: u16 = 1;
 
+/// Columns of a rule's row besides its title and its place: number, severity, times, and blanks.
+const BESIDE_TITLE: usize = 38;
+
 /// Most names of interfaces shown.
 const MAX_NAMES: usize = 8;
 
 /// How the screen is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// Columns.
     pub width: u16,
     /// Colours are welcome.
     pub colour: bool,
+    /// No characters but those of ASCII where that is a choice: bars.
+    pub ascii: bool,
+    /// Most rows of a table, where the user says so.
+    pub top: Option<usize>,
+    /// How rows are ordered.
+    pub sort: Sort,
 }
+
+/// What decides the order of servers and rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The worst findings first.
+    #[default]
+    Findings,
+    /// The most requests, or findings.
+    Count,
+    /// The longest median of response times; of rules what was found first.
+    Time,
+    /// The most requests without an answer in time.
+    Loss,
+    /// Names of servers, numbers of rules.
+    Name,
+}
+
+/// Stand before words that get a colour once the table is laid out: they have no width, and nothing from the network holds them.
+const MARKS: [(Severity, char); 3] =
+    [(Severity::Error, '\u{2061}'), (Severity::Warning, '\u{2062}'), (Severity::Note, '\u{2063}')];
+/// Stands behind them.
+const END: char = '\u{2064}';
 
 impl Screen {
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// Most rows of a table.
+    pub(crate) fn rows(&self) -> usize {
+        self.top.unwrap_or(MAX_ROWS)
+    }
+
+    /// A word in a table, in the colour of a severity.
+    fn mark(&self, severity: Severity, word: &str) -> String {
+        match MARKS.iter().find(|(of, _)| self.colour && *of == severity) {
+            Some((_, mark)) => format!("{mark}{word}{END}"),
+            None => word.to_owned(),
+        }
+    }
+
+    /// Prints a table behind an empty line, without the blanks that fill its rows.
+    pub(crate) fn print(&self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+        let mut text = table.to_string();
+        if self.colour {
+            for (severity, mark) in MARKS {
+                text = text.replace(mark, &style(severity).to_string());
+            }
+            text = text.replace(END, &Style::new().bold().render_reset().to_string());
+        }
+        writeln!(out)?;
+        text.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
     }
 
     /// A table with a line under its head, and under each row where rows have several lines.
@@ -57,15 +118,13 @@ impl Screen {
 
 /// Titles.
 pub(crate) const BOLD: Style = Style::new().bold();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// The colour of a severity.
 pub fn style(severity: Severity) -> Style {
     match severity {
         Severity::Error => AnsiColor::Red.on_default().bold(),
         Severity::Warning => AnsiColor::Yellow.on_default().bold(),
-        Severity::Note => AnsiColor::Cyan.on_default(),
+        Severity::Note => AnsiColor::BrightBlue.on_default(),
     }
 }
 
@@ -76,6 +135,7 @@ pub fn style(severity: Severity) -> Style {
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
     head(out, screen, &summary.files, totals)?;
     servers(out, screen, summary)?;
+    foreign(out, screen, summary)?;
     rules(out, screen, summary)?;
     foot(out, screen, summary, totals)
 }
@@ -105,16 +165,17 @@ pub(crate) fn head(
         out,
         "{}, {links}, {}{time}{incomplete}",
         screen.paint(BOLD, &name),
-        count(totals.packets, "packet")
+        totals.part("packet", |t| t.packets)
     )?;
     if let [(_, facts)] = captures.list.as_slice() {
         about(out, facts)?;
     }
-    let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
+    let mut line = format!("{} of query traffic", totals.part("datagram", |t| t.recognised));
     let mut rest: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
-        rest.insert(0, format!("datagrams of no known protocol ({})", totals.unclaimed));
+        let of = totals.of.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
+        rest.insert(0, format!("datagrams of no known protocol ({}{of})", totals.unclaimed));
     }
     if !rest.is_empty() {
         let _ = write!(line, "; besides: {}", rest.join(", "));
@@ -149,12 +210,9 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     if rows.is_empty() {
         return Ok(());
     }
-    rows.sort_by_key(|s| {
-        let Counts { error, warning, .. } = s.findings;
-        std::cmp::Reverse((error, warning, s.unanswered, s.requests))
-    });
+    order(&mut rows, screen.sort);
     let wide = screen.width >= WIDE;
-    let mut table = screen.table(true);
+    let mut table = screen.table(false);
     table.set_header(if wide {
         vec![
             "server",
@@ -170,7 +228,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
         ]
     } else {
         vec![
-            "server\nname",
+            "server\n  name",
             "protocol\ngame, version",
             "players",
             "requests\nanswered",
@@ -178,13 +236,29 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
             "findings",
         ]
     });
-    for s in rows.iter().take(MAX_ROWS) {
-        table.add_row(if wide { wide_row(s) } else { narrow_row(s) });
+    for s in rows.iter().take(screen.rows()) {
+        table.add_row(if wide { wide_row(screen, s) } else { narrow_row(screen, s) });
     }
-    let longest = rows.iter().take(MAX_ROWS).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
+    let longest =
+        rows.iter().take(screen.rows()).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
     arrange(screen, &mut table, if wide { 4 } else { 2 }, longest);
-    print(out, &table)?;
-    more(out, rows.len(), "server")
+    screen.print(out, &table)?;
+    more(out, screen, rows.len(), "server")
+}
+
+/// Puts the rows of servers in order.
+fn order(rows: &mut [&Server], by: Sort) {
+    rows.sort_by_key(|s| {
+        let Counts { error, warning, .. } = s.findings;
+        Reverse((error, warning, s.unanswered, s.requests))
+    });
+    match by {
+        Sort::Findings => {}
+        Sort::Count => rows.sort_by_key(|s| Reverse(s.requests)),
+        Sort::Time => rows.sort_by_key(|s| Reverse(s.times.quantile(0.5))),
+        Sort::Loss => rows.sort_by_key(|s| Reverse(s.unanswered + s.refused + s.late)),
+        Sort::Name => rows.sort_by_key(|s| (s.said.server_name.as_ref(), s.endpoint)),
+    }
 }
 
 /// Puts numbers, which stand from column `numbers` on, to the right. Where there is room, they and addresses stay in one
@@ -208,35 +282,56 @@ pub(super) fn arrange(screen: Screen, table: &mut Table, numbers: usize, longest
     }
 }
 
-/// Prints a table behind an empty line, without the blanks that fill its rows.
-pub(crate) fn print(out: &mut dyn Write, table: &Table) -> io::Result<()> {
-    writeln!(out)?;
-    table.to_string().lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
-}
-
-fn more(out: &mut dyn Write, rows: usize, what: &str) -> io::Result<()> {
-    match rows.saturating_sub(MAX_ROWS) {
+fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
+    match rows.saturating_sub(screen.rows()) {
         0 => Ok(()),
-        n => writeln!(out, "and {} more", count(n as u64, what)),
+        n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
     }
 }
 
-fn wide_row(s: &Server) -> Vec<String> {
+/// The busiest endpoints of what no protocol claims.
+fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let rows = summary.foreign.busiest();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut table = screen.table(false);
+    table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
+    for busy in rows.iter().take(MAX_UNCLAIMED) {
+        let looks = busy.looks_like.unwrap_or("-").to_owned();
+        let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
+        table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
+    }
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    screen.print(out, &table)?;
+    match rows.len().saturating_sub(MAX_UNCLAIMED) {
+        0 => {}
+        n => writeln!(out, "and {}", count(n as u64, "more unclaimed endpoint"))?,
+    }
+    match summary.foreign.elsewhere {
+        0 => Ok(()),
+        n => writeln!(out, "unclaimed datagrams of endpoints that found no place: {n}"),
+    }
+}
+
+fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
     let row = [s.endpoint.to_string(), s.id.info().name.to_owned(), name(s), game(s), players(s)];
-    let counts = [s.requests.to_string(), answered(s), median, p99, findings(s.findings)];
+    let counts = [s.requests.to_string(), answered(s), median, p99, findings(screen, s.findings)];
     row.into_iter().chain(counts).collect()
 }
 
-fn narrow_row(s: &Server) -> Vec<String> {
+fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
     vec![
-        format!("{}\n{}", s.endpoint, name(s)),
+        format!("{}\n  {}", s.endpoint, name(s)),
         format!("{}\n{}", s.id.info().name, game(s)),
         players(s),
         format!("{}\n{}", s.requests, answered(s)),
         format!("{median}\n{p99}"),
-        findings(s.findings),
+        findings(screen, s.findings),
     ]
 }
 
@@ -270,10 +365,16 @@ fn times(s: &Server) -> [String; 2] {
     [0.5, 0.99].map(|share| s.times.quantile(share).map_or("-".to_owned(), duration))
 }
 
-fn findings(c: Counts) -> String {
-    let parts = [(c.error, "error"), (c.warning, "warning"), (c.note, "note")];
-    let parts: Vec<_> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what)).collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join("\n") }
+/// How many findings there are of each severity, the worst first, each in a line.
+fn findings(screen: Screen, c: Counts) -> String {
+    let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
+    let there = counts.into_iter().filter(|(n, _)| *n > 0);
+    let lines = there.map(|(n, severity)| {
+        let s = if n == 1 { "" } else { "s" };
+        format!("{n} {}", screen.mark(severity, &format!("{}{s}", severity.name())))
+    });
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() { "-".to_owned() } else { lines.join("\n") }
 }
 
 /// A frame, and the name of its file where there are several.
@@ -292,24 +393,42 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     if rows.is_empty() {
         return Ok(());
     }
-    rows.sort_by_key(|b| (std::cmp::Reverse((worst(b.counts), b.counts.total())), b.rule.id));
+    rows.sort_by_key(|b| (Reverse((worst(b.counts), b.counts.total())), b.rule.id));
+    match screen.sort {
+        Sort::Findings | Sort::Loss => {}
+        Sort::Count => rows.sort_by_key(|b| Reverse(b.counts.total())),
+        Sort::Time => rows.sort_by_key(|b| (b.first.file, b.first.frame)),
+        Sort::Name => rows.sort_by_key(|b| b.rule.id),
+    }
     let mut table = screen.table(false);
     table.set_header(["finding", "severity", "what", "times", "first in frame"]);
-    for b in rows.iter().take(MAX_ROWS) {
-        let (severity, times) = (worst(b.counts).name().to_owned(), b.counts.total().to_string());
+    let beside = usize::from(screen.width).saturating_sub(BESIDE_TITLE + MAX_CELL / 2).max(14);
+    let listed: Vec<_> = rows
+        .iter()
+        .take(screen.rows())
+        .map(|b| (b, short(&frame_of(b.first, &summary.files), beside)))
+        .collect();
+    // A title gives way, for the number tells more than its last words; the number and the place do not.
+    let place = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
+    let room = usize::from(screen.width).saturating_sub(BESIDE_TITLE + place).max(MAX_CELL / 2);
+    for (b, place) in &listed {
+        let (severity, times) = (worst(b.counts), b.counts.total().to_string());
         table.add_row([
             b.rule.id.to_owned(),
-            severity,
-            b.rule.title.to_owned(),
+            screen.mark(severity, severity.name()),
+            short(b.rule.title, room),
             times,
-            frame_of(b.first, &summary.files),
+            place.clone(),
         ]);
+    }
+    if screen.width >= ROOMY {
+        table.column_iter_mut().for_each(|column| _ = column.set_constraint(ColumnConstraint::ContentWidth));
     }
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    print(out, &table)?;
-    more(out, rows.len(), "rule")
+    screen.print(out, &table)?;
+    more(out, screen, rows.len(), "rule")
 }
 
 /// The worst severity among the counts.
@@ -319,77 +438,6 @@ fn worst(c: Counts) -> Severity {
         Counts { warning: 1.., .. } => Severity::Warning,
         _ => Severity::Note,
     }
-}
-
-fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
-    let outcomes = [
-        (t.late, "late"),
-        (t.unanswered, "unanswered"),
-        (t.undecided, "undecided at the end"),
-        (t.refused, "refused"),
-    ];
-    let mut line = format!("\n{}: {} answered", count(t.exchanges, "exchange"), t.answered);
-    for (n, what) in outcomes.into_iter().filter(|(n, _)| *n > 0) {
-        let _ = write!(line, ", {n} {what}");
-    }
-    if t.retransmissions > 0 {
-        let _ = write!(line, "; {}", count(t.retransmissions, "retransmission"));
-    }
-    writeln!(out, "{line}")?;
-    let c = t.findings;
-    let error = screen.paint(if c.error > 0 { ERROR } else { Style::new() }, &count(c.error, "error"));
-    let warning =
-        screen.paint(if c.warning > 0 { WARNING } else { Style::new() }, &count(c.warning, "warning"));
-    writeln!(out, "findings: {error}, {warning}, {}", count(c.note, "note"))?;
-    if let Some(remark) = dropped_remark(t) {
-        writeln!(out, "{remark}")?;
-    }
-    candidates(out, t)?;
-    if summary.one_way {
-        writeln!(out, "The capture holds no answer of anybody: one direction may be missing.")?;
-    }
-    limits(out, t)?;
-    let bare =
-        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
-    if bare > 0 {
-        writeln!(out, "servers beyond the first {MAX_TIMED} have no median and no p99: {bare}")?;
-    }
-    match summary.elsewhere {
-        0 => Ok(()),
-        n => writeln!(
-            out,
-            "exchanges are in no row above, for their server was not certain or found no place: {n}"
-        ),
-    }
-}
-
-/// What could be requests that nobody answered; those of most datagrams come first.
-fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
-    let (listed, more) = t.candidates();
-    listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
-    match more {
-        0 => Ok(()),
-        n => writeln!(out, "and the same of {}", count(n, "further endpoint")),
-    }
-}
-
-/// What the bounds of memory have cost, and what a capture of one side lacks.
-pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
-    let limits = [
-        (t.evicted, "requests or conversations were forgotten early for want of room"),
-        (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
-        (
-            t.one_sided.len() as u64,
-            "servers have only their answers in the capture, and not what they were asked",
-        ),
-        (
-            t.fragments.disputes,
-            "IP fragments contradicted others of their datagram; of each byte the first counts",
-        ),
-        (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
-        (t.servers_refused, "conversations have servers that found no place in their table"),
-    ];
-    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
 }
 
 /// The second of a time stamp, with a blank for the T.

@@ -1,14 +1,20 @@
 //! One line a packet: streaming, in fixed columns, for people.
 
+#[cfg(feature = "cli")]
+use super::fitted::{Column, Fitted, GiveWay};
 use super::push::{left, push_duration, push_endpoint, push_number, right};
+#[cfg(feature = "cli")]
+use super::screen::Screen;
 use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, Wants, count, quoted, short, shown};
+use super::{Files, Packet, Place, Report, Totals, Wants, quoted, short, shown};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
+use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Level;
+use crate::rule::Severity;
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -32,6 +38,9 @@ pub(super) struct Lines<W: Write> {
     named: Vec<Named>,
     /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
     width: usize,
+    /// On a terminal, lines wait here for the widths of their columns.
+    #[cfg(feature = "cli")]
+    fitted: Option<Box<Fitted>>,
 }
 
 /// What lines say about a file.
@@ -47,7 +56,45 @@ struct Named {
 impl<W: Write> Lines<W> {
     pub(super) fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
         let (files, named, width) = (Files::default(), vec![], ENDPOINT);
-        Lines { out, text: vec![], flush, quiet, heads, head: None, next: 0, files, named, width }
+        Lines {
+            out,
+            text: vec![],
+            flush,
+            quiet,
+            heads,
+            head: None,
+            next: 0,
+            files,
+            named,
+            width,
+            #[cfg(feature = "cli")]
+            fitted: None,
+        }
+    }
+
+    /// Lines shall fit a terminal.
+    #[cfg(feature = "cli")]
+    pub(super) fn fit(&mut self, fitted: Fitted) {
+        self.fitted = Some(Box::new(fitted));
+    }
+
+    /// A cell of the line ends here, that of a finding where there is a severity.
+    pub(super) fn mark(&mut self, severity: Option<Severity>) {
+        #[cfg(feature = "cli")]
+        if let Some(fitted) = &mut self.fitted {
+            fitted.mark(self.text.len(), severity);
+        }
+        #[cfg(not(feature = "cli"))]
+        let _ = severity;
+    }
+
+    /// What has been written is a line, or several, that waits with others. Whether it has to wait no longer.
+    #[cfg(feature = "cli")]
+    fn gather(&mut self) -> Option<bool> {
+        let fitted = self.fitted.as_mut()?;
+        fitted.take(&self.text);
+        self.text.clear();
+        Some(self.flush || fitted.is_full())
     }
 
     /// Appends both ends of a conversation, and an arrow between them.
@@ -60,6 +107,11 @@ impl<W: Write> Lines<W> {
         text.extend_from_slice(ARROW.as_bytes());
         push_endpoint(text, ends[1]);
         let second = text.len() - from - first - ARROW.len();
+        #[cfg(feature = "cli")]
+        if let Some(fitted) = &mut self.fitted {
+            fitted.mark(from + first, None);
+            return fitted.mark(text.len(), None);
+        }
         self.width = self.width.max(first).max(second);
         // The first one stands at the right of its column, the second at the left.
         right(text, from, self.width + ARROW.len() + second);
@@ -68,6 +120,10 @@ impl<W: Write> Lines<W> {
 
     /// Ends a line.
     pub(super) fn end(&mut self) -> io::Result<()> {
+        #[cfg(feature = "cli")]
+        if let Some(enough) = self.gather() {
+            return if enough { self.write() } else { Ok(()) };
+        }
         self.text.push(b'\n');
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
@@ -98,8 +154,11 @@ impl<W: Write> Lines<W> {
         if self.quiet || !self.heads {
             return Ok(());
         }
-        for Named { name, .. } in self.named.get(from..=file).unwrap_or_default() {
+        for at in from..=file {
+            let Some(Named { name, .. }) = self.named.get(at) else { break };
             let _ = writeln!(self.text, "== {name}");
+            #[cfg(feature = "cli")]
+            self.gather();
         }
         if self.flush { self.write() } else { Ok(()) }
     }
@@ -134,16 +193,22 @@ impl<W: Write> Lines<W> {
             let _ = writeln!(
                 self.text,
                 "{}, {} of query traffic, {}, {} answered, {}",
-                count(t.packets, "packet"),
-                count(t.recognised, "datagram"),
-                count(t.exchanges, "exchange"),
-                t.answered + t.late,
-                count(t.findings.total(), "finding")
+                t.part("packet", |t| t.packets),
+                t.part("datagram", |t| t.recognised),
+                t.part("exchange", |t| t.exchanges),
+                t.number(|t| t.answered + t.late),
+                t.part("finding", |t| t.findings.total())
             );
         }
         self.write()
     }
     fn write(&mut self) -> io::Result<()> {
+        #[cfg(feature = "cli")]
+        if let Some(fitted) = &mut self.fitted {
+            let end = std::mem::take(&mut self.text);
+            fitted.lay_out(&mut self.text);
+            self.text.extend_from_slice(&end);
+        }
         self.out.write_all(&self.text)?;
         self.text.clear();
         self.out.flush()
@@ -173,6 +238,26 @@ impl<W: Write> Lister<W> {
     /// [see](Self::see) them, which this report by itself does not.
     pub fn timed(mut self, when: When) -> Self {
         self.times = Times::new(when);
+        self
+    }
+
+    /// The same for a terminal: columns are as wide as what is in them, and no line is wider than the screen.
+    #[cfg(feature = "cli")]
+    pub fn fit(mut self, screen: Option<Screen>) -> Self {
+        const COLUMNS: &[Column] = &[
+            Column { right: true },
+            Column { right: true },
+            Column { right: true },
+            Column { right: false },
+            Column { right: false },
+            Column { right: true },
+        ];
+        // Length and protocol, then both addresses by turns, the second with its arrow.
+        const GIVE_WAY: &[GiveWay] =
+            &[(5, 0), (4, 4), (4, 0), (2, 18), (3, 20), (2, 16), (3, 18), (2, 13), (3, 15), (2, 8), (3, 10)];
+        if let Some(screen) = screen {
+            self.lines.fit(Fitted::new(screen, COLUMNS, GIVE_WAY));
+        }
         self
     }
 
@@ -216,27 +301,32 @@ impl<W: Write> Lister<W> {
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {
         let place = self.lines.place(d.frame)?;
+        push_number(&mut self.lines.text, place.frame, 5);
+        self.lines.mark(None);
         let file = self.lines.named.get(place.file);
         let (first, interfaces) = file.map_or((Time::UNKNOWN, &[][..]), |f| (f.first, &f.decimals));
         let origin = Origin { file: place.file, first, interfaces };
         let text = &mut self.lines.text;
-        push_number(text, place.frame, 5);
         text.push(b' ');
         let from = text.len();
         if self.times.push(text, d.frame, d.time, d.interface(), origin).is_none() {
             text.push(b'-');
         }
         right(text, from, self.times.width());
-        text.push(b' ');
+        self.lines.mark(None);
+        self.lines.text.push(b' ');
         self.lines.ends([d.src, d.dst]);
         let text = &mut self.lines.text;
         text.push(b' ');
         let from = text.len();
         text.extend_from_slice(protocol.as_bytes());
         left(text, from, 12);
+        self.lines.mark(None);
+        let text = &mut self.lines.text;
         text.push(b' ');
         push_number(text, d.wire_len() as u64, 4);
-        text.push(b' ');
+        self.lines.mark(None);
+        self.lines.text.push(b' ');
         Ok(place)
     }
 
@@ -258,6 +348,8 @@ impl<W: Write> Lister<W> {
         let here = self.head(p.datagram, p.id.info().name)?;
         let text = &mut self.lines.text;
         text.extend_from_slice(p.message_name().as_bytes());
+        self.lines.mark(None);
+        let text = &mut self.lines.text;
         if let Some(facts) = p.facts() {
             push_facts(text, facts);
         }
@@ -284,8 +376,10 @@ impl<W: Write> Lister<W> {
             push(text, format_args!(" ({} confidence)", p.level.name()));
         }
         self.way(p.datagram);
+        self.lines.mark(None);
         for f in p.findings {
             push(&mut self.lines.text, format_args!(" {}:{}", f.rule.id, f.severity.name()));
+            self.lines.mark(Some(f.severity));
         }
         self.lines.end()
     }
@@ -307,8 +401,13 @@ impl<W: Write> Report for Lister<W> {
             return Ok(());
         }
         self.head(d, "udp")?;
-        self.lines.text.push(b'-');
+        match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
+            Some(name) => push(&mut self.lines.text, format_args!("looks like {name}")),
+            None => self.lines.text.push(b'-'),
+        }
+        self.lines.mark(None);
         self.way(d);
+        self.lines.mark(None);
         self.lines.end()
     }
 

@@ -18,7 +18,7 @@ fn wide_characters_and_marks_break_no_column() {
         "한국어 서버 한국어 서버 한국어 서버",
     ];
     for width in [60, 80, 100, 140] {
-        let screen = Screen { width, colour: false };
+        let screen = Screen { width, colour: false, ..Screen::default() };
         let mut table = screen.table(true);
         table.set_header(["server\nname", "protocol", "requests"]);
         for name in names {
@@ -46,7 +46,7 @@ fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
     let said = Said { server_name: Some(name.into()), ..Said::default() };
     summary.servers.push(Some(Server { said, ..Server::new(endpoint, Id::Sqp) }));
     let mut out = vec![];
-    let how = Screen { width: 300, colour: false };
+    let how = Screen { width: 300, colour: false, ..Screen::default() };
     super::screen::write(&mut out, how, &summary, &Totals::default()).expect("memory takes everything");
     String::from_utf8(out).expect("UTF-8")
 }
@@ -67,11 +67,11 @@ fn names_of_interfaces_and_servers_are_cut_and_say_so() {
 #[test]
 fn an_address_is_in_one_line_up_to_twenty_four_characters() {
     let lines = |address: &str| {
-        let mut table = Screen { width: 80, colour: false }.table(true);
+        let mut table = Screen { width: 80, colour: false, ..Screen::default() }.table(true);
         table.set_header(["server\nname", "protocol\ngame, version", "players"]);
         let wide = "w ".repeat(60);
         table.add_row([format!("{address}\n{wide}"), wide.clone(), "17".to_owned()]);
-        arrange(Screen { width: 80, colour: false }, &mut table, 2, address.len());
+        arrange(Screen { width: 80, colour: false, ..Screen::default() }, &mut table, 2, address.len());
         table.to_string().contains(address)
     };
     assert!(lines("[2001:db8:1:2::34]:27100"), "24 characters");

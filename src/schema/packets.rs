@@ -1,10 +1,11 @@
 //! Packets and exchanges.
 
 use super::fields::{self, messages};
-use super::object::{Object, form, list, list_of, of, or_null, term, text};
+use super::object::{Object, form, list, list_of, of, or_null, term, text, words};
 use super::terms::LONGEST;
 use crate::capture::MAX_OF_PACKET;
 use crate::exchange::Outcome;
+use crate::looks_like;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, Info, StepInfo};
 use serde_json::{Value, json};
@@ -49,6 +50,8 @@ pub fn unclaimed() -> Value {
     head()
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
+        .key("payload", term("hex"))
+        .key("looks_like", or_null(words(looks_like::names())))
         .end("With --all: a datagram that no protocol claims.")
 }
 
@@ -133,6 +136,9 @@ pub fn any_exchange() -> Value {
         .key("step", text())
         .keys(&["client", "server"], &term("endpoint"))
         .key("key", json!({ "type": ["string", "null"] }))
+        .keys(&["client_ip", "server_ip"], &text())
+        .keys(&["client_port", "server_port"], &json!({ "type": "integer", "minimum": 0, "maximum": 65535 }))
+        .key("request_time", or_null(term("time")))
         .key("request_frame", term("number"))
         .maybe("request_file", term("file"))
         .key("response_frames", list(term("number")))

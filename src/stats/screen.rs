@@ -4,7 +4,8 @@ use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::spread::Bucket;
 use super::{Section, Stats};
 use crate::capture::Time;
-use crate::report::screen::{BOLD, MAX_CELL, MAX_ROWS, Screen, head, limits, print};
+use crate::report::foot::limits;
+use crate::report::screen::{BOLD, MAX_CELL, Screen, head};
 use crate::report::{Totals, count, short, shown, stamp};
 use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
@@ -61,9 +62,9 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    print(out, &table)?;
-    if sheet.rows.len() > MAX_ROWS {
-        writeln!(out, "and {}", count((sheet.rows.len() - MAX_ROWS) as u64, "more row"))?;
+    screen.print(out, &table)?;
+    if sheet.rows.len() > screen.rows() {
+        writeln!(out, "and {}", count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
     }
     sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
 }
@@ -71,8 +72,11 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
 fn lay_out(screen: Screen, sheet: &Sheet, shown: &[(usize, &Column)]) -> Table {
     let mut table = screen.table(false);
     table.set_header(shown.iter().map(|(_, column)| column.head));
-    for row in sheet.rows.iter().take(MAX_ROWS) {
-        table.add_row(shown.iter().map(|&(at, _)| cell(&row[at])));
+    for row in sheet.rows.iter().take(screen.rows()) {
+        table.add_row(shown.iter().map(|&(at, _)| match &row[at] {
+            Cell::Bar(share) => bar(screen, *share, NARROW_BAR),
+            other => cell(other),
+        }));
     }
     table
 }
@@ -99,8 +103,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Time(time) => moment(*time),
         Cell::Ratio(x) => format!("{x:.1}"),
         Cell::Percent(x) => format!("{x:.1}"),
-        Cell::Spread(_) => String::new(),
-        Cell::Bar(share) => bar(*share, NARROW_BAR),
+        Cell::Spread(_) | Cell::Bar(_) => String::new(),
     }
 }
 
@@ -126,9 +129,14 @@ fn moment(time: Time) -> String {
     text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A bar; one character at least where there is anything.
-fn bar(share: f64, most: usize) -> String {
-    "#".repeat((share * most as f64).ceil() as usize)
+/// A bar, in eighths of a character where these are known; something at least where there is anything.
+fn bar(screen: Screen, share: f64, most: usize) -> String {
+    if screen.ascii {
+        return "#".repeat((share * most as f64).ceil() as usize);
+    }
+    let eighths = (share * most as f64 * 8.0).ceil() as usize;
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(eighths % 8).copied().unwrap_or_default();
+    "█".repeat(eighths / 8) + rest
 }
 
 /// The histograms of a table.
@@ -153,7 +161,7 @@ fn spread(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]) -
             Some(to) => format!("{} to {}", short_time(b.from), short_time(to)),
             None => format!("from {}", short_time(b.from)),
         };
-        let bar = bar(b.count as f64 / most as f64, room);
+        let bar = bar(screen, b.count as f64 / most as f64, room);
         writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", b.count).trim_end())?;
     }
     Ok(())
@@ -191,6 +199,10 @@ mod tests {
 
     #[test]
     fn the_least_that_is_there_has_a_bar() {
-        assert_eq!((bar(0.0, 30).len(), bar(0.001, 30).len(), bar(1.0, 30).len()), (0, 1, 30));
+        let ascii = Screen { ascii: true, ..Screen::default() };
+        let [none, least, all] = [0.0, 0.001, 1.0].map(|share| bar(ascii, share, 30).len());
+        assert_eq!((none, least, all), (0, 1, 30));
+        let blocks = [0.0, 0.001, 0.5, 1.0].map(|share| bar(Screen::default(), share, 3));
+        assert_eq!(blocks, ["", "▏", "█▌", "███"]);
     }
 }

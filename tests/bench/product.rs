@@ -13,7 +13,12 @@ use std::path::Path;
 /// Runs the whole summary on the file, tables included; returns what it adds up to.
 pub fn summary<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
     let (summary, totals) = read::<THREADS, _>(path, Summary::default())?;
-    screen::write(&mut io::sink(), Screen { width: 100, colour: false }, &summary, &totals)?;
+    screen::write(
+        &mut io::sink(),
+        Screen { width: 100, colour: false, ..Screen::default() },
+        &summary,
+        &totals,
+    )?;
     Ok(totals)
 }
 

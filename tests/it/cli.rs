@@ -14,7 +14,7 @@ const DEMO: &str = "captures/demo.pcapng";
 #[test]
 fn transcripts() {
     let cases = trycmd::TestCases::new();
-    cases.env("COLUMNS", "100").env("NO_COLOR", "1");
+    cases.env("COLUMNS", "100").env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
     for glob in ["README*.md", "docs/**/*.md", "tests/cli/*.md"] {
         cases.case(glob);
     }
@@ -142,12 +142,7 @@ fn every_hostile_or_damaged_capture_ends_with_0_or_2_and_words() {
         let output = run(["dump", "-T", "ndjson", "--min-confidence", "low", &format!("{folder}/{name}")]);
         let code = output.status.code();
         assert!(code == Some(0) || code == Some(2), "{name}: {code:?}");
-        assert_eq!(
-            code == Some(2),
-            err(&output).starts_with("qdissect: captures/"),
-            "{name}: {}",
-            err(&output)
-        );
+        assert_eq!(code == Some(2), err(&output).starts_with("error: captures/"), "{name}: {}", err(&output));
         let summary = records(&output, code.unwrap()).pop().unwrap();
         assert_eq!(summary["type"], "summary", "{name}");
         assert_eq!(summary["complete"], code == Some(0), "{name}");
@@ -232,7 +227,7 @@ fn output_that_cannot_be_written_is_an_error() {
         let file = in_folder(&folder, file);
         let output = run(["dump", "--output", &file, DEMO]);
         assert_eq!((output.status.code(), out(&output)), (Some(2), ""));
-        let said = format!("qdissect: The result cannot be written to \"{file}\": ");
+        let said = format!("error: The result cannot be written to \"{file}\": ");
         assert!(err(&output).starts_with(&said), "{}", err(&output));
         assert_eq!(names(folder.path()), ["folder"]);
     }

@@ -46,9 +46,7 @@ fn the_nearest_configuration_counts_and_is_named() {
     fs::write(folder.path().join("qdissect.toml"), "fail-on = \"never\"\ntimeout = \"9s\"\n").unwrap();
     let found = check_in(&below, &[]);
     assert_eq!(found.status.code(), Some(0), "{}", err(&found));
-    assert!(
-        err(&found).contains("qdissect: The configuration is ") && err(&found).contains("qdissect.toml.\n")
-    );
+    assert!(err(&found).contains("note: The configuration is ") && err(&found).contains("qdissect.toml.\n"));
     assert!(!err(&check_in(&below, &["-q"])).contains("configuration"));
     assert_eq!(check_in(&below, &["--no-config"]).status.code(), Some(1));
     assert_eq!(check_in(&below, &["--fail-on=error"]).status.code(), Some(1), "the command line wins");

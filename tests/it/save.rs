@@ -266,7 +266,7 @@ fn findings_that_are_in_no_comment_are_counted() {
     let packets = packets(str::from_utf8(&output.stdout).unwrap());
     let more: u64 = packets.iter().filter_map(|p| p["more_findings"].as_u64()).sum();
     assert!(more > 0);
-    let said = format!("qdissect: Comments leave out {more} findings for want of room.\n");
+    let said = format!("warning: Comments leave out {more} findings for want of room.\n");
     assert_eq!(str::from_utf8(&output.stderr), Ok(said.as_str()));
 }
 
@@ -309,13 +309,13 @@ fn nothing_is_overwritten_that_is_needed() {
         format!("{}/../{}/in.pcapng", folder.path().display(), folder.path().file_name().unwrap().display());
     for name in [&input, &around] {
         let said = refused(&["dump", "-w", name, DEMO, &input]);
-        assert_eq!(said, format!("qdissect: -w would overwrite the input \"{input}\": name another file.\n"));
+        assert_eq!(said, format!("error: -w would overwrite the input \"{input}\": name another file.\n"));
     }
     let said = refused(&["dump", "-w", &other, "--output", &other, DEMO]);
     assert_eq!(
         said,
         format!(
-            "qdissect: \"{other}\" is to hold two things, that of -w and that of --output: name two files.\n"
+            "error: \"{other}\" is to hold two things, that of -w and that of --output: name two files.\n"
         )
     );
     let said = refused(&["check", "-w", &other, "--report", &format!("json={other}"), DEMO]);
@@ -332,7 +332,7 @@ fn a_capture_that_cannot_be_written_is_an_error() {
     let folder = tempdir().unwrap();
     fs::create_dir(folder.path().join("folder")).unwrap();
     let said = refused(&["dump", "-w", &at(&folder, "nowhere/out.pcapng"), DEMO]);
-    assert!(said.starts_with("qdissect: The capture cannot be written to \""), "{said}");
+    assert!(said.starts_with("error: The capture cannot be written to \""), "{said}");
     let output = run(&["dump", "-q", "-w", &at(&folder, "folder"), DEMO]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(names(folder.path()), ["folder"]);

@@ -137,7 +137,7 @@ fn what_is_said_meanwhile_has_a_line_of_its_own() {
     let command = format!("{QDISSECT} summary {fifo} missing.pcap; true");
     let seen = until_shown(&command, &fifo, " fifo ");
     let left = left(&seen);
-    assert!(left[0].starts_with("qdissect: missing.pcap: "), "{left:#?}");
+    assert!(left[0].starts_with("\x1b[1m\x1b[31merror:\x1b[0m missing.pcap: "), "{left:#?}");
 }
 
 #[test]
@@ -189,6 +189,55 @@ fn no_table_is_wider_than_the_terminal() {
             assert!(seen.lines().count() > 3, "{args}: {seen}");
         }
     }
+}
+
+/// Columns of a line without its escape sequences.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest =
+        parts.map(|part| part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, text)| text));
+    unicode_width::UnicodeWidthStr::width(rest.fold(first, |line, part| line + part).as_str())
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal_and_findings_have_their_colours() {
+    if !have_terminal() {
+        return;
+    }
+    for (columns_there, args) in [80, 100, 160].into_iter().flat_map(|columns| {
+        ["dump", "dump --all", "exchanges", "summary", "stats", "check"].map(|args| (columns, args))
+    }) {
+        for input in [DEMO, "captures/hostile/sqp_names.pcap", "captures/skycoop"] {
+            let (seen, _) = shown(columns_there, &format!("{QDISSECT} {args} {input}"));
+            assert!(seen.lines().count() > 3, "{args} {input}: {seen}");
+            let longest = seen.lines().max_by_key(|line| columns(line));
+            let longest = longest.unwrap_or_default();
+            assert!(columns(longest) <= columns_there.into(), "{args} {input}, {columns_there}: {longest}");
+            let coloured = ["\x1b[1m\x1b[31m", "\x1b[1m\x1b[33m"].iter().any(|colour| seen.contains(colour));
+            assert!(coloured || ["exchanges", "stats"].contains(&args) || input != DEMO, "{args}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn tables_end_after_some_rows_and_can_be_ordered() {
+    let summary = |args: &[&str]| {
+        let output = Command::new(QDISSECT).args(["summary", DEMO]).args(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = |text: &str| text.split("═\n ").nth(1).map(|row| row.split(' ').next().unwrap().to_owned());
+    let all = summary(&[]);
+    assert!(!all.contains(" more; ") && all.contains("SQP-TXN-016"), "{all}");
+    let some = summary(&["--top", "2"]);
+    assert!(some.contains("and 4 servers more; --top 6 shows all\n"), "{some}");
+    assert!(some.contains("and 17 rules more; --top 19 shows all\n"), "{some}");
+    for (key, server) in
+        [("findings", "192.0.2.70:7787"), ("count", "192.0.2.10:7777"), ("time", "192.0.2.50:26950")]
+    {
+        assert_eq!(first(&summary(&["--sort", key])).as_deref(), Some(server), "{key}");
+    }
+    assert!(summary(&["--sort", "name"]).contains("═\n GEN-007 "));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
 
+mod completions;
 mod man;
 #[cfg(test)]
 mod tests;
 
 use super::command;
+use super::error;
 use super::run::{self, FAILED, OK};
-use super::say;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use clap_complete::Shell;
 use qdissect::report::quoted;
 use qdissect::schema;
 use std::io::{self, Write};
@@ -72,7 +72,7 @@ pub struct SchemaArgs {
 /// Runs `qdissect generate`; returns the exit code.
 pub fn run(command: &GenerateCommand) -> u8 {
     match command {
-        GenerateCommand::Completions(args) => print(&completions(args.shell)),
+        GenerateCommand::Completions(args) => print(completions::script(args.shell).as_bytes()),
         GenerateCommand::Man(ManArgs { dir: Some(dir) }) => pages(dir),
         GenerateCommand::Man(ManArgs { dir: None }) => print(&man::page(command_line())),
         GenerateCommand::Schema(args) => {
@@ -106,19 +106,6 @@ fn shown(command: &clap::Command) -> clap::Command {
     names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| shown(&sub)))
 }
 
-fn completions(shell: ShellName) -> Vec<u8> {
-    let shell = match shell {
-        ShellName::Bash => Shell::Bash,
-        ShellName::Zsh => Shell::Zsh,
-        ShellName::Fish => Shell::Fish,
-        ShellName::PowerShell => Shell::PowerShell,
-        ShellName::Elvish => Shell::Elvish,
-    };
-    let mut script = vec![];
-    clap_complete::generate(shell, &mut command_line(), NAME, &mut script);
-    script
-}
-
 /// Writes to standard output; returns the exit code.
 fn print(text: &[u8]) -> u8 {
     let mut out = io::stdout();
@@ -131,7 +118,7 @@ fn pages(dir: &Path) -> u8 {
         Ok(()) => OK,
         Err(e) => {
             let dir = quoted(&dir.to_string_lossy());
-            say(&format_args!("qdissect: The manual cannot be written to {dir}: {}.\n", run::why(&e)));
+            error(&format_args!("The manual cannot be written to {dir}: {}.", run::why(&e)));
             FAILED
         }
     }

@@ -3,6 +3,7 @@
 
 use super::*;
 use clap::{Arg, Command};
+use qdissect::protocols::Id;
 use std::fs;
 use std::process;
 
@@ -58,7 +59,7 @@ fn accepted(text: &str, readers: &[(&str, &[&str])]) {
 #[test]
 fn every_subcommand_and_option_is_completed_in_every_shell() {
     for shell in SHELLS {
-        let script = text(completions(shell));
+        let script = completions::script(shell);
         for command in tree() {
             assert!(script.contains(command.get_name()), "{shell:?}: {}", command.get_name());
             for option in options(&command) {
@@ -88,7 +89,7 @@ fn what_is_refused_is_not_offered() {
     if cfg!(unix) {
         assert!(hidden(&all).is_some_and(|hidden| hidden > 3));
         assert_eq!(hidden(&offered), Some(0));
-        let script = text(completions(ShellName::Bash));
+        let script = completions::script(ShellName::Bash);
         let opts = script.lines().find(|line| line.contains("opts=") && line.contains("--autostop"));
         assert!(opts.is_some_and(|opts| !opts.contains("--follow") && opts.contains("--write")), "{opts:?}");
     }
@@ -96,10 +97,9 @@ fn what_is_refused_is_not_offered() {
 
 #[test]
 fn values_are_completed() {
-    let script = text(completions(ShellName::Bash));
-    for words in
-        ["sqp satisfactory skycoop gqp", "text tree json ndjson fields csv tsv", "strict default lenient"]
-    {
+    let script = completions::script(ShellName::Bash);
+    let protocols = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(" ");
+    for words in [&protocols, "text tree json ndjson fields csv tsv", "strict default lenient"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
     }
     assert!(script.contains(" SQP SQP-CHK "), "rules by their beginnings");
@@ -110,10 +110,13 @@ fn values_are_completed() {
 
 #[test]
 fn bash_completes_what_is_begun() {
-    let script = text(completions(ShellName::Bash));
+    let script = completions::script(ShellName::Bash);
     accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
     let asked = [
         ("qdissect", "stat", "stats"),
+        ("qdissect", "captures/dem", "captures/demo.pcapng"),
+        ("qdissect a.pcap", "--disp", "--display-filter"),
+        ("qdissect a.pcap --protocol", "sat", "satisfactory"),
         ("qdissect dump", "--proto", "--protocol"),
         ("qdissect dump --protocol", "sat", "satisfactory"),
         ("qdissect check -T", "sar", "sarif"),
@@ -143,8 +146,20 @@ fn bash_completes_what_is_begun() {
 
 #[test]
 fn other_shells_take_their_scripts() {
-    accepted(&text(completions(ShellName::Zsh)), &[("zsh", &["-n"])]);
-    accepted(&text(completions(ShellName::Fish)), &[("fish", &["--no-execute"])]);
+    accepted(&completions::script(ShellName::Zsh), &[("zsh", &["-n"])]);
+    accepted(&completions::script(ShellName::Fish), &[("fish", &["--no-execute"])]);
+}
+
+#[test]
+fn fish_completes_values_that_clap_leaves_out() {
+    let script = completions::script(ShellName::Fish);
+    let line = |has: &[&str]| script.lines().any(|line| has.iter().all(|part| line.contains(part)));
+    assert!(line(&["using_subcommand rule; and not", " -a \"GEN GEN-001 "]));
+    assert!(line(&["using_subcommand protocol; and not", " -a \"sqp "]));
+    assert!(line(&["seen_subcommand_from schema", " -a \"capture "]));
+    assert!(line(&["-l interface", "qdissect live -D"]) || cfg!(not(unix)));
+    assert!(line(&["needs_command\"", " -l display-filter"]), "options need no command");
+    assert!(!line(&["needs_command", " -f -a \"dump\""]), "files stand beside the commands");
 }
 
 #[test]
@@ -162,6 +177,25 @@ fn the_page_has_every_option_under_its_subcommand() {
         &page,
         &[("groff", &["-man", "-ww", "-z", "-Tutf8"]), ("mandoc", &["-T", "lint", "-W", "error"])],
     );
+}
+
+#[test]
+fn the_page_tells_exit_codes_and_examples_that_can_be_copied() {
+    let page = text(man::page(command_line()));
+    assert!(page.contains(".SH \"EXIT STATUS\"\n"));
+    let file = tempfile::NamedTempFile::new().expect("there is room");
+    fs::write(file.path(), page).expect("it can be written");
+    let groff =
+        process::Command::new("groff").args(["-man", "-Tutf8", "-rLL=200n"]).arg(file.path()).output();
+    let Ok(groff) = groff else {
+        eprintln!("skipped: groff is not installed");
+        return;
+    };
+    let read = text(groff.stdout);
+    let paths = [&[][..], &["dump"], &["check"], &["rule", "show"], &["generate", "completions"]];
+    for (line, _) in paths.iter().flat_map(|path| crate::cli::help::examples(path)) {
+        assert!(read.lines().any(|read| read.trim() == *line), "{line} in {read}");
+    }
 }
 
 /// Holds that a text in roff names every option.
@@ -198,8 +232,8 @@ fn each_subcommand_gets_a_page_of_its_own() {
 fn the_same_is_generated_every_time_and_names_no_place_of_this_machine() {
     let here = env!("CARGO_MANIFEST_DIR");
     for shell in SHELLS {
-        let script = text(completions(shell));
-        assert_eq!(script, text(completions(shell)));
+        let script = completions::script(shell);
+        assert_eq!(script, completions::script(shell));
         assert!(!script.contains(here));
     }
     let page = text(man::page(command_line()));

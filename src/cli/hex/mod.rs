@@ -9,9 +9,9 @@ use args::InputFormat;
 use super::args::Common;
 use super::output::Target;
 use super::run::{self, FAILED, OK};
-use super::say;
 use super::values::no_rule;
-use qdissect::capture::Facts;
+use super::{error, note};
+use qdissect::capture::{Facts, capture_format};
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
@@ -38,10 +38,17 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     let (options, (name, text, pasted)) = match found {
         Ok(found) => found,
         Err(e) => {
-            say(&format_args!("qdissect: {e}\n"));
+            error(&e);
             return FAILED;
         }
     };
+    if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
+        error(&format_args!(
+            "{name}: These are the bytes of a capture ({format}), and not of a datagram: `xxd -r FILE | \
+             qdissect -` reads a dump of xxd, `xxd -r -p FILE | qdissect -` plain hex."
+        ));
+        return FAILED;
+    }
     let complete = complain(&name, &text, &pasted);
     match dissect(args, &common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
@@ -54,14 +61,14 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
 /// Says what could not be read; whether that was nothing.
 fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
     for c in &pasted.complaints {
-        say(&format_args!("qdissect: {name}:{}:{}: {}\n", c.line, c.column, c.what));
+        error(&format_args!("{name}:{}:{}: {}", c.line, c.column, c.what));
     }
     if pasted.more_complaints > 0 {
-        say(&format_args!("qdissect: {name}: {} places more could not be read.\n", pasted.more_complaints));
+        error(&format_args!("{name}: {} places more could not be read.", pasted.more_complaints));
     }
     if pasted.pieces.is_empty() {
         let guess = guess(text);
-        say(&format_args!("qdissect: {name}: There are no bytes in this text. {EXPECTED}.{guess}\n"));
+        error(&format_args!("{name}: There are no bytes in this text. {EXPECTED}.{guess}"));
     }
     pasted.complaints.is_empty() && !pasted.pieces.is_empty()
 }
@@ -84,7 +91,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     match args.what.as_slice() {
         [] => {
             if io::stdin().is_terminal() {
-                say(&format_args!("qdissect: Paste the bytes here, then press Ctrl-D. {EXPECTED}.\n"));
+                note(&format_args!("Paste the bytes here, then press Ctrl-D. {EXPECTED}."));
             }
             read("-", &mut io::stdin())
         }
@@ -150,7 +157,8 @@ fn dissect(
     let input = Input { name, frames: &frames, complete };
     match args.format.form() {
         Some(form) => {
-            input.play(options, &mut Records::new(Output::new(&mut target, form, false), true, false))?
+            let records = Records::new(Output::new(&mut target, form, false), true, false);
+            input.play(options, &mut records.with_secrets(common.show_secrets))?
         }
         None => {
             let screen = run::how(args.color, common);

@@ -1,6 +1,7 @@
 //! The command line of `qdissect live`.
 
 use crate::cli::args::{Common, DumpFormat};
+use crate::cli::choices::TopArgs;
 use crate::cli::columns::ColumnArgs;
 use crate::cli::detail::DetailArgs;
 use clap::Args;
@@ -47,6 +48,8 @@ pub struct LiveArgs {
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
+    #[command(flatten)]
+    pub rows: TopArgs,
     #[command(flatten)]
     pub detail: DetailArgs,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::cli::args::Common;
 use crate::cli::output::{Target, folder};
 use crate::cli::run::name;
 use crate::cli::sandbox::{self, Allowed};
-use crate::cli::say;
+use crate::cli::warning;
 use rustix::fs::{Access, Gid, Uid, access};
 use rustix::io::{Errno, Result as Outcome};
 use rustix::process::geteuid;
@@ -107,7 +107,7 @@ impl Confinement {
     pub fn enter(self) {
         let tell = |what: &dyn std::fmt::Display| {
             if !self.quiet {
-                say(&format_args!("qdissect: {what}\n"));
+                warning(what);
             }
         };
         // First, for root can look into every directory that is named.

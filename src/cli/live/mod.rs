@@ -14,7 +14,7 @@ pub use args::LiveArgs;
 use super::output::Target;
 use super::read::QUIET;
 use super::run::{self, Done, FAILED, OK};
-use super::{columns, filter, say, stop};
+use super::{columns, error, filter, note, stop};
 #[cfg(target_os = "linux")]
 use confine::Confinement;
 use program::{Program, named};
@@ -74,7 +74,7 @@ pub fn live(
 }
 
 fn refuse(why: &str) -> Done {
-    say(&format_args!("qdissect: {why}\n"));
+    error(&why);
     (FAILED, 0)
 }
 
@@ -83,7 +83,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     let command = program.capture(args)?;
     let records = Records::new(args.common.save.write.clone(), args.common.count)?;
     let (interfaces, name) = (named(&args.interface), program.kind.name());
-    let greeting = format!("qdissect: Capturing on {} with {name}; Ctrl-C ends it.\n", shown(&interfaces));
+    let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", shown(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
     // On other systems rights are those of who starts it.
     #[cfg(not(target_os = "linux"))]
@@ -93,7 +93,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     #[cfg(target_os = "linux")]
     confinement.iter().for_each(Confinement::begin);
     let begun = || {
-        greeting.into_iter().for_each(|greeting| say(&greeting));
+        greeting.into_iter().for_each(|greeting| note(&greeting));
         #[cfg(target_os = "linux")]
         confinement.into_iter().for_each(Confinement::enter);
     };
@@ -118,7 +118,8 @@ impl Capture<'_> {
                 let mut summary = Summary::default();
                 let (totals, code) = self.run(options, &mut summary)?;
                 let form = (form, chosen.map(|(_, layout)| layout));
-                run::write_summary(to, form, args.detail.color, &args.common, &summary, &totals)?;
+                let screen = args.rows.of(run::how(args.detail.color, &args.common));
+                run::write_summary(to, form, screen, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {
@@ -128,14 +129,17 @@ impl Capture<'_> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                self.report(options, &mut report::Records::new(Output::new(to, form, true), true, quiet))
+                let records = report::Records::new(Output::new(to, form, true), true, quiet);
+                self.report(options, &mut records.with_secrets(self.args.common.show_secrets))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
                 self.report(options, &mut Details::new(to, true, false, detail))
             }
             (None, None) => {
-                let mut lister = Lister::new(to, true, quiet, false).timed(args.detail.when.clone());
+                let screen = run::lines(args.detail.color, &args.common);
+                let mut lister =
+                    Lister::new(to, true, quiet, false).timed(args.detail.when.clone()).fit(screen);
                 self.report(options, &mut lister)
             }
         }
@@ -192,7 +196,7 @@ impl Capture<'_> {
         let complete = wrong.is_none();
         let totals = pipeline.finish(complete)?;
         if let Some(wrong) = wrong {
-            say(&format_args!("qdissect: {wrong}\n"));
+            error(&wrong);
         }
         self.conclude(&ended, &totals);
         let code = match stop::caught() {
@@ -223,10 +227,7 @@ impl Capture<'_> {
             bytes => format!("; {bytes} bytes of a record that is not whole were left out"),
         };
         let name = named(&self.args.interface);
-        say(&format_args!(
-            "qdissect: {} packets captured on {}, {dropped}{part}.\n",
-            totals.packets,
-            shown(&name)
-        ));
+        let packets = totals.all().packets;
+        note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", shown(&name)));
     }
 }

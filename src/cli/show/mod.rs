@@ -9,8 +9,8 @@ mod rule;
 
 pub use args::{ProtocolCommand, RuleCommand};
 
+use super::error;
 use super::run::{self, FAILED};
-use super::say;
 use super::values::no_rule;
 use args::How;
 use page::Page;
@@ -38,7 +38,7 @@ pub fn rule(command: &RuleCommand) -> u8 {
                 write(&a.how, |page| rule::show(page, &chosen), records)
             }
             Err(unknown) => {
-                say(&format_args!("qdissect: {}\n", no_rule(&unknown.name)));
+                error(&no_rule(&unknown.name));
                 FAILED
             }
         },

@@ -19,7 +19,7 @@ mod samples;
 mod strings;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -132,6 +132,12 @@ impl Protocol for Gqp {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
+    }
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let commands: &[&[u8]] = &[b"identify\x04", b"extensions\x04", b"echo\x1equery\x04"];
+        let wanted = if ask.all { commands } else { commands.get(..1)? };
+        wanted.get(ask.answered).map(|command| command.to_vec())
     }
 
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {

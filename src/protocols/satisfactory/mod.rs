@@ -17,7 +17,7 @@ mod samples;
 mod state;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -148,6 +148,11 @@ impl Protocol for Satisfactory {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
+    }
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let poll = || [&[0xd5, 0xf6, 0, 1][..], &ask.random.to_le_bytes(), &[1]].concat();
+        (ask.answered == 0).then(poll)
     }
 
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {

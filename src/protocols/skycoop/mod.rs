@@ -19,7 +19,7 @@ mod samples;
 mod strings;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -182,6 +182,10 @@ impl Protocol for Skycoop {
             DAMAGED => damaged(c, cx),
             _ => unknown(c, cx, c.rest()),
         }
+    }
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        (ask.answered == 0).then(|| vec![0xfe, 0xff, 0xff, 0xff])
     }
 
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {

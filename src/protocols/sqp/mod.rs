@@ -22,7 +22,7 @@ mod server_rules;
 mod tables;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query, is_raknet,
 };
 use crate::contract::{Message, Raised};
@@ -179,6 +179,15 @@ impl Protocol for Sqp {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
+    }
+
+    /// The challenge, then ServerInfo; of everything each chunk in a query of its own, for servers may answer one alone.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        const CHUNKS: [u8; 5] = [0x01, 0x02, 0x04, 0x08, 0x10];
+        let Some(query) = ask.answered.checked_sub(1) else { return Some(vec![0; 5]) };
+        let &[0, a, b, c, d] = ask.first else { return None };
+        let wanted = if ask.all { &CHUNKS[..] } else { &CHUNKS[..1] };
+        wanted.get(query).map(|&chunk| vec![1, a, b, c, d, 0, 1, chunk])
     }
 
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {

@@ -152,7 +152,8 @@ fn summarised(bytes: &[u8]) {
     assert!(!matches!(stopped, Err(Stopped::Report(_))), "the summary takes everything");
     let totals = pipeline.finish(stopped.is_ok()).expect("the summary takes everything");
     let mut text = vec![];
-    screen::write(&mut text, Screen { width: 80, colour: false }, &summary, &totals).expect("memory");
+    screen::write(&mut text, Screen { width: 80, colour: false, ..Screen::default() }, &summary, &totals)
+        .expect("memory");
     let text = String::from_utf8(text).expect("the screen is text");
     assert!(!text.chars().any(|c| c != '\n' && is_hostile(c)), "the screen is not harmless: {text:?}");
     let mut records = vec![];

@@ -13,7 +13,7 @@ use qdissect::check::Policy;
 use qdissect::exchange::Windows;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline};
-use qdissect::report::screen::{self, Screen};
+use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     Detail, Details, ExchangeRows, Exchanges, Explain, Fields, Form, Layout, Lister, Output, Records, Report,
@@ -38,7 +38,7 @@ const COLUMNS: &[&str] = &[
     "skycoop.server_name",
     "udp.payload",
 ];
-const SCREEN: Screen = Screen { width: 80, colour: false };
+const SCREEN: Screen = Screen { width: 80, colour: false, ascii: false, top: None, sort: Sort::Findings };
 /// Characters with which a cell would be a formula to a spreadsheet; numbers of ours may begin with a sign.
 const FORMULA: [char; 2] = ['=', '@'];
 

@@ -95,7 +95,7 @@ fn what_is_no_capture_is_named_and_the_others_are_read() {
     ] {
         let output = qdissect(["summary", "-T", "ndjson", input, BASE]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{input}");
-        assert!(said(&output).starts_with(&format!("qdissect: {input}: {words}")), "{}", said(&output));
+        assert!(said(&output).starts_with(&format!("error: {input}: {words}")), "{}", said(&output));
         let last = str::from_utf8(&output.stdout).unwrap().lines().last().unwrap();
         let summary: Value = serde_json::from_str(last).unwrap();
         assert_eq!((&summary["packets"], &summary["complete"]), (&16.into(), &false.into()), "{input}");
@@ -122,7 +122,7 @@ fn links_that_lead_nowhere_or_round_do_not_hide_the_captures_beside_them() {
     // One with the name of a capture is missed.
     symlink("gone", place("in/b.pcap")).unwrap();
     let missed = format!(
-        "qdissect: {}: it cannot be looked into: No such file or directory (os error 2).\n",
+        "error: {}: it cannot be looked into: No such file or directory (os error 2).\n",
         place("in/b.pcap").display()
     );
     assert_eq!(packets(Some(2), &missed), Some(16));

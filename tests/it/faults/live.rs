@@ -29,13 +29,13 @@ fn rubbish_is_called_rubbish() {
     let rubbish = "head -c 100000 /dev/zero | tr '\\0' x";
     let base = Fake::here(BASE);
     let cases = [
-        (format!("{rubbish}; exec sleep 60"), "qdissect: lo: it is text and not a capture", 0),
+        (format!("{rubbish}; exec sleep 60"), "error: lo: it is text and not a capture", 0),
         (
             format!("cat {base}; head -c 1000 /dev/zero | tr '\\0' '\\377'; exec sleep 60"),
-            "qdissect: lo: the capture is damaged: ",
+            "error: lo: the capture is damaged: ",
             16,
         ),
-        (format!("cat {base}; {rubbish}"), "qdissect: lo: the capture is damaged: ", 16),
+        (format!("cat {base}; {rubbish}"), "error: lo: the capture is damaged: ", 16),
     ];
     for (script, words, packets) in cases {
         let fake = Fake::new("tcpdump", &script);
@@ -62,7 +62,7 @@ fn a_disk_that_fills_ends_the_capture_and_not_what_is_said_of_it() {
         let mut command = after(limit, &["live", "-i", "lo", "-T", "ndjson", "-w", place]);
         let live = run_to_end(command.env("PATH", fake.path("bin")));
         assert_eq!(live.code, Some(2), "{}", live.err);
-        let said = format!("qdissect: The capture cannot be saved to \"{place}\": {words}");
+        let said = format!("error: The capture cannot be saved to \"{place}\": {words}");
         assert!(live.err.contains(&said), "{}", live.err);
         assert_eq!((&live.summary()["packets"], &live.summary()["complete"]), (&16.into(), &false.into()));
     }

@@ -4,13 +4,13 @@ use super::{END, answered_by, everything, host, poll};
 use crate::kit::play::{PORT, START, Shot, report, shot};
 use qdissect::capture::{Facts, Frame};
 use qdissect::pipeline::Pipeline;
-use qdissect::report::screen::{self, Screen};
+use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, Output, Totals};
 use qdissect::stats::{self, Section, Stats};
 use serde_json::Value;
 
-const SCREEN: Screen = Screen { width: 100, colour: false };
+const SCREEN: Screen = Screen { width: 100, colour: false, ascii: false, top: None, sort: Sort::Findings };
 
 fn parsed(out: &[u8]) -> Vec<Value> {
     str::from_utf8(out).expect("records are UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
@@ -41,7 +41,7 @@ fn further_servers_have_no_quantiles_in_the_summary_and_that_is_said() {
         }
         let remark = "servers beyond the first 1024 have no median and no p99";
         assert_eq!(text.contains(&format!("{remark}: {bare}\n")), bare > 0);
-        assert!(text.contains(&format!("\nand {} servers more\n", servers - 200)));
+        assert!(text.contains(&format!("\nand {} servers more; --top {servers} shows all\n", servers - 200)));
     }
 }
 
@@ -50,7 +50,7 @@ fn a_table_of_two_hundred_rows_counts_none_beyond_them() {
     let (summary, totals) = report(everything(), Summary::default(), &answered_by(200));
     assert!(!said(&summary, &totals).1.contains("\nand "));
     let (summary, totals) = report(everything(), Summary::default(), &answered_by(201));
-    assert!(said(&summary, &totals).1.contains("\nand 1 server more\n"));
+    assert!(said(&summary, &totals).1.contains("\nand 1 server more; --top 201 shows all\n"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn an_input_that_changes_between_the_passes_is_an_error() {
         assert_eq!(
             said,
             format!(
-                "qdissect: \"{input}\" has changed since it was read, and no capture was written; run it again.\n"
+                "error: \"{input}\" has changed since it was read, and no capture was written; run it again.\n"
             )
         );
         let result = str::from_utf8(&output.stdout).unwrap();

@@ -1,0 +1,135 @@
+//! Completions for shells: what clap makes of the command line, and what it does not know of: that files, options and
+//! filters may stand where no command does, values of positional arguments, and interfaces.
+
+use super::{NAME, ShellName, command_line};
+use clap::{Arg, Command};
+use clap_complete::Shell;
+
+/// Prints the names of the interfaces, one a line.
+const INTERFACES: &str = r"live -D 2>/dev/null | sed -n 's/^[0-9]*\. \([^ ]*\).*/\1/p'";
+
+/// What Bash completes as the first word.
+const FIRST_WORD: &str = r#"            if [[ ${cur} != -* && ${COMP_CWORD} -eq 1 ]] ; then
+                compopt -o filenames 2>/dev/null
+                COMPREPLY=( $(compgen -W "COMMANDS help" -- "${cur}") )
+                local IFS=$'\n'
+                COMPREPLY+=( $(compgen -f -- "${cur}") )
+                return 0
+            fi
+"#;
+
+/// The script for a shell.
+pub fn script(shell: ShellName) -> String {
+    let (shell, amend): (_, fn(&str) -> String) = match shell {
+        ShellName::Bash => (Shell::Bash, bash),
+        ShellName::Zsh => (Shell::Zsh, zsh),
+        ShellName::Fish => (Shell::Fish, fish),
+        ShellName::PowerShell => (Shell::PowerShell, str::to_owned),
+        ShellName::Elvish => (Shell::Elvish, str::to_owned),
+    };
+    let mut script = vec![];
+    clap_complete::generate(shell, &mut with_default_form(command_line()), NAME, &mut script);
+    amend(&String::from_utf8_lossy(&script))
+}
+
+/// The command line with the options that need no command.
+fn with_default_form(command: Command) -> Command {
+    let options = |name| command.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
+    let options: Vec<Arg> = options("dump").filter(|arg| !arg.is_positional()).cloned().collect();
+    command.args(options)
+}
+
+/// Names of all commands, with a blank between them.
+fn commands() -> String {
+    let command = command_line();
+    let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+    names.join(" ")
+}
+
+/// Files stand beside the commands, and are no worse than options behind those that read them.
+fn bash(script: &str) -> String {
+    let (mut amended, mut reads, mut first, mut interface) = (String::new(), false, true, false);
+    for line in script.lines() {
+        if line.trim_start().starts_with("opts=\"") && line.len() > 20 {
+            reads = line.contains("--read-file");
+        }
+        if reads && line.trim_start().starts_with("if [[ ${cur} == -* || ${COMP_CWORD}") {
+            if std::mem::take(&mut first) {
+                amended.push_str(&FIRST_WORD.replace("COMMANDS", &commands()));
+            }
+            amended.push_str("            if [[ ${cur} == -* ]] ; then\n");
+            continue;
+        }
+        let files = "COMPREPLY=($(compgen -f \"${cur}\"))";
+        match std::mem::replace(&mut interface, ["--interface)", "-i)"].contains(&line.trim())) {
+            true => {
+                let names = format!("COMPREPLY=($(compgen -W \"$(\"$1\" {INTERFACES})\" -- \"${{cur}}\"))");
+                amended.push_str(&line.replace(files, &names));
+            }
+            false => amended.push_str(line),
+        }
+        amended.push('\n');
+    }
+    amended
+}
+
+/// Files stand beside the commands; behind one that stands first, what `dump` takes.
+fn zsh(script: &str) -> String {
+    let commands = "    _describe -t commands 'qdissect commands' commands \"$@\"\n";
+    let script = script.replacen(commands, &format!("{commands}    _files\n"), 1);
+    // Within single quotes those of the command are written '\''.
+    let names = INTERFACES.replace('\'', "'\\''");
+    let names =
+        format!(":IFACE:{{ local -a names; names=(${{(f)\"$(qdissect {names})\"}}); compadd -a names }}'");
+    let script = script.replace(":IFACE:_default'", &names);
+    let arm = script.split_once("\n(dump)\n").and_then(|(_, rest)| rest.split_once("\n;;\n"));
+    let Some(arm) = arm.map(|(arm, _)| format!("(*)\n{arm}\n;;\n")) else { return script };
+    let end = "        esac\n    ;;\nesac\n}\n";
+    script.replacen(end, &format!("{arm}{end}"), 1)
+}
+
+/// A first word that is no command is a file, and values of positional arguments are completed.
+fn fish(script: &str) -> String {
+    let commands = commands();
+    let mut amended = String::new();
+    let is_command = format!("if contains -- \"$argv[1]\" {commands} help\n");
+    // An option that still lacks its value is none that a command has.
+    let script = script.replacen("    or return\n", "    or return 0\n", 1);
+    for line in script.replacen("if set -q argv[1]\n", &is_command, 1).lines() {
+        let is_first = line.contains("\"__fish_qdissect_needs_command\"");
+        if is_first && line.contains(" -f -a \"") {
+            let line = line.replacen("needs_command\"", "needs_command; and __fish_use_subcommand\"", 1);
+            amended.push_str(&line.replacen(" -f -a \"", " -a \"", 1));
+        } else {
+            amended.push_str(line);
+        }
+        if line.contains("-l interface ") {
+            amended.push_str(&format!(" -f -a \"(qdissect {INTERFACES})\""));
+        }
+        amended.push('\n');
+    }
+    amended + &fish_positionals()
+}
+
+/// Values of positional arguments, which clap leaves out for Fish.
+fn fish_positionals() -> String {
+    let mut lines = String::new();
+    for command in command_line().get_subcommands() {
+        for sub in command.get_subcommands() {
+            let values = sub.get_positionals().flat_map(Arg::get_possible_values);
+            let values: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
+            if !values.is_empty() {
+                let (name, values) = (command.get_name(), values.join(" "));
+                // `rule ID` is `rule show ID`.
+                let seen = match sub.get_name() {
+                    "show" => "not __fish_seen_subcommand_from list help".to_owned(),
+                    sub => format!("__fish_seen_subcommand_from {sub}"),
+                };
+                lines.push_str(&format!(
+                    "complete -c qdissect -n \"__fish_qdissect_using_subcommand {name}; and {seen}\" -f -a \"{values}\"\n"
+                ));
+            }
+        }
+    }
+    lines
+}

@@ -1,0 +1,234 @@
+//! Which command is meant, where none is named or an option belongs to another.
+
+use super::args::Cli;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, Command, CommandFactory};
+use qdissect::similar::similar;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Options by clap's names that ask for packets, where no command stands.
+const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
+/// Formats that ask for packets, likewise.
+const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
+/// Commands that read captures.
+const READERS: [&str; 5] = ["summary", "dump", "check", "exchanges", "stats"];
+
+/// Puts the command that is meant before arguments that begin with none, and `show` before what a person wants to know of.
+///
+/// A word that could be a mistyped command is left for clap, which knows what it resembles.
+pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
+    let cli = Cli::command();
+    let own = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
+    let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
+        args.insert(1, "summary".into());
+        return args;
+    };
+    if let Some(command) = cli.find_subcommand(first) {
+        let noun = command.has_subcommands() && command.get_name() != "generate";
+        let name = |word: &str| !own(word) && similar(word, ["list", "show"]).is_none();
+        if noun && args.get(2).is_some_and(|word| name(&word.to_string_lossy())) {
+            args.insert(2, "show".into());
+        }
+        return args;
+    }
+    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
+    if !(own(first) || mistyped) {
+        let packets = cli.find_subcommand("dump").is_some_and(|dump| ask_for_packets(dump, &args[1..]));
+        args.insert(1, if packets { "dump" } else { "summary" }.into());
+    }
+    args
+}
+
+/// Whether arguments ask for what only `dump` shows.
+fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
+    let asks = |option: &Arg, value: Option<&str>| {
+        let id = option.get_id().as_str();
+        PACKETS.contains(&id) || id == "format" && value.is_some_and(|value| PACKET_FORMATS.contains(&value))
+    };
+    let mut words = args.iter().map(|arg| arg.to_str().unwrap_or_default());
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) =
+                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let Some(option) = dump.get_arguments().find(|a| a.get_long() == Some(name)) else { continue };
+            if asks(option, value.or_else(|| takes(option).then(|| words.next()).flatten())) {
+                return true;
+            }
+            continue;
+        }
+        let mut rest = word.strip_prefix('-').unwrap_or_default();
+        while let Some(short) = rest.chars().next() {
+            rest = rest.get(short.len_utf8()..).unwrap_or_default();
+            let Some(option) = dump.get_arguments().find(|a| a.get_short() == Some(short)) else { continue };
+            // What a cluster of letters holds behind one that takes a value is the value.
+            let value = match std::mem::take(&mut rest) {
+                flags if !takes(option) => {
+                    rest = flags;
+                    None
+                }
+                "" => words.next(),
+                value => Some(value.strip_prefix('=').unwrap_or(value)),
+            };
+            if asks(option, value) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn takes(option: &Arg) -> bool {
+    option.get_action().takes_values()
+}
+
+/// Says of a refused option or format which command it belongs to.
+pub fn advise(mut e: Error) -> Error {
+    let text = |kind| match e.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let (name, owners) = match (e.kind(), option, value) {
+        (ErrorKind::UnknownArgument, Some(option), _) => {
+            let owners = owners(|arg| is_called(arg, &option));
+            (option, owners)
+        }
+        (ErrorKind::InvalidValue, Some(option), Some(value)) if option.contains("--format") => {
+            let knows =
+                |arg: &Arg| arg.get_possible_values().iter().any(|known| known.matches(&value, false));
+            let owners = owners(|arg| arg.get_id() == "format" && knows(arg));
+            (format!("-T {value}"), owners)
+        }
+        _ => return e,
+    };
+    if !owners.is_empty() {
+        let owners: Vec<_> = owners.iter().map(|owner| format!("`qdissect {owner}`")).collect();
+        let owners = match owners.as_slice() {
+            [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+            owners => owners.join(""),
+        };
+        let tip = StyledStr::from(format!("{name} belongs to {owners}"));
+        e.remove(ContextKind::SuggestedArg);
+        e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    e
+}
+
+fn is_called(arg: &Arg, name: &str) -> bool {
+    match name.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => {
+            name.strip_prefix('-').and_then(|short| short.chars().next())
+                == arg.get_short().filter(|_| name.len() > 1)
+        }
+    }
+}
+
+/// The commands with a shown argument of that kind, by their names.
+fn owners(has: impl Fn(&Arg) -> bool) -> Vec<String> {
+    let command = super::command();
+    let mut found = vec![];
+    for command in command.get_subcommands() {
+        let below =
+            command.get_subcommands().map(|sub| (format!("{} {}", command.get_name(), sub.get_name()), sub));
+        for (name, sub) in [(command.get_name().to_owned(), command)].into_iter().chain(below) {
+            if sub.get_arguments().any(|arg| !arg.is_hide_set() && has(arg)) {
+                found.push(name);
+            }
+        }
+    }
+    // It takes over much of what others have.
+    if found.len() > 1 {
+        found.retain(|name| name != "ask");
+    }
+    found
+}
+
+/// Usage lines of what clap does not know: the form without a command comes first, and a filter stands last.
+pub fn with_usage(command: Command) -> Command {
+    const INPUTS: &str = "[OPTIONS] [FILE|DIR|-]... [FILTER]";
+    let command =
+        command.override_usage(format!("qdissect {INPUTS}\n       qdissect <COMMAND> [OPTIONS] ..."));
+    let command = READERS.iter().fold(command, |command, name| {
+        command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {INPUTS}")))
+    });
+    [("rule", "ID"), ("protocol", "NAME")].iter().fold(command, |command, (name, what)| {
+        let usage = format!("qdissect {name} [OPTIONS] {what}...\n       qdissect {name} <COMMAND>");
+        command.mut_subcommand(*name, |sub| sub.override_usage(usage))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(args: &[&str]) -> Vec<String> {
+        let args = args.iter().map(OsString::from).collect();
+        with_subcommand(args).iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn summary_is_understood_where_no_command_stands() {
+        for (args, first) in [
+            (&["qdissect"][..], "summary"),
+            (&["qdissect", "a.pcap"], "summary"),
+            (&["qdissect", "-q", "a.pcap"], "summary"),
+            (&["qdissect", "-"], "summary"),
+            (&["qdissect", "./dump"], "summary"),
+            (&["qdissect", "dump", "a.pcap"], "dump"),
+            (&["qdissect", "dumb"], "dumb"),
+            (&["qdissect", "--help"], "--help"),
+        ] {
+            assert_eq!(with(args)[1], first, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_only_packets_have_ask_for_them() {
+        for (args, first) in [
+            ("-V a.pcap", "dump"),
+            ("-qx a.pcap", "dump"),
+            ("a.pcap -O sqp", "dump"),
+            ("-T fields -e frame.number a.pcap", "dump"),
+            ("-Ttree a.pcap", "dump"),
+            ("a.pcap --format=tsv", "dump"),
+            ("--format text a.pcap", "dump"),
+            ("-T csv a.pcap", "summary"),
+            ("-Y -V a.pcap", "summary"),
+            ("-c3 -T json a.pcap", "summary"),
+            ("-YV a.pcap", "summary"),
+            ("a.pcap -- -V", "summary"),
+        ] {
+            let args: Vec<_> = ["qdissect"].into_iter().chain(args.split(' ')).collect();
+            assert_eq!(with(&args)[1], first, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn rules_and_protocols_are_shown_by_name() {
+        assert_eq!(with(&["qdissect", "rule", "SQP-TXN-004"])[2], "show");
+        assert_eq!(with(&["qdissect", "protocol", "-T", "json", "sqp"])[2], "show");
+        assert_eq!(with(&["qdissect", "rule", "list"]).len(), 3);
+        assert_eq!(with(&["qdissect", "rule", "--help"]).len(), 3);
+        assert_eq!(with(&["qdissect", "rule"]).len(), 2);
+        assert_eq!(with(&["qdissect", "generate", "man"]).len(), 3);
+    }
+
+    #[test]
+    fn an_option_of_another_command_is_refused_with_its_name() {
+        let said = |line: &str| {
+            let args = line.split(' ').map(OsString::from).collect();
+            super::super::parse(with_subcommand(args)).unwrap_err().to_string()
+        };
+        let check = said("qdissect --fail-on error a.pcap");
+        assert!(check.contains("--fail-on belongs to `qdissect check`\n"), "{check}");
+        assert!(
+            said("qdissect stats -x a.pcap").contains("-x belongs to `qdissect dump` and `qdissect live`")
+        );
+        assert!(said("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
+        assert!(!said("qdissect dump --nonsense a.pcap").contains("belongs"));
+    }
+}
