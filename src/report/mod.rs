@@ -12,6 +12,7 @@ mod files;
 mod filtered;
 #[cfg(feature = "cli")]
 mod fitted;
+mod gathered;
 #[cfg(feature = "cli")]
 mod held;
 mod hostile;
@@ -23,6 +24,8 @@ mod layers;
 #[cfg(feature = "cli")]
 mod leaves;
 mod output;
+#[cfg(feature = "cli")]
+mod painted;
 mod push;
 mod ready;
 mod recent;
