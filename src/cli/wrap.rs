@@ -97,7 +97,7 @@ mod tests {
     fn what_is_written_in_pieces_is_one_line() {
         let mut out = vec![];
         let mut wrap = Wrap::new(&mut out, 6);
-        write!(wrap, "one {}", "two").unwrap();
+        write!(wrap, "one ").and_then(|()| write!(wrap, "two")).unwrap();
         write!(wrap, " three\nfour").unwrap();
         wrap.flush().unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "one\n  two\n  three\nfour");

@@ -2,10 +2,10 @@
 
 #[cfg(feature = "cli")]
 use super::fitted::{Column, Fitted, GiveWay};
+use super::gathered::Lines;
 use super::push::{left, push_duration, push_key, push_number, right};
 #[cfg(feature = "cli")]
 use super::screen::Screen;
-use super::text::Lines;
 use super::{Place, Report, Totals};
 use crate::capture;
 use crate::check::Finding;

@@ -15,6 +15,7 @@ mod fitted;
 #[cfg(feature = "cli")]
 pub(crate) mod foot;
 mod foreign;
+mod gathered;
 #[cfg(feature = "cli")]
 mod held;
 mod hostile;
@@ -26,6 +27,8 @@ mod layers;
 #[cfg(feature = "cli")]
 mod leaves;
 mod output;
+#[cfg(feature = "cli")]
+mod painted;
 mod push;
 mod ready;
 mod recent;

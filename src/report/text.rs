@@ -2,218 +2,24 @@
 
 #[cfg(feature = "cli")]
 use super::fitted::{Column, Fitted, GiveWay};
-use super::push::{left, push_duration, push_endpoint, push_number, right};
+use super::gathered::Lines;
+use super::push::{left, push_duration, push_number, right};
 #[cfg(feature = "cli")]
 use super::screen::Screen;
-use super::when::{Origin, Times, When, decimals};
-use super::{Files, Packet, Place, Report, Totals, Wants, quoted, short, shown};
+use super::when::{Origin, Times, When};
+use super::{Packet, Place, Report, Totals, Wants, quoted, short};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
 use crate::looks_like::looks_like;
-use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::net::{Datagram, DropReason, Tunnel};
 use crate::protocols::Level;
-use crate::rule::Severity;
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
-const BUFFER: usize = 64 * 1024;
 /// Longest text of a server shown in a line, in columns.
 const MAX_TEXT: usize = 40;
-
-/// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
-pub(super) struct Lines<W: Write> {
-    out: W,
-    pub(super) text: Vec<u8>,
-    flush: bool,
-    pub(super) quiet: bool,
-    /// Say which file the lines that follow belong to.
-    heads: bool,
-    /// The file whose head was written last, and the first whose head was never.
-    head: Option<usize>,
-    next: usize,
-    pub(super) files: Files,
-    named: Vec<Named>,
-    /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
-    width: usize,
-    /// On a terminal, lines wait here for the widths of their columns.
-    #[cfg(feature = "cli")]
-    fitted: Option<Box<Fitted>>,
-}
-
-/// What lines say about a file.
-struct Named {
-    /// As it is shown.
-    name: Box<str>,
-    /// Its first time stamp.
-    first: Time,
-    /// Decimals of the time stamps of its interfaces.
-    decimals: Vec<u8>,
-}
-
-impl<W: Write> Lines<W> {
-    pub(super) fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let (files, named, width) = (Files::default(), vec![], ENDPOINT);
-        Lines {
-            out,
-            text: vec![],
-            flush,
-            quiet,
-            heads,
-            head: None,
-            next: 0,
-            files,
-            named,
-            width,
-            #[cfg(feature = "cli")]
-            fitted: None,
-        }
-    }
-
-    /// Lines shall fit a terminal.
-    #[cfg(feature = "cli")]
-    pub(super) fn fit(&mut self, fitted: Fitted) {
-        self.fitted = Some(Box::new(fitted));
-    }
-
-    /// A cell of the line ends here, that of a finding where there is a severity.
-    pub(super) fn mark(&mut self, severity: Option<Severity>) {
-        #[cfg(feature = "cli")]
-        if let Some(fitted) = &mut self.fitted {
-            fitted.mark(self.text.len(), severity);
-        }
-        #[cfg(not(feature = "cli"))]
-        let _ = severity;
-    }
-
-    /// What has been written is a line, or several, that waits with others. Whether it has to wait no longer.
-    #[cfg(feature = "cli")]
-    fn gather(&mut self) -> Option<bool> {
-        let fitted = self.fitted.as_mut()?;
-        fitted.take(&self.text);
-        self.text.clear();
-        Some(self.flush || fitted.is_full())
-    }
-
-    /// Appends both ends of a conversation, and an arrow between them.
-    pub(super) fn ends(&mut self, ends: [Endpoint; 2]) {
-        const ARROW: &str = " → ";
-        let text = &mut self.text;
-        let from = text.len();
-        push_endpoint(text, ends[0]);
-        let first = text.len() - from;
-        text.extend_from_slice(ARROW.as_bytes());
-        push_endpoint(text, ends[1]);
-        let second = text.len() - from - first - ARROW.len();
-        #[cfg(feature = "cli")]
-        if let Some(fitted) = &mut self.fitted {
-            fitted.mark(from + first, None);
-            return fitted.mark(text.len(), None);
-        }
-        self.width = self.width.max(first).max(second);
-        // The first one stands at the right of its column, the second at the left.
-        right(text, from, self.width + ARROW.len() + second);
-        left(text, from, self.width + ARROW.len() + self.width);
-    }
-
-    /// Ends a line.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        #[cfg(feature = "cli")]
-        if let Some(enough) = self.gather() {
-            return if enough { self.write() } else { Ok(()) };
-        }
-        self.text.push(b'\n');
-        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
-    }
-
-    /// A file begins.
-    pub(super) fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
-        self.files.begin(before);
-        let decimals = decimals(&facts.interfaces);
-        self.named.push(Named { name: shown(name).into(), first: Time::UNKNOWN, decimals });
-        // What waits speaks of earlier files, if there are any.
-        if self.files.len() == 1 { self.heads(0) } else { Ok(()) }
-    }
-
-    /// The place of a frame; the line that follows is about its file.
-    pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
-        let place = self.files.place(frame);
-        if self.head != Some(place.file) {
-            self.heads(place.file)?;
-        }
-        Ok(place)
-    }
-
-    /// Says that lines about a file follow, and that there are none about those passed over.
-    fn heads(&mut self, file: usize) -> io::Result<()> {
-        let from = self.next.min(file);
-        self.head = Some(file);
-        self.next = self.next.max(file.saturating_add(1));
-        if self.quiet || !self.heads {
-            return Ok(());
-        }
-        for at in from..=file {
-            let Some(Named { name, .. }) = self.named.get(at) else { break };
-            let _ = writeln!(self.text, "== {name}");
-            #[cfg(feature = "cli")]
-            self.gather();
-        }
-        if self.flush { self.write() } else { Ok(()) }
-    }
-
-    /// A frame that may stand in another file than the line.
-    pub(super) fn other(&self, frame: u64, here: usize) -> String {
-        let place = self.files.place(frame);
-        match self.named.get(place.file).filter(|_| place.file != here) {
-            Some(Named { name, .. }) => format!("{} of {name}", place.frame),
-            None => place.frame.to_string(),
-        }
-    }
-
-    /// The same behind what stands before it.
-    fn push_other(&mut self, before: &str, frame: u64, here: usize) {
-        self.text.extend_from_slice(before.as_bytes());
-        let place = self.files.place(frame);
-        if place.file == here {
-            push_u64(&mut self.text, place.frame);
-        } else {
-            let other = self.other(frame, here);
-            self.text.extend_from_slice(other.as_bytes());
-        }
-    }
-
-    /// The end: where no lines were wanted, the counts.
-    pub(super) fn finish(&mut self, t: &Totals) -> io::Result<()> {
-        if self.next < self.files.len() {
-            self.heads(self.files.len() - 1)?;
-        }
-        if self.quiet {
-            let _ = writeln!(
-                self.text,
-                "{}, {} of query traffic, {}, {} answered, {}",
-                t.part("packet", |t| t.packets),
-                t.part("datagram", |t| t.recognised),
-                t.part("exchange", |t| t.exchanges),
-                t.number(|t| t.answered + t.late),
-                t.part("finding", |t| t.findings.total())
-            );
-        }
-        self.write()
-    }
-    fn write(&mut self) -> io::Result<()> {
-        #[cfg(feature = "cli")]
-        if let Some(fitted) = &mut self.fitted {
-            let end = std::mem::take(&mut self.text);
-            fitted.lay_out(&mut self.text);
-            self.text.extend_from_slice(&end);
-        }
-        self.out.write_all(&self.text)?;
-        self.text.clear();
-        self.out.flush()
-    }
-}
 
 /// Packets, one line each, with the feel of tshark's columns: number, time (see [`When`]), source, destination, protocol, length, and what it says.
 pub struct Lister<W: Write> {
@@ -222,9 +28,6 @@ pub struct Lister<W: Write> {
     tunnels: HashMap<u16, String>,
     times: Times,
 }
-
-/// `203.0.113.255:65535` and two more.
-const ENDPOINT: usize = 21;
 
 impl<W: Write> Lister<W> {
     /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
