@@ -1,11 +1,13 @@
 //! The vocabulary that all stages share, as plain data: what recognising, pairing and decoding say to each other, and what a
 //! protocol declares.
 
+mod message;
+
 use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Span};
-pub use crate::message::{Form, Message};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use arrayvec::ArrayVec;
+pub use message::{Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
 
 // --- Recognising
 
@@ -107,6 +109,22 @@ pub struct Glance {
     /// It begins a message, as far as its bytes tell; where messages span datagrams, others may go on
     /// with one.
     pub begins: bool,
+    /// Where the parts of an answer have numbers: which one it is.
+    pub part: Option<Part>,
+}
+
+impl Glance {
+    /// In the memo of a request: its answer comes in one datagram, though that has the number of a part.
+    pub const WHOLE_ANSWER: u32 = 1 << 30;
+}
+
+/// A part of an answer whose parts have numbers. They may come in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0, up to 127.
+    pub number: u8,
+    /// How many there are, where it says so.
+    pub total: Option<u8>,
 }
 
 /// What is known of a conversation when a datagram is read again with that knowledge.
@@ -202,6 +220,8 @@ pub struct Answer {
     pub keyless: bool,
     /// The request is one of another step.
     pub other_step: bool,
+    /// It is a part with the number of another one, or beyond the last.
+    pub contradicts: bool,
     /// It carries the value issued last to the client, not the one the request carries.
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
@@ -377,6 +397,8 @@ pub struct StepInfo {
     pub also: &'static [u8],
     /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
     pub many: bool,
+    /// An answer may carry the key of an earlier request of this step instead, where only one of its own is open.
+    pub key_of: Option<u8>,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
@@ -412,6 +434,12 @@ pub struct StepRules {
     pub keyless: Option<&'static Rule>,
     /// An answer to a request of another step, see [`StepInfo::also`].
     pub other_step: Option<&'static Rule>,
+    /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
+    pub earlier_key: Option<&'static Rule>,
+    /// A part of an answer that contradicts another one.
+    pub contradicting: Option<&'static Rule>,
+    /// An answer of which parts are missing when the window is over; of the exchange.
+    pub incomplete: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
@@ -433,6 +461,9 @@ impl StepRules {
         reused: None,
         keyless: None,
         other_step: None,
+        earlier_key: None,
+        contradicting: None,
+        incomplete: None,
         late: None,
         copy: None,
         larger: None,
@@ -460,6 +491,7 @@ impl StepInfo {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -550,25 +582,40 @@ impl Info {
     }
 }
 
+/// Where a client stands that asks a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// Requests that have been answered.
+    pub answered: usize,
+    /// Everything is to be asked for, and not only what every client wants.
+    pub all: bool,
+    /// Random bits, for cookies.
+    pub random: u64,
+    /// Payload of the answer to the first request; empty before it.
+    pub first: &'a [u8],
+}
+
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
     /// What its cross-packet rules remember: bounded.
     type Memory: Default;
     /// Everything static.
     const INFO: Info;
+    /// Which of its messages may begin with a byte; not to be written by hand.
+    const BEGINS: &'static Begins = &Self::INFO.begins();
 
     /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
     /// By default by the forms of its messages.
     #[inline]
     fn glance(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
-        const { &Self::INFO }.recognise(payload, wire_len)
+        recognise::<Self>(payload, wire_len)
     }
 
     /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
     /// of its messages.
     fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        const { &Self::INFO }.recognise_known(payload, wire_len, known)
+        recognise_known::<Self>(payload, wire_len, known)
     }
 
     /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
@@ -583,6 +630,11 @@ pub trait Protocol {
     /// [`Info::causes`].
     fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
         false
+    }
+
+    /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
+    fn ask(_: &Ask<'_>) -> Option<Vec<u8>> {
+        None
     }
 
     /// Checks what one datagram alone cannot show. Runs in frame order.

@@ -53,7 +53,6 @@ pub mod filter;
 pub mod general;
 mod lines;
 pub mod looks_like;
-pub mod message;
 pub mod net;
 mod packed;
 pub mod pasted;

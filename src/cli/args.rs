@@ -1,5 +1,6 @@
 //! The command line, as clap sees it.
 
+use super::ask::AskArgs;
 pub use super::choices::{
     CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName, Show,
     TableFormat, TopArgs,
@@ -51,6 +52,8 @@ pub enum Command {
     Read(Box<Reading>),
     /// Pasted bytes: hex, dumps of xxd, hexdump, tcpdump or Wireshark, arrays, strings, base64
     Hex(Box<HexArgs>),
+    /// Asks a server as a client would, and dissects or judges what comes back
+    Ask(Box<AskArgs>),
     /// The conformance rules and their sources
     #[command(subcommand)]
     Rule(RuleCommand),
@@ -277,7 +280,8 @@ fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     Ok((rule.trim().to_owned(), severity))
 }
 
-fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
+/// A format and the file of a report.
+pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
     let format = CheckFormat::from_str(format, true).map_err(|_| {

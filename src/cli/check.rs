@@ -208,6 +208,7 @@ fn write_report(
         CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
         CheckFormat::Json => verdict::json(out, verdict),
         CheckFormat::Ndjson => verdict::ndjson(out, verdict),
+        CheckFormat::Csv => verdict::csv(out, verdict),
         CheckFormat::Sarif => verdict::sarif(out, verdict, sarif_style(args)),
         CheckFormat::Junit => verdict::junit(out, verdict, junit_style(args), limit(args.fail_on)),
         CheckFormat::Github => verdict::github(out, verdict),

@@ -63,6 +63,8 @@ pub enum CheckFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// Findings as comma-separated values, with a row of names
+    Csv,
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// JUnit XML: a test for each rule

@@ -11,6 +11,7 @@ use std::io::Write;
 
 /// The columns of CSV and TSV where none are named.
 const USUAL: &[&str] = &[
+    "file",
     "frame.number",
     "frame.time_epoch",
     "ip.src",

@@ -27,6 +27,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
     (
         "Verdict",
         &[
+            "check",
             "fail_on",
             "require",
             "require_coverage",
@@ -69,7 +70,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 pub type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
-const EXAMPLES: [(&[&str], &[Example]); 15] = [
+const EXAMPLES: [(&[&str], &[Example]); 16] = [
     (
         &[],
         &[
@@ -163,6 +164,15 @@ const EXAMPLES: [(&[&str], &[Example]); 15] = [
                 "it is known which protocol it is",
             ),
             ("xxd packet.bin | qdissect hex", "from another program"),
+        ],
+    ),
+    (
+        &["ask"],
+        &[
+            ("qdissect ask satisfactory 127.0.0.1", "what does this server say?"),
+            ("qdissect ask sqp --all 127.0.0.1:9000", "everything that it can be asked"),
+            ("qdissect ask sqp 127.0.0.1:9000 --check --report junit=junit.xml", "a test for CI"),
+            ("qdissect ask gqp 127.0.0.1:7787 -c 10 -w asked.pcapng", "ten times, and keep it"),
         ],
     ),
     (

@@ -51,6 +51,12 @@ impl Inputs {
         inputs
     }
 
+    /// One that is open already.
+    pub fn of(path: &Path, opened: Result<Source, Error>) -> Inputs {
+        let input = Input { path: path.to_owned(), opened: Some(Box::new(opened)) };
+        Inputs { list: vec![input], ..Inputs::default() }
+    }
+
     fn add(&mut self, path: PathBuf) {
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if self.seen.insert(real) {

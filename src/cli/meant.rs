@@ -106,7 +106,11 @@ pub fn advise(mut e: Error) -> Error {
     };
     if !owners.is_empty() {
         let owners: Vec<_> = owners.iter().map(|owner| format!("`qdissect {owner}`")).collect();
-        let tip = StyledStr::from(format!("{name} belongs to {}", owners.join(" and ")));
+        let owners = match owners.as_slice() {
+            [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+            owners => owners.join(""),
+        };
+        let tip = StyledStr::from(format!("{name} belongs to {owners}"));
         e.remove(ContextKind::SuggestedArg);
         e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
@@ -135,6 +139,10 @@ fn owners(has: impl Fn(&Arg) -> bool) -> Vec<String> {
                 found.push(name);
             }
         }
+    }
+    // It takes over much of what others have.
+    if found.len() > 1 {
+        found.retain(|name| name != "ask");
     }
     found
 }

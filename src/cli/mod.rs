@@ -1,6 +1,7 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
 mod args;
+mod ask;
 mod baseline;
 mod check;
 mod choices;
@@ -58,6 +59,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
         Ok((cli, matches)) => match cli.command {
             Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
             Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
+            Command::Ask(command) => ask::run(&command, &|option| given(&matches, option)),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
             Command::Generate(command) => generate::run(&command),

@@ -87,17 +87,20 @@ impl Reading {
 }
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
-struct Job {
-    config: Config,
+pub struct Job {
+    /// The configuration.
+    pub config: Config,
     /// Columns of the user's own choice, and how they are set apart.
-    chosen: Option<(Columns, Layout)>,
-    options: Options,
-    inputs: Inputs,
+    pub chosen: Option<(Columns, Layout)>,
+    /// What is asked of the pipeline.
+    pub options: Options,
+    /// What is read.
+    pub inputs: Inputs,
 }
 
 /// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
-    let mut job = match prepare(command, given) {
+    let job = match prepare(command, given) {
         Ok(job) => job,
         Err(why) => {
             error(&why);
@@ -105,8 +108,13 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
         }
     };
     let command = &*command;
-    let common = command.common();
     progress::begin(command);
+    finish(command, job)
+}
+
+/// Reads what there is to read and writes the result; returns the exit code.
+pub fn finish(command: &Reading, mut job: Job) -> u8 {
+    let common = command.common();
     #[cfg(target_os = "linux")]
     if !matches!(command, Reading::Live(_)) {
         super::sandbox::read_files(command, &job.inputs);
@@ -140,7 +148,7 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     }
     let common = command.common();
     let chosen = columns::asked(command)?;
-    let options = options(common, command.all()).map_err(|unknown| no_rule(&unknown.name))?;
+    let options = choose(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
     if let Some(clash) = clash::refusal(command, common, &inputs) {
         return Err(clash);
@@ -194,7 +202,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
 }
 
 /// Reads the configuration and fills in what the command line leaves open.
-fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
     let config = load(common, given)?;
     if let Reading::Check(check) = command
@@ -363,6 +371,14 @@ pub fn report<S: Listener>(
 }
 
 /// What the command line asks of the pipeline.
+///
+/// # Errors
+/// A sentence, where it names a rule that is none.
+pub fn choose(common: &Common, all: bool) -> Result<Options, String> {
+    options(common, all).map_err(|unknown| no_rule(&unknown.name))
+}
+
+/// The same with the name of a rule that is none.
 pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
@@ -377,5 +393,6 @@ pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
         policy: policy(&common.rules)?,
         count: common.count,
         per_file: common.per_file,
+        watched: None,
     })
 }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// What is gathered of the capture before it is written, in bytes.
 const BUFFER: usize = 256 * 1024;
 /// The program, as captures name it.
-const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
+pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
 /// The options of this file.
 #[derive(Debug, Args)]

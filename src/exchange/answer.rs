@@ -1,6 +1,7 @@
 //! An answer: which request it belongs to, and the record of the exchange that closes by it.
 
 use super::ask::Orphan;
+use super::parts::Numbered;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
@@ -19,23 +20,25 @@ const MAX_ANSWERING: usize = 64;
 #[derive(Debug)]
 pub(super) struct Answering {
     /// Number of its exchange.
-    exchange: u64,
+    pub(super) exchange: u64,
     outcome: Outcome,
     response_time: Option<i64>,
     /// Time of its first part.
     first: Time,
-    frames: Vec<u64>,
-    bytes: u64,
+    pub(super) frames: Vec<u64>,
+    pub(super) bytes: u64,
+    /// Where its parts have numbers.
+    pub(super) numbered: Option<Numbered>,
 }
 
 /// An answer whose request is still to be found.
 #[derive(Clone, Copy)]
-struct Reply<'a> {
-    d: &'a Datagram<'a>,
-    v: &'a Verdict,
-    now: Time,
+pub(super) struct Reply<'a> {
+    pub d: &'a Datagram<'a>,
+    pub v: &'a Verdict,
+    pub now: Time,
     /// See [`Table::fingerprint`].
-    hash: u32,
+    pub hash: u32,
 }
 
 impl Table {
@@ -44,7 +47,7 @@ impl Table {
         let step = &v.id.info().steps[g.step as usize];
         let reply = &self.reply(d, v);
         if !self.answering.is_empty()
-            && let Some(pairing) = self.more_parts(slot, d, v)
+            && let Some(pairing) = self.more_parts(slot, reply)
         {
             return pairing;
         }
@@ -127,7 +130,13 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        let whole = v.glance.role != Role::ResponsePart || self.answering.len() >= MAX_ANSWERING;
+        let queue = &self.queues[v.id as usize];
+        let part = v
+            .glance
+            .part
+            .filter(|_| queue.kept(seq).is_some_and(|request| request.memo & Glance::WHOLE_ANSWER == 0));
+        let more = v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
+        let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
         let answered = self.queues[v.id as usize].answer(seq, state, hash, d.frame);
         let Some(request) = answered else { return Pairing::Nothing };
@@ -147,10 +156,14 @@ impl Table {
                 first: now,
                 frames: vec![d.frame],
                 bytes: d.wire_len() as u64,
+                numbered: part.map(|part| Numbered::new(part, v.glance.key, now)),
             });
+            if part.is_some() {
+                self.seconds.insert((answer.exchange, hash), d.frame);
+            }
             return Pairing::Answered(answer);
         }
-        self.evicted += u64::from(v.glance.role == Role::ResponsePart);
+        self.evicted += u64::from(more);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             self.closed.push(record(c, &request, outcome, frame, answer.response_time, bytes));
@@ -206,6 +219,7 @@ impl Table {
                 first: now,
                 frames: vec![],
                 bytes: 0,
+                numbered: None,
             });
         }
         let listed =
@@ -304,8 +318,12 @@ impl Table {
 
     /// A further part of an answer under way. One that comes too late, or begins a message of its own,
     /// is none: what has come was all.
-    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
+    fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
+        let &Reply { d, v, .. } = reply;
         let g = &v.glance;
+        if let Some(part) = g.part {
+            return self.numbered_part(slot, reply, part);
+        }
         let (seq, _) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
         let request = self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
@@ -338,7 +356,9 @@ impl Table {
         let parts = self.answering.remove(i)?;
         let first = parts.frames.first().copied();
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
-        Some(Exchange { response_parts: parts.frames, ..done })
+        let window = self.windows.answer(c.id);
+        let incomplete = parts.numbered.is_some_and(|numbered| numbered.misses_some(self.clock, window));
+        Some(Exchange { response_parts: parts.frames, incomplete, ..done })
     }
 }
 
@@ -372,6 +392,7 @@ pub(super) fn record(
         response_bytes,
         retransmissions: r.retransmissions,
         reason: None,
+        incomplete: false,
         hidden: r.hidden,
     }
 }

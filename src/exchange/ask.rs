@@ -322,7 +322,7 @@ mod tests {
         let (role, level) =
             if sure { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
         let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
-        let glance = Glance { message, role, step, key, memo, level, paired, begins };
+        let glance = Glance { message, role, step, key, memo, level, paired, begins, part: None };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
         let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, glance) };
         let slot = table.enter(&d, &verdict);

@@ -14,6 +14,7 @@
 mod answer;
 mod ask;
 mod open;
+mod parts;
 mod queue;
 mod rules;
 mod search;
@@ -119,6 +120,8 @@ pub struct Exchange {
     pub retransmissions: u16,
     /// What the ICMP error said that refused it.
     pub reason: Option<&'static str>,
+    /// Parts of its answer are missing, and no longer expected.
+    pub incomplete: bool,
     /// Its request is not shown, and neither is this.
     pub(crate) hidden: bool,
 }
@@ -152,6 +155,7 @@ impl Exchange {
             response_bytes: 0,
             retransmissions: 0,
             reason: None,
+            incomplete: false,
             hidden: false,
         }
     }

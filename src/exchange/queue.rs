@@ -175,6 +175,7 @@ impl Request {
             second: false,
             keyless: false,
             other_step: false,
+            contradicts: false,
             foreign_key: false,
             part: false,
             before: 0,

@@ -15,8 +15,10 @@ pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
             let times = step.rules.larger.map_or(u32::MAX, |(times, _)| times as u32);
             let most = if step.validated { times } else { times.min(1) };
             let larger = answer.exceeds(answer.request_bytes.saturating_mul(most) as usize, seen.datagram);
-            let Answer { late, foreign_key, elsewhere, keyless, other_step, before, .. } = *answer;
-            larger || late || foreign_key || elsewhere || keyless || other_step || before > 0
+            let Answer { late, foreign_key, elsewhere, keyless, other_step, contradicts, before, .. } =
+                *answer;
+            let odd = foreign_key || elsewhere || keyless || other_step || contradicts;
+            larger || late || odd || before > 0
         }
         _ => true,
     }
@@ -54,7 +56,12 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             if answer.other_step {
                 add(raised, rules.other_step);
             }
-            if answer.foreign_key
+            if answer.contradicts {
+                add(raised, rules.contradicting);
+            }
+            if answer.foreign_key && rules.earlier_key.is_some() {
+                add(raised, rules.earlier_key.filter(|_| !answer.part));
+            } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
                 raised.add_at(rule, at);

@@ -49,6 +49,8 @@ pub(super) struct Search<'v> {
     /// That has the very bytes.
     same: bool,
     answered: Option<Answer>,
+    /// An earlier request of another step has the key, see [`StepInfo::key_of`].
+    earlier: bool,
 }
 
 impl<'v> Search<'v> {
@@ -68,6 +70,7 @@ impl<'v> Search<'v> {
             copy: None,
             same: false,
             answered: None,
+            earlier: false,
         }
     }
 
@@ -85,6 +88,7 @@ impl<'v> Search<'v> {
     }
 
     pub fn look(&mut self, seq: u64, r: &Request) {
+        self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
         if r.step != self.number && !self.step.also.contains(&r.step) {
             return;
         }
@@ -153,7 +157,8 @@ impl<'v> Search<'v> {
         if self.answered.is_some() {
             return Found { second: self.answered, open, ..Found::default() };
         }
-        if self.keyed() && self.open == 1 && issued.is_some() && issued.map(u64::from) == self.key {
+        let issued = issued.is_some() && issued.map(u64::from) == self.key;
+        if self.keyed() && self.open == 1 && (issued || self.earlier) {
             return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
         }
         // A request that ends before its key does.

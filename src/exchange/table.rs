@@ -366,6 +366,7 @@ mod tests {
             level: Level::High,
             paired: Level::High,
             begins: false,
+            part: None,
         };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));

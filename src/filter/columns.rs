@@ -191,8 +191,8 @@ mod tests {
         let refused = |name: &str| Columns::parse(&[name]).unwrap_err();
         assert_eq!(refused("udp.prot"), "There is no field \"udp.prot\"; did you mean udp.port?");
         assert_eq!(
-            refused("server_name"),
-            "There is no field \"server_name\"; did you mean sqp.server_info.server_name?"
+            refused("game_type"),
+            "There is no field \"game_type\"; did you mean sqp.server_info.game_type?"
         );
         assert!(refused("\u{1b}[2J").starts_with("There is no field \"\\x1b[2J\""));
     }

@@ -6,8 +6,10 @@ use super::plan::{Member, Plan, Relation, Side, Source, Step, Term};
 use super::syntax::Quantifier;
 use super::value::{Constant, Datum, contains, cut};
 use super::view::View;
-use crate::net::Endpoint;
+use crate::decode::Version;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::Level;
+use crate::report::stamp;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -172,7 +174,8 @@ impl Source {
                 view.protocol == Some(id) && visit(payload.unwrap_or(Datum::Present))
             }
             Source::Picked(id, slot) => {
-                view.protocol == Some(id) && view.picked.is_some_and(|pick| pick.each(slot, visit))
+                let is_of = view.protocol.is_some_and(|protocol| id.is_none_or(|id| id == protocol));
+                is_of && view.picked.is_some_and(|pick| pick.each(slot, visit))
             }
         }
     }
@@ -190,6 +193,11 @@ impl Builtin {
             // As they stand in the header.
             EthAddr => [EthDst, EthSrc].iter().any(|field| field.each(view, visit)),
             IpAddr => [IpSrc, IpDst].iter().any(|field| field.each(view, visit)),
+            IpHost => [IpSrc, IpDst].iter().any(|field| {
+                field.each(view, &mut |address| {
+                    address.string(&[]).is_some_and(|text| visit(Datum::Text(Cow::Owned(text.into_bytes()))))
+                })
+            }),
             V6Addr => [V6Src, V6Dst].iter().any(|field| field.each(view, visit)),
             UdpPort => [UdpSrc, UdpDst].iter().any(|field| field.each(view, visit)),
             VlanId => {
@@ -230,6 +238,12 @@ impl Builtin {
             Builtin::FrameLen => int(facts.map(|f| f.wire_len)),
             Builtin::FrameCapLen => int(facts.map(|f| f.cap_len)),
             Builtin::FrameInterface => int(facts.map(|f| f.interface)),
+            Builtin::File => view.file.map(text),
+            Builtin::FrameTimeText => Some(stamp(time?)).filter(|stamp| !stamp.is_empty()).map(text),
+            Builtin::FrameTimeRelative => time?.since(facts?.first).map(Datum::Nanos),
+            Builtin::FrameTimeDelta => time?.since(facts?.before).map(Datum::Nanos),
+            Builtin::FrameInterfaceName => facts?.interface_name.as_deref().map(text),
+            Builtin::FrameProtocols => Some(text(facts?.protocols(view.protocol.map(|id| id.info().name)))),
             _ => None,
         }
     }
@@ -266,6 +280,9 @@ impl Builtin {
             Builtin::UdpDst => int(dst.map(Endpoint::port)),
             Builtin::UdpLength => view.datagram.map(|d| Datum::Int((d.wire_len() as i128).saturating_add(8))),
             Builtin::UdpChecksum => int(view.datagram.map(|d| d.checksum)),
+            Builtin::UdpChecksumStatus => int(view.datagram.map(checksum_status)),
+            Builtin::UdpStream => int(view.facts.and_then(|facts| facts.stream)),
+            Builtin::IpVersion => int(src.map(|end| if end.octets().is_some() { 4 } else { 6 })),
             _ => None,
         }
     }
@@ -288,8 +305,40 @@ impl Builtin {
             Builtin::ResponseTime => view.response_time.map(Datum::Nanos),
             Builtin::Retransmission => view.protocol.map(|_| Datum::Bool(view.retransmission)),
             Builtin::Duplicate => view.protocol.map(|_| Datum::Bool(view.duplicate)),
+            Builtin::Server => view.server().map(|end| text(end.to_string())),
+            Builtin::Client => view.client().map(|end| text(end.to_string())),
+            _ => self.said(view),
+        }
+    }
+
+    /// What a message says about its server, whatever its protocol calls that.
+    fn said(self, view: &View<'_>) -> Option<Datum<'static>> {
+        let (said, players) = (view.said?, view.said?.players);
+        match self {
+            Builtin::ServerName => said.server_name?.text().map(text),
+            Builtin::Game => said.game?.text().map(text),
+            Builtin::Version => match said.version? {
+                Version::Text(version) => version.text().map(text),
+                Version::Number(version) => int(Some(version)),
+            },
+            Builtin::Players => int(players.map(|(now, _)| now)),
+            Builtin::MaxPlayers => int(players.map(|(_, most)| most)),
             _ => None,
         }
+    }
+}
+
+fn text(text: impl AsRef<str>) -> Datum<'static> {
+    Datum::Text(Cow::Owned(text.as_ref().as_bytes().to_vec()))
+}
+
+/// As Wireshark numbers it: 0 wrong, 1 right, 2 not known, 3 not there.
+fn checksum_status(d: &Datagram<'_>) -> u8 {
+    match d.checksum_holds() {
+        _ if d.checksum == 0 => 3,
+        Some(false) => 0,
+        Some(true) => 1,
+        None => 2,
     }
 }
 

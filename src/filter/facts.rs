@@ -9,6 +9,7 @@
 use crate::capture::{Frame, Time};
 use crate::net;
 use arrayvec::ArrayVec;
+use std::sync::Arc;
 
 /// VLAN tags kept of a frame; real frames have two at most.
 pub const MAX_TAGS: usize = 8;
@@ -43,6 +44,14 @@ pub struct Facts {
     pub vlans: ArrayVec<u16, MAX_TAGS>,
     /// The outermost IP header, as far as it was captured.
     pub ip: Option<Ip>,
+    /// Time stamps of the first frame of its file, and of the frame before it.
+    pub first: Time,
+    /// See [`first`](Self::first).
+    pub before: Time,
+    /// Name of its interface, where the capture has one.
+    pub interface_name: Option<Arc<str>>,
+    /// Number of its UDP conversation, counted from 0 in each file.
+    pub stream: Option<u32>,
 }
 
 /// An Ethernet header.
@@ -85,6 +94,10 @@ impl Facts {
             ethernet: None,
             vlans: ArrayVec::new(),
             ip: net::ip_packet(frame).and_then(ip),
+            first: Time::UNKNOWN,
+            before: Time::UNKNOWN,
+            interface_name: None,
+            stream: None,
         };
         match frame.link {
             ETHERNET => {
@@ -104,6 +117,18 @@ impl Facts {
             _ => {}
         }
         facts
+    }
+
+    /// The layers of a frame with a UDP datagram as Wireshark names them; `query` is the protocol of its payload.
+    pub(super) fn protocols(&self, query: Option<&str>) -> String {
+        let mut names = vec![];
+        if let Some(ethernet) = self.ethernet {
+            names.extend(["eth"].into_iter().chain(ethernet.kind.map(|_| "ethertype")));
+        }
+        self.vlans.iter().for_each(|_| names.extend(["vlan", "ethertype"]));
+        names.extend(self.ip.map(|ip| if ip.version == 4 { "ip" } else { "ipv6" }));
+        names.extend(["udp", query.unwrap_or("data")]);
+        names.join(":")
     }
 
     fn tags(&mut self, mut kind: u16, mut rest: &[u8]) {

@@ -55,7 +55,8 @@ fn of_word(word: &str, kind: Kind, part: bool) -> Read {
             Constant::Number(Number { int: None, .. }) => Err(None),
             constant => Ok(constant),
         },
-        Kind::Float | Kind::Seconds => number(),
+        Kind::Float => number(),
+        Kind::Seconds => number().or_else(|_| seconds(word).map(Constant::Number).ok_or(None)),
         Kind::Bool | Kind::Flag => match truth(word) {
             Some(truth) => Ok(Constant::Bool(truth)),
             None => {
@@ -214,6 +215,24 @@ pub(super) fn number(word: &str) -> Option<Number> {
     let nanos = sign.saturating_mul(billionths(&lower).unwrap_or((float * 1e9).round() as i128));
     let float = if sign < 0 { -float } else { float };
     Some(Number { int: None, float, nanos })
+}
+
+/// A duration with its unit: `10ms`, `1.5s`.
+fn seconds(word: &str) -> Option<Number> {
+    let at = word.find(|c: char| c.is_ascii_alphabetic() || c == 'µ')?;
+    let (value, unit) = (number(word.get(..at)?)?, word.get(at..)?);
+    let scale: i128 = match unit {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    // Nanoseconds of as many seconds, scaled: nothing is rounded that a time stamp could tell.
+    let nanos = value.nanos.saturating_mul(scale) / 1_000_000_000;
+    Some(Number { int: None, float: nanos as f64 / 1e9, nanos })
 }
 
 /// A decimal fraction in billionths, exactly; digits beyond the ninth are left out. `None` with an exponent.

@@ -146,17 +146,19 @@ impl Needs {
         use Builtin::*;
         match builtin {
             FrameComment => self.comments = true,
-            FrameNumber | FrameTime => {} // the datagram has them
-            Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr => {}
-            UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum => {}
+            FrameNumber | FrameTime | FrameTimeText | File => {} // the datagram has them
+            Ip | IpSrc | IpDst | IpAddr | IpHost | IpVersion | V6 | V6Src | V6Dst | V6Addr => {}
+            UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum | UdpChecksumStatus => {}
             Udp | UdpPayload => self.raw = true,
             Frame => (self.raw, self.bytes) = (true, true),
+            FrameProtocols => (self.packet, self.facts) = (true, true),
+            FrameTimeRelative | FrameTimeDelta | FrameInterfaceName | UdpStream => self.facts = true,
             FrameLen | FrameCapLen | FrameInterface | Eth | EthSrc | EthDst | EthAddr | EthType | Vlan
             | VlanId | IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => self.facts = true,
             Finding | Rule | Severity => (self.packet, self.findings) = (true, true),
             Outcome => (self.packet, self.outcome) = (true, true),
             Protocol | Message | Direction | Confidence | Exchange | ResponseTime | Retransmission
-            | Duplicate => {
+            | Duplicate | Server | Client | ServerName | Game | Version | Players | MaxPlayers => {
                 self.packet = true;
             }
         }

@@ -9,12 +9,18 @@ use crate::similar::similar;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the table below says what each one is
 pub(super) enum Builtin {
+    File,
     Frame,
     FrameNumber,
     FrameLen,
     FrameCapLen,
     FrameTime,
+    FrameTimeText,
+    FrameTimeRelative,
+    FrameTimeDelta,
     FrameInterface,
+    FrameInterfaceName,
+    FrameProtocols,
     FrameComment,
     Eth,
     EthSrc,
@@ -27,6 +33,8 @@ pub(super) enum Builtin {
     IpSrc,
     IpDst,
     IpAddr,
+    IpHost,
+    IpVersion,
     IpLen,
     IpId,
     IpTtl,
@@ -44,7 +52,16 @@ pub(super) enum Builtin {
     UdpPort,
     UdpLength,
     UdpChecksum,
+    UdpChecksumStatus,
+    UdpStream,
     UdpPayload,
+    Server,
+    Client,
+    ServerName,
+    Game,
+    Version,
+    Players,
+    MaxPlayers,
     Protocol,
     Message,
     Direction,
@@ -64,25 +81,37 @@ impl Builtin {
     pub fn is_of_exchanges(self) -> bool {
         use Builtin::*;
         match self {
-            Ip | IpSrc | IpDst | IpAddr | V6 | V6Src | V6Dst | V6Addr | UdpSrc | UdpDst | UdpPort => true,
-            Protocol | Confidence | Finding | Rule | Severity => true,
+            Ip | IpSrc | IpDst | IpAddr | IpHost | V6 | V6Src | V6Dst | V6Addr | UdpSrc | UdpDst
+            | UdpPort => true,
+            Protocol | Confidence | Finding | Rule | Severity | Server | Client => true,
             Exchange | Outcome | ResponseTime | Retransmission => true,
-            Frame | FrameNumber | FrameLen | FrameCapLen | FrameTime | FrameInterface | FrameComment => false,
+            File | Frame | FrameNumber | FrameLen | FrameCapLen | FrameTime | FrameTimeText => false,
+            FrameTimeRelative | FrameTimeDelta | FrameInterface | FrameInterfaceName | FrameProtocols => {
+                false
+            }
+            FrameComment | ServerName | Game | Version | Players | MaxPlayers | IpVersion => false,
             Eth | EthSrc | EthDst | EthAddr | EthType | Vlan | VlanId => false,
             IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => false,
-            Udp | UdpLength | UdpChecksum | UdpPayload | Message | Direction | Duplicate => false,
+            Udp | UdpLength | UdpChecksum | UdpChecksumStatus | UdpStream | UdpPayload | Message
+            | Direction | Duplicate => false,
         }
     }
 }
 
 /// Name, type and field.
 pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
+    ("file", Kind::Text, Builtin::File),
     ("frame", Kind::Bytes, Builtin::Frame),
     ("frame.number", UINT64, Builtin::FrameNumber),
     ("frame.len", UINT, Builtin::FrameLen),
     ("frame.cap_len", UINT, Builtin::FrameCapLen),
     ("frame.time_epoch", Kind::Seconds, Builtin::FrameTime),
+    ("frame.time", Kind::Text, Builtin::FrameTimeText),
+    ("frame.time_relative", Kind::Seconds, Builtin::FrameTimeRelative),
+    ("frame.time_delta", Kind::Seconds, Builtin::FrameTimeDelta),
     ("frame.interface_id", UINT, Builtin::FrameInterface),
+    ("frame.interface_name", Kind::Text, Builtin::FrameInterfaceName),
+    ("frame.protocols", Kind::Text, Builtin::FrameProtocols),
     ("frame.comment", Kind::Text, Builtin::FrameComment),
     ("eth", Kind::Presence, Builtin::Eth),
     ("eth.src", Kind::Mac, Builtin::EthSrc),
@@ -95,6 +124,8 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("ip.src", Kind::V4, Builtin::IpSrc),
     ("ip.dst", Kind::V4, Builtin::IpDst),
     ("ip.addr", Kind::V4, Builtin::IpAddr),
+    ("ip.host", Kind::Text, Builtin::IpHost),
+    ("ip.version", UINT8, Builtin::IpVersion),
     ("ip.len", UINT16, Builtin::IpLen),
     ("ip.id", UINT16, Builtin::IpId),
     ("ip.ttl", UINT8, Builtin::IpTtl),
@@ -112,7 +143,16 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("udp.port", UINT16, Builtin::UdpPort),
     ("udp.length", UINT16, Builtin::UdpLength),
     ("udp.checksum", UINT16, Builtin::UdpChecksum),
+    ("udp.checksum.status", UINT8, Builtin::UdpChecksumStatus),
+    ("udp.stream", UINT, Builtin::UdpStream),
     ("udp.payload", Kind::Bytes, Builtin::UdpPayload),
+    ("server", Kind::Text, Builtin::Server),
+    ("client", Kind::Text, Builtin::Client),
+    ("server_name", Kind::Text, Builtin::ServerName),
+    ("game", Kind::Text, Builtin::Game),
+    ("version", Kind::Dynamic, Builtin::Version),
+    ("players", UINT, Builtin::Players),
+    ("max_players", UINT, Builtin::MaxPlayers),
     ("protocol", Kind::Word(Words::Protocol), Builtin::Protocol),
     ("message", Kind::Word(Words::Message), Builtin::Message),
     ("direction", Kind::Word(Words::Direction), Builtin::Direction),
@@ -127,6 +167,9 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("duplicate", Kind::Flag, Builtin::Duplicate),
 ];
 
+/// Declared fields that mean the same in every protocol that has them, by their last name.
+const COMMON: [&str; 1] = ["map"];
+
 /// Which elements of the lists on the way are meant; `None` means any.
 pub(super) type Indices = [Option<u16>; 3];
 
@@ -134,8 +177,8 @@ pub(super) type Indices = [Option<u16>; 3];
 /// and every value of those.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
-    /// Their protocol.
-    pub id: Id,
+    /// Their protocol; of a name that many may have, any.
+    pub id: Option<Id>,
     /// The declarations.
     pub fields: Vec<&'static Field>,
     /// Which elements.
@@ -158,12 +201,18 @@ pub(super) fn lookup(name: &str) -> Option<(Named, Kind)> {
     if let Some(id) = Id::by_name(name) {
         return Some((Named::Protocol(id), Kind::Bytes));
     }
+    if COMMON.contains(&name) {
+        let all = Id::ALL.iter().flat_map(|id| id.info().fields.iter().copied().flatten().copied());
+        let fields: Vec<_> = all.filter(|field| field.key == name).collect();
+        let kind = kind_of(&fields)?;
+        return Some((Named::Declared(Wanted { id: None, fields, index: Indices::default() }), kind));
+    }
     let (protocol, path) = name.split_once('.')?;
     let id = Id::by_name(protocol)?;
     let mut index = Indices::default();
     let fields: Vec<_> = declared(id).filter(|field| is_at(field.name, path, &mut index)).collect();
     let kind = kind_of(&fields)?;
-    Some((Named::Declared(Wanted { id, fields, index }), kind))
+    Some((Named::Declared(Wanted { id: Some(id), fields, index }), kind))
 }
 
 /// The fields of a protocol and those of all.
@@ -232,7 +281,8 @@ fn kind(declared: FieldKind) -> Kind {
 
 /// Every name that a filter may use, without indices, each once.
 pub fn names() -> Vec<String> {
-    let mut all: Vec<String> = BUILTINS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    let builtins = BUILTINS.iter().map(|(name, ..)| *name);
+    let mut all: Vec<String> = builtins.chain(COMMON).map(str::to_owned).collect();
     for &id in Id::ALL {
         let protocol = id.info().name;
         all.push(protocol.to_owned());

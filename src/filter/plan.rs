@@ -60,8 +60,8 @@ pub(super) enum Source {
     Builtin(Builtin),
     /// The payload of a datagram of that protocol.
     Protocol(Id),
-    /// What was picked for that entry of the wanted fields, of that protocol.
-    Picked(Id, u16),
+    /// What was picked for that entry of the wanted fields, of that protocol or any.
+    Picked(Option<Id>, u16),
 }
 
 /// What is made of a value.

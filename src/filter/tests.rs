@@ -42,9 +42,9 @@ fn what_is_sound_compiles_to_what_it_prints() {
 const WRONG: &[(&str, &str, &str)] = &[
     ("udp.prot == 5", "udp.prot", "There is no field \"udp.prot\"; did you mean udp.port?"),
     (
-        "sqp and server_name == \"x\"",
-        "server_name",
-        "There is no field \"server_name\"; did you mean sqp.server_info.server_name?",
+        "sqp and game_type == \"x\"",
+        "game_type",
+        "There is no field \"game_type\"; did you mean sqp.server_info.game_type?",
     ),
     ("SQP.token == 1", "SQP.token", "There is no field \"SQP.token\"; did you mean sqp.token?"),
     (

@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::pick::Pick;
 use crate::check::Finding;
+use crate::decode::Facts as Said;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
@@ -41,6 +42,10 @@ pub struct View<'a> {
     pub retransmission: bool,
     /// It is a copy of an answer.
     pub duplicate: bool,
+    /// What the message says about its server.
+    pub said: Option<&'a Said<'a>>,
+    /// Name of the file.
+    pub file: Option<&'a str>,
     /// Values of the declared fields that the filter asks for.
     pub picked: Option<&'a Pick>,
 }
@@ -69,8 +74,26 @@ impl<'a> View<'a> {
             response_time: answer.and_then(|answer| answer.response_time),
             retransmission: matches!(packet.pairing, Pairing::Again { part: false, .. }),
             duplicate: matches!(packet.pairing, Pairing::Copy { .. }),
+            said: packet.decoded.as_ref().ok(),
             ..View::of_datagram(packet.datagram)
         }
+    }
+
+    /// Who answers, where that is known.
+    pub(super) fn server(&self) -> Option<Endpoint> {
+        let [_, server] = self.direction_or_exchange()?.order(self.ends?);
+        Some(server)
+    }
+
+    /// Who asks, where that is known.
+    pub(super) fn client(&self) -> Option<Endpoint> {
+        let [client, _] = self.direction_or_exchange()?.order(self.ends?);
+        Some(client)
+    }
+
+    /// Ends of an exchange stand as those of its request.
+    fn direction_or_exchange(&self) -> Option<Direction> {
+        self.direction.or((self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s))
     }
 
     /// An exchange that has closed: its frame, length and payload are none.

@@ -218,6 +218,15 @@ fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
 }
 
+/// The finding about an exchange whose answer has not come whole; `None` where it has, or its rule is switched off.
+pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
+    let rule = e.protocol.info().steps[usize::from(e.step)].rules.incomplete.filter(|_| e.incomplete)?;
+    let mut finding = Finding::of_exchange(rule);
+    finding.severity = policy.severity(rule)?;
+    finding.sent(Direction::S2c);
+    Some(finding)
+}
+
 /// Whether a request went to many hosts, of which none need be there.
 pub fn asks_many(e: &Exchange) -> bool {
     e.protocol.info().steps[usize::from(e.step)].many && e.server.is_group()

@@ -172,7 +172,9 @@ pub(super) fn deliver_exchange<S: Listener>(
             if silence_wanted {
                 silences.answered(e.server_index);
             }
-            return report.exchange(e, &[]);
+            let missing = blame::incomplete(e, &options.policy);
+            missing.iter().for_each(|f| totals.findings.see(f));
+            return report.exchange(e, missing.as_slice());
         }
         Outcome::Unanswered => {
             totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));

@@ -16,6 +16,9 @@ impl<S: Listener> Pipeline<'_, S> {
     /// # Errors
     /// When the report cannot be written.
     pub fn finish(mut self, complete: bool) -> io::Result<Totals> {
+        if let Some(end) = self.options.watched {
+            self.table.advance(end);
+        }
         self.close()?;
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
@@ -48,7 +51,7 @@ impl<S: Listener> Pipeline<'_, S> {
         }
         let heard = self.totals.answered + self.totals.late;
         let before = std::mem::replace(&mut self.heard_before, heard);
-        let (silent, symptoms) = self.silences.take(&self.options.policy, heard > before);
+        let (silent, symptoms) = self.silences.take(&self.options, heard > before);
         self.totals.findings.take_back(&symptoms);
         silent.iter().for_each(|silent| self.totals.findings.see(&silent.finding));
         self.report.silent(&silent)

@@ -59,6 +59,8 @@ pub struct Options {
     pub count: Option<u64>,
     /// Nothing goes on from one file to the next.
     pub per_file: bool,
+    /// Who asked has waited until then: it ends the input, and a server that answered nothing had its time.
+    pub watched: Option<Time>,
 }
 
 impl Default for Options {
@@ -73,6 +75,7 @@ impl Default for Options {
             policy: Policy::default(),
             count: None,
             per_file: false,
+            watched: None,
         }
     }
 }
@@ -335,7 +338,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
         // Nearly always everything is known by now.
         let unasked = matches!(pairing, Pairing::Unasked { .. });
-        let unfinished = is_part(v.glance.role);
+        let unfinished = is_part(v.glance.role) && v.glance.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);

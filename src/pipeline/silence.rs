@@ -3,9 +3,10 @@
 //! That no request was answered is known at the end of the input, and so is nothing else here: what is added up comes from
 //! exchanges that close without an answer. Of an answered one it is only remembered that its server answers.
 
+use super::Options;
 use crate::bounded::Numbered;
 use crate::capture::Time;
-use crate::check::{Counts, Finding, Policy, Silence};
+use crate::check::{Counts, Finding, Silence};
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
 use crate::general::GEN_009;
@@ -208,20 +209,21 @@ impl Silences {
 
     /// Nothing goes on with what has been read so far: the servers that answered nothing, and what was counted of
     /// findings that are only symptoms of that. `heard` says whether the capture holds an answer.
-    pub fn take(&mut self, policy: &Policy, heard: bool) -> (Vec<Silent>, Counts) {
+    pub fn take(&mut self, options: &Options, heard: bool) -> (Vec<Silent>, Counts) {
         let unheard = std::mem::take(&mut self.unheard);
-        let nobody = !heard && !self.anybody;
+        let nobody = !heard && !self.anybody && options.watched.is_none();
+        let long = if options.watched.is_some() { 0 } else { LONG };
         let mut silent: Vec<Unheard> = unheard
             .into_iter()
             .filter(|&(server, _)| !self.has_answered(server))
             .map(|(_, unheard)| unheard)
-            .filter(|u| u.requests >= LEAST && u.last.since(u.first).is_some_and(|t| t >= LONG))
+            .filter(|u| u.requests >= LEAST && u.last.since(u.first).is_some_and(|t| t >= long))
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
         self.answered.fill(0);
         (self.anybody, self.end) = (false, Time::UNKNOWN);
         let mut symptoms = Counts::default();
-        let Some(severity) = policy.severity(&GEN_009) else { return (vec![], symptoms) };
+        let Some(severity) = options.policy.severity(&GEN_009) else { return (vec![], symptoms) };
         let told = silent.into_iter().map(|unheard| {
             symptoms.merge(&unheard.findings);
             let silence =

@@ -3,7 +3,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 pub use crate::contract::{
-    Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role, Seen,
+    Ask, Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role, Seen,
     StepInfo, StepRules,
 };
 use crate::decode::{Facts, FieldSink, dissect};
@@ -55,6 +55,10 @@ macro_rules! registry {
             pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
                 match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink)),* }
             }
+            /// See [`Protocol::ask`].
+            pub fn ask(self, ask: &Ask<'_>) -> Option<Vec<u8>> {
+                match self { $(Id::$Proto => $file::$Proto::ask(ask)),* }
+            }
             /// See [`Protocol::causes`].
             pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
                 self.info().causes(cause, symptom, relation) || match self {
@@ -77,6 +81,7 @@ registry! {
     gqp::Gqp,
     quake3::Quake3,
     raknet::Raknet,
+    gamespy3::Gamespy3,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

@@ -423,7 +423,7 @@ impl Protocol for Quake3 {
             let level = known.level.min(Level::Medium);
             Some(Glance { role: Role::Stray, key: None, paired: level, ..message.glance(at, p, level) })
         };
-        let recognised = Self::INFO.recognise_known(p, wire_len, known);
+        let recognised = recognise_known::<Self>(p, wire_len, known);
         if recognised.is_some() || known.level < Level::Medium {
             return recognised;
         }

@@ -263,11 +263,11 @@ impl Protocol for Raknet {
 
     #[inline]
     fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
-        Self::INFO.recognise(p, wire_len).or_else(|| damaged(p, Level::Medium, LEAST_MAGIC))
+        recognise::<Self>(p, wire_len).or_else(|| damaged(p, Level::Medium, LEAST_MAGIC))
     }
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        if let Some(glance) = Self::INFO.recognise_known(p, wire_len, known) {
+        if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
             return Some(glance);
         }
         if known.level < Level::Medium {

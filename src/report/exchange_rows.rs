@@ -14,9 +14,14 @@ const BUFFER: usize = 64 * 1024;
 
 /// The columns; the keys are those of the records, where these have them.
 const COLUMNS: &[&str] = &[
+    "file",
     "id",
     "client",
     "server",
+    "client_ip",
+    "client_port",
+    "server_ip",
+    "server_port",
     "protocol",
     "step",
     "key",
@@ -88,10 +93,19 @@ impl<W: Write> Report for ExchangeRows<W> {
             String::from_utf8_lossy(&out).into_owned()
         };
         let rules: Vec<_> = findings.iter().map(|f| f.rule.id).collect();
+        let file = if response_file.is_empty() { request_file.clone() } else { response_file.clone() };
+        let ends =
+            [e.client, e.server].map(|end| (end.socket_addr().ip().to_string(), end.port().to_string()));
+        let [(client_ip, client_port), (server_ip, server_port)] = ends;
         let cells = [
+            file,
             e.id.to_string(),
             e.client.to_string(),
             e.server.to_string(),
+            client_ip,
+            client_port,
+            server_ip,
+            server_port,
             info.name.to_owned(),
             step.to_owned(),
             e.key.map_or(String::new(), |key| format!("0x{key:0digits$x}")),

@@ -68,17 +68,17 @@ impl Layout {
     }
 
     /// A text in a cell.
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         self.cell(&[Printed { text: text.to_owned(), free: true }])
     }
 
     /// Appends the names of the columns, which as in tshark are never in quotes of [`Layout::quote`].
-    pub(super) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
+    pub(crate) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
         Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
     }
 
     /// Appends a row.
-    pub(super) fn push(&self, out: &mut String, cells: impl Iterator<Item = String>) {
+    pub(crate) fn push(&self, out: &mut String, cells: impl Iterator<Item = String>) {
         for (i, cell) in cells.enumerate() {
             if i > 0 {
                 out.push(self.separator);
@@ -154,8 +154,9 @@ impl<W: Write> Fields<W> {
     fn row(&mut self, frame: u64, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
         let said = self.recent.said(frame);
         let comments = said.as_deref().unwrap_or_default();
+        let name = self.recent.name(frame);
         let (facts, bytes) = self.recent.get(frame);
-        let view = View { facts, bytes, comments, picked: Some(&self.pick), ..view };
+        let view = View { file: name.as_deref(), facts, bytes, comments, picked: Some(&self.pick), ..view };
         let (columns, layout) = (&self.columns, &self.layout);
         layout.push(&mut self.text, columns.values(&view, secrets).map(|values| layout.cell(&values)));
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
@@ -218,8 +219,8 @@ impl<W: Write> Report for Fields<W> {
         self.row(d.frame, View::of_datagram(&local), &secrets)
     }
 
-    fn file(&mut self, _: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
-        self.recent.files.begin(before);
+    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+        self.recent.begin(name, facts, before);
         Ok(())
     }
 

@@ -128,8 +128,9 @@ impl Gate {
         let d = self.local(p.datagram);
         let said = self.recent.said(p.datagram.frame);
         let comments = said.as_deref().unwrap_or_default();
+        let name = self.recent.name(p.datagram.frame);
         let (facts, bytes) = self.recent.get(p.datagram.frame);
-        let known = View { facts, bytes, comments, ..View::of_packet(p) };
+        let known = View { file: name.as_deref(), facts, bytes, comments, ..View::of_packet(p) };
         let view = View { datagram: Some(&d), picked: Some(&self.pick), ..known };
         let passes = self.filter.matches(&view);
         // A copy comes when its exchange has closed.
@@ -144,8 +145,15 @@ impl Gate {
         let local = self.local(d);
         let said = self.recent.said(d.frame);
         let comments = said.as_deref().unwrap_or_default();
+        let name = self.recent.name(d.frame);
         let (facts, bytes) = self.recent.get(d.frame);
-        self.filter.matches(&View { facts, bytes, comments, ..View::of_datagram(&local) })
+        self.filter.matches(&View {
+            file: name.as_deref(),
+            facts,
+            bytes,
+            comments,
+            ..View::of_datagram(&local)
+        })
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
@@ -247,7 +255,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
     }
 
     fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
-        self.gate.recent.files.begin(before);
+        self.gate.recent.begin(name, facts, before);
         self.report.file(name, facts, before)
     }
 

@@ -40,6 +40,18 @@ pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
     push_port(line, e.port());
 }
 
+/// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
+pub(super) fn push_ip(line: &mut Vec<u8>, e: Endpoint) {
+    let from = line.len();
+    push_endpoint(line, e);
+    let port = line.iter().rposition(|byte| *byte == b':').unwrap_or(from);
+    line.truncate(port);
+    if line.get(from) == Some(&b'[') {
+        line.pop();
+        line.remove(from);
+    }
+}
+
 /// Appends `:7777`.
 fn push_port(line: &mut Vec<u8>, port: u16) {
     let (text, len) = decimal(port.into());
@@ -191,6 +203,8 @@ mod tests {
         fn ends_are_those_of_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
             for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
                 prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
+                let ip = end.socket_addr().ip();
+                prop_assert_eq!(text(|line| push_ip(line, end)), format!("> {ip}"));
             }
         }
 

@@ -2,14 +2,18 @@
 
 use super::Files;
 use crate::bounded::ByFrame;
-use crate::capture::{Comments, Frame, Said};
+use crate::capture::{self, Comments, Frame, Said, Time};
 use crate::filter::{Facts, Needs};
-use crate::net::{Datagram, DropReason};
+use crate::net::{Datagram, DropReason, Endpoint};
+use hashbrown::HashMap;
+use std::sync::Arc;
 
 /// Frames remembered: sixteen times as many as wait in the pipeline, for those that do not wait pass by meanwhile.
 pub const MAX_RECENT: usize = 16_384;
 /// Their bytes, where those are needed: 16 MiB.
 pub const MAX_RECENT_BYTES: usize = 16 << 20;
+/// UDP conversations that get a number in each file.
+pub const MAX_STREAMS: usize = 262_144;
 
 /// What a filter or columns asked for in vain, for want of room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +33,14 @@ pub(super) struct Recent {
     frames: ByFrame<Kept>,
     bytes: usize,
     pub files: Files,
+    /// Names of the files.
+    names: Vec<Arc<str>>,
+    /// Of the file that is read: names of its interfaces, time stamps of its first frame and of the last one.
+    interfaces: Vec<Option<Arc<str>>>,
+    first: Option<Time>,
+    before: Option<Time>,
+    /// Numbers of its UDP conversations.
+    streams: HashMap<(Endpoint, Endpoint), u32>,
     /// What captures say about packets.
     pub comments: Comments,
     /// Datagrams whose frame was not remembered any more.
@@ -51,6 +63,20 @@ impl Recent {
         if self.needs.comments { self.comments.of(frame) } else { None }
     }
 
+    /// A file begins.
+    pub fn begin(&mut self, name: &str, facts: &capture::Facts, before: u64) {
+        self.files.begin(before);
+        self.names.push(name.into());
+        self.interfaces = facts.interfaces.iter().map(|it| it.name.as_deref().map(Arc::from)).collect();
+        (self.first, self.before) = (None, None);
+        self.streams.clear();
+    }
+
+    /// The name of a frame's file.
+    pub fn name(&self, frame: u64) -> Option<Arc<str>> {
+        self.names.get(self.files.place(frame).file).cloned()
+    }
+
     /// Whether frames are needed at all.
     pub fn watches(&self) -> bool {
         self.needs.facts || self.needs.bytes
@@ -58,12 +84,27 @@ impl Recent {
 
     /// A frame has been read.
     pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        if DropReason::may_hold_datagram(parsed) && self.watches() {
-            self.keep(frame);
+        if !self.watches() {
+            return;
+        }
+        self.first.get_or_insert(frame.time);
+        let before = self.before.replace(frame.time).unwrap_or(frame.time);
+        if DropReason::may_hold_datagram(parsed) {
+            let stream = parsed.as_ref().ok().and_then(|d| self.stream(d.src, d.dst));
+            self.keep(frame, before, stream);
         }
     }
 
-    fn keep(&mut self, frame: &Frame<'_>) {
+    /// The number of a conversation, as Wireshark counts them; none beyond those that are remembered.
+    fn stream(&mut self, src: Endpoint, dst: Endpoint) -> Option<u32> {
+        let (known, key) = (self.streams.len(), if src <= dst { (src, dst) } else { (dst, src) });
+        if known >= MAX_STREAMS {
+            return self.streams.get(&key).copied();
+        }
+        Some(*self.streams.entry(key).or_insert(known as u32))
+    }
+
+    fn keep(&mut self, frame: &Frame<'_>, before: Time, stream: Option<u32>) {
         let mut bytes = vec![];
         while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
             let Some(oldest) = self.frames.pop() else { break };
@@ -75,7 +116,14 @@ impl Recent {
             bytes.extend_from_slice(frame.bytes);
             self.bytes += bytes.len();
         }
-        let facts = Facts { number: self.files.place(frame.number).frame, ..Facts::of(frame) };
+        let facts = Facts {
+            number: self.files.place(frame.number).frame,
+            first: self.first.unwrap_or(frame.time),
+            before,
+            interface_name: self.interfaces.get(frame.interface as usize).cloned().flatten(),
+            stream,
+            ..Facts::of(frame)
+        };
         self.frames.push(frame.number, Kept { facts, bytes });
     }
 
@@ -97,7 +145,6 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Time;
 
     fn see(recent: &mut Recent, number: u64, bytes: &[u8]) {
         let frame = Frame { number, time: Time::UNKNOWN, link: 1, interface: 0, at: 0, wire_len: 60, bytes };
@@ -115,6 +162,17 @@ mod tests {
         assert_eq!(recent.get(12).0.map(|facts| facts.number), Some(2));
         assert_eq!((recent.get(10).0.is_none(), recent.get(13).0.is_none(), recent.missed), (true, true, 2));
         assert!(recent.get(last).1.is_empty(), "nobody needs bytes");
+    }
+
+    #[test]
+    fn conversations_beyond_those_remembered_have_no_number() {
+        let mut recent = Recent::new(Needs { facts: true, ..Needs::default() });
+        let server = Endpoint::v4([10, 0, 0, 1], 9);
+        let client = |n: usize| Endpoint::v4((0x0b00_0000 + n as u32).to_be_bytes(), 7);
+        let numbers = (0..MAX_STREAMS).map(|n| recent.stream(client(n), server));
+        assert!(numbers.enumerate().all(|(n, number)| number == Some(n as u32)));
+        assert_eq!(recent.stream(client(MAX_STREAMS), server), None);
+        assert_eq!(recent.stream(server, client(5)), Some(5), "either way");
     }
 
     #[test]

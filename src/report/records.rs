@@ -3,7 +3,7 @@
 use super::foreign::harmless_part;
 use super::joined::Joined;
 use super::output::Output;
-use super::push::{push_endpoint, push_key};
+use super::push::{push_endpoint, push_ip, push_key};
 use super::ready::Ready;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
@@ -271,6 +271,17 @@ impl<W: Write> Report for Records<W> {
             }
             None => line.extend_from_slice(b"null"),
         }
+        for (ip, port, end) in [
+            (",\"client_ip\":\"", "\",\"client_port\":", e.client),
+            (",\"server_ip\":\"", "\",\"server_port\":", e.server),
+        ] {
+            line.extend_from_slice(ip.as_bytes());
+            push_ip(line, end);
+            line.extend_from_slice(port.as_bytes());
+            push_u64(line, end.port().into());
+        }
+        line.extend_from_slice(b",\"request_time\":");
+        self.stamps.push_json(line, e.request_time);
         line.extend_from_slice(b",\"request_frame\":");
         push_u64(line, asked.frame);
         self.push_other("request_file", asked.file, here.file);

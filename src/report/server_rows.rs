@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 /// The columns; the keys are those of the records.
 const COLUMNS: &[&str] = &[
+    "file",
     "server",
     "protocol",
     "server_name",
@@ -37,7 +38,14 @@ const COLUMNS: &[&str] = &[
 pub fn rows(out: &mut dyn Write, layout: Layout, summary: &Summary) -> io::Result<()> {
     let mut text = String::new();
     layout.head(&mut text, COLUMNS.iter().copied());
-    summary.servers().for_each(|server| layout.push(&mut text, row(&layout, server).into_iter()));
+    // Of several files a server is in many.
+    let file = match summary.files.list.as_slice() {
+        [(name, _)] => layout.text(name),
+        _ => String::new(),
+    };
+    for server in summary.servers() {
+        layout.push(&mut text, [file.clone()].into_iter().chain(row(&layout, server)));
+    }
     out.write_all(text.as_bytes())?;
     out.flush()
 }

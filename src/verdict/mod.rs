@@ -11,6 +11,7 @@
 
 mod collect;
 mod coverage;
+mod csv;
 mod fingerprint;
 mod github;
 mod gitlab;
@@ -28,6 +29,7 @@ mod wrap;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks, Seen};
+pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;

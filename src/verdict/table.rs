@@ -3,9 +3,10 @@
 use super::wrap::wrapped;
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
+use crate::report::screen::style;
 use crate::report::{count, dropped_remark, line_start, shown};
 use crate::rule::Severity;
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -23,14 +24,6 @@ const SERVERS: usize = 20;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
-
-fn style(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => AnsiColor::Red.on_default().bold(),
-        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
-        Severity::Note => AnsiColor::Cyan.on_default(),
-    }
-}
 
 /// A page of so many columns, in colours where they are welcome.
 struct Page<'a> {

@@ -76,6 +76,23 @@ fn cookies_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn handshakes_that_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    let (ask, answer) = (hex("fefd09 01020304"), hex("09 01020304 '7' 00"));
+    let both = |n: u32| [shot(START, (host(n), 9), END, &ask), shot(START, END, (host(n), 9), &answer)];
+    let shots: Vec<_> = (0..most + more).flat_map(both).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn requests_for_a_state_that_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    let ask = hex("fefd00 01020304 ffffff01");
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn hosts_beyond_those_listed_are_paired_and_counted() {
     let (most, more) = (256, 5);
     let magic = "0000000000000001 00ffff00fefefefefdfdfdfd12345678";

@@ -18,6 +18,7 @@ mod kit;
 mod seeds;
 
 mod ahead;
+mod ask;
 mod captures;
 mod ci_formats;
 mod cli;

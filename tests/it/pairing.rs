@@ -76,6 +76,56 @@ fn an_answer_goes_to_a_request_of_another_step_only_where_none_of_its_own_is_ope
     assert!(matches!(heard.frame(2).pairing, Pairing::Answered(a) if a.other_step));
 }
 
+/// A handshake and a request for the state, then these answers a millisecond apart.
+fn in_parts(answers: &[&str]) -> Vec<Shot> {
+    let mut shots = vec![c(0, "fefd09 01020304"), s(MS, "09 01020304 '7' 00")];
+    shots.push(c(2 * MS, "fefd00 01020304 00000007 ffffff01"));
+    shots.extend(
+        (3..).zip(answers).map(|(ms, text)| s(ms * MS, &format!("00 01020304 'splitnum' 00 {text}"))),
+    );
+    shots.push(clock(60 * S));
+    shots
+}
+
+#[test]
+fn numbered_parts_come_in_any_order_and_twice() {
+    let [first, second, last] = ["00 01 'a_' 00", "01 01 'a_' 00", "82 01 'a_' 00"];
+    let (heard, _) = play(&in_parts(&[last, first, first, second, last]));
+    let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
+    assert_eq!((e.response_frames(), e.outcome, findings.len()), (&[4, 5, 7][..], Outcome::Answered, 0));
+    for (frame, of) in [(6, 5), (8, 4)] {
+        assert!(matches!(heard.frame(frame).pairing, Pairing::Copy { of: its, .. } if its == of), "{frame}");
+    }
+}
+
+#[test]
+fn parts_that_never_come_are_said_of_the_exchange() {
+    let (heard, _) = play(&in_parts(&["00 01 'a_' 00", "82 01 'a_' 00"]));
+    let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
+    assert!(e.incomplete && e.outcome == Outcome::Answered);
+    assert_eq!(findings.iter().map(|f| f.rule.id).collect::<Vec<_>>(), ["GS3-SPL-002"]);
+}
+
+#[test]
+fn a_part_that_contradicts_another_is_said() {
+    let (heard, _) = play(&in_parts(&["00 01 'a_' 00", "00 01 'b_' 00", "81 01 'a_' 00", "02 01 'a_' 00"]));
+    assert_eq!(heard.frame(5).rules(), ["GS3-SPL-003"]);
+    assert!(matches!(heard.frame(6).pairing, Pairing::Answered(a) if !a.contradicts));
+}
+
+#[test]
+fn an_answer_with_the_key_of_its_handshake_belongs_to_the_only_request() {
+    let shots = [
+        c(0, "fefd09 01020304"),
+        s(MS, "09 01020304 '7' 00"),
+        c(2 * MS, "fefd00 05060708 00000007 00000000"),
+        s(3 * MS, "00 01020304 'splitnum' 00 80 00 00"),
+        clock(60 * S),
+    ];
+    let (heard, _) = play(&shots);
+    assert!(matches!(heard.frame(4).pairing, Pairing::Answered(a) if a.request_frame == 3 && a.foreign_key));
+}
+
 #[test]
 fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
     let client = CLIENTS[0];

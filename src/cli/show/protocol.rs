@@ -14,10 +14,15 @@ pub fn list(page: &mut Page) {
     let head = ["name", "title", "ports", "rules"].map(str::to_owned);
     let row = |id: &Id| {
         let info = id.info();
-        [info.name.to_owned(), info.title.to_owned(), ports(info), id.rules().count().to_string()]
+        // All of them stand on the protocol's page.
+        let ports = match info.ports {
+            [first, second, _, ..] => format!("{first}, {second}, …"),
+            _ => ports(info),
+        };
+        [info.name.to_owned(), info.title.to_owned(), ports, id.rules().count().to_string()]
     };
     let rows: Vec<_> = std::iter::once(head).chain(Id::ALL.iter().map(row)).collect();
-    let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let [name, title, ports, rules] = [0, 1, 2, 3].map(width);
     for (n, [a, b, c, d]) in rows.iter().enumerate() {
         let line = format!("{a:<name$}  {b:<title$}  {c:<ports$}  {d:>rules$}");

@@ -19,7 +19,7 @@ mod samples;
 mod strings;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -64,6 +64,7 @@ impl Protocol for Gqp {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -133,6 +134,12 @@ impl Protocol for Gqp {
         memory.forgotten()
     }
 
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let commands: &[&[u8]] = &[b"identify\x04", b"extensions\x04", b"echo\x1equery\x04"];
+        let wanted = if ask.all { commands } else { commands.get(..1)? };
+        wanted.get(ask.answered).map(|command| command.to_vec())
+    }
+
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         exchange::causes(cause, symptom, relation)
     }
@@ -144,7 +151,7 @@ impl Protocol for Gqp {
 }
 
 fn request(role: Role, memo: u32, level: Level) -> Glance {
-    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true }
+    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(role: Role, memo: u32, level: Level) -> Glance {

@@ -17,7 +17,7 @@ mod samples;
 mod state;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -67,6 +67,7 @@ impl Protocol for Satisfactory {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: true,
             once: true,
@@ -149,6 +150,11 @@ impl Protocol for Satisfactory {
         memory.forgotten()
     }
 
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let poll = || [&[0xd5, 0xf6, 0, 1][..], &ask.random.to_le_bytes(), &[1]].concat();
+        (ask.answered == 0).then(poll)
+    }
+
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         exchange::causes(cause, symptom, relation)
     }
@@ -161,7 +167,7 @@ impl Protocol for Satisfactory {
 
 #[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
-    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {

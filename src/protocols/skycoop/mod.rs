@@ -19,7 +19,7 @@ mod samples;
 mod strings;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
 use crate::contract::{Message, Raised};
@@ -115,6 +115,7 @@ impl Protocol for Skycoop {
             reuses_keys: false,
             also: &[],
             many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -183,6 +184,10 @@ impl Protocol for Skycoop {
         }
     }
 
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        (ask.answered == 0).then(|| vec![0xfe, 0xff, 0xff, 0xff])
+    }
+
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         exchange::causes(cause, symptom, relation)
     }
@@ -195,7 +200,7 @@ impl Protocol for Skycoop {
 
 fn request(level: Level) -> Glance {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(level: Level) -> Glance {

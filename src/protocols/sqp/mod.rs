@@ -22,7 +22,7 @@ mod server_rules;
 mod tables;
 
 use super::{
-    Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query, is_raknet,
 };
 use crate::contract::{Message, Raised};
@@ -73,6 +73,7 @@ impl Protocol for Sqp {
                 reuses_keys: false,
                 also: &[],
                 many: false,
+                key_of: None,
                 issues: true,
                 retransmits: false,
                 once: false,
@@ -93,6 +94,7 @@ impl Protocol for Sqp {
                 reuses_keys: false,
                 also: &[],
                 many: false,
+                key_of: None,
                 issues: false,
                 retransmits: true,
                 once: false,
@@ -179,6 +181,15 @@ impl Protocol for Sqp {
         memory.forgotten()
     }
 
+    /// The challenge, then ServerInfo; of everything each chunk in a query of its own, for servers may answer one alone.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        const CHUNKS: [u8; 5] = [0x01, 0x02, 0x04, 0x08, 0x10];
+        let Some(query) = ask.answered.checked_sub(1) else { return Some(vec![0; 5]) };
+        let &[0, a, b, c, d] = ask.first else { return None };
+        let wanted = if ask.all { &CHUNKS[..] } else { &CHUNKS[..1] };
+        wanted.get(query).map(|&chunk| vec![1, a, b, c, d, 0, 1, chunk])
+    }
+
     fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         causes::causes(cause, symptom, relation)
     }
@@ -251,7 +262,7 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true }
+    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true, part: None }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
@@ -268,7 +279,7 @@ const fn asked(version: u16, chunks: u8) -> u32 {
 #[inline(always)]
 fn query(role: Role, message: u8, token: u32, memo: u32, level: Level) -> Glance {
     let key = Some(token as u64);
-    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true }
+    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {

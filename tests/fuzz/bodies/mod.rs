@@ -31,6 +31,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("gqp", |bytes| decoder::decoder(Id::Gqp, bytes)),
     ("quake3", |bytes| decoder::decoder(Id::Quake3, bytes)),
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
+    ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),

@@ -94,9 +94,51 @@ fn of_a_list_its_values_are_written_and_nothing_else() {
 }
 
 #[test]
+fn findings_have_rows_too() {
+    let rows =
+        csv(&text(&["check", "--no-config", "-T", "csv", "--fail-on", "never", "captures/demo.pcapng"]));
+    let at = |name: &str| rows[0].iter().position(|column| column == name).unwrap();
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    let broken = rows.iter().find(|row| row[at("rule")] == "SQP-STR-002").unwrap();
+    let said = ["file", "frame", "severity", "field", "start", "end"].map(|name| broken[at(name)].as_str());
+    assert_eq!(said, ["captures/demo.pcapng", "56", "error", "server_info.server_name", "19", "29"]);
+}
+
+#[test]
+fn columns_of_all_protocols_and_of_frames_say_what_records_say() {
+    let names = [
+        "file",
+        "frame.number",
+        "frame.time_relative",
+        "udp.stream",
+        "ip.version",
+        "server",
+        "server_name",
+        "version",
+        "players",
+        "map",
+    ];
+    let columns: Vec<_> = names.iter().flat_map(|name| ["-e", name]).collect();
+    let args = [&["dump", "--no-config", "-T", "fields"][..], &columns, &["captures/demo.pcapng"]].concat();
+    let text = text(&args);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let row = |frame: &str| rows.iter().find(|row| row[1] == frame).unwrap().clone();
+    let demo = "captures/demo.pcapng";
+    assert_eq!(
+        row("6"),
+        [demo, "6", "0.505174351", "0", "4", "192.0.2.10:7777", "EU West 1", "2026.11.1", "11", "Highrise"]
+    );
+    assert_eq!(
+        row("8"),
+        [demo, "8", "2.018051773", "1", "4", "192.0.2.40:7777", "Lab Factory", "385279", "", ""]
+    );
+    assert_eq!(row("10")[6..], ["Волчья гора", "0.13.2", "2", ""]);
+}
+
+#[test]
 fn exchanges_and_servers_have_rows_too() {
     for format in ["csv", "tsv"] {
-        for (command, first, least) in [("exchanges", "id", 40), ("summary", "server", 5)] {
+        for (command, first, least) in [("exchanges", "file", 40), ("summary", "file", 5)] {
             let text = text(&[command, "--no-config", "-T", format, "captures/demo.pcapng"]);
             let rows = match format {
                 "csv" => csv(&text),
@@ -111,7 +153,7 @@ fn exchanges_and_servers_have_rows_too() {
     }
     let passed = text(&["exchanges", "-T", "csv", "-Y", "exchange.outcome == late", "captures/demo.pcapng"]);
     let passed = csv(&passed);
-    assert_eq!((passed.len(), passed[1][9].as_str()), (2, "late"));
+    assert_eq!((passed.len(), passed[1][14].as_str()), (2, "late"));
 }
 
 const FIELDS: &[&str] = &[

@@ -1,10 +1,10 @@
 //! Messages as data: how their bytes begin, and what follows from that.
 //!
 //! A protocol lists its messages in [`Info::messages`]. Where that tells them from everything else, the defaults of
-//! [`Protocol`](crate::contract::Protocol) need no more: the table of first bytes, how sure a datagram is by the number of its
+//! [`Protocol`] need no more: the table of first bytes, how sure a datagram is by the number of its
 //! fixed bits, which way it travels, what it does, its step and its key.
 
-use crate::contract::{Direction, Glance, Info, Known, Level, Role};
+use super::{Direction, Glance, Info, Known, Level, Part, Protocol, Role};
 
 /// Finds the key in a payload.
 pub type KeyOf = fn(&[u8]) -> Option<u64>;
@@ -26,6 +26,8 @@ pub struct Message {
     pub key: Option<KeyOf>,
     /// Finds what the decoder of the answer must know, see [`Glance::memo`].
     pub memo: Option<fn(&[u8]) -> u32>,
+    /// Finds its number, where it may be a part of an answer.
+    pub part: Option<fn(&[u8]) -> Option<Part>>,
     /// What it is worth once it pairs with a request.
     pub paired: Level,
 }
@@ -41,6 +43,7 @@ impl Message {
             forms: &[],
             key: None,
             memo: None,
+            part: None,
             paired: Level::High,
         }
     }
@@ -64,6 +67,10 @@ impl Message {
     pub const fn remembers(self, memo: fn(&[u8]) -> u32) -> Message {
         Message { memo: Some(memo), ..self }
     }
+    /// The same, which may come in numbered parts.
+    pub const fn in_parts(self, part: fn(&[u8]) -> Option<Part>) -> Message {
+        Message { part: Some(part), ..self }
+    }
     /// The same, worth no more than that once it pairs with a request.
     pub const fn paired(self, paired: Level) -> Message {
         Message { paired, ..self }
@@ -71,15 +78,18 @@ impl Message {
 
     /// What recognising says of it, at that level.
     pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
+        let part = self.part.and_then(|part| part(payload));
+        let alone = part.is_none_or(|part| part == Part { number: 0, total: Some(1) });
         Glance {
             message: at,
-            role: self.role,
+            role: if alone { self.role } else { Role::ResponsePart },
             step: self.step,
             key: self.key.and_then(|key| key(payload)),
             memo: self.memo.map_or(0, |memo| memo(payload)),
             level,
             paired: self.paired,
             begins: true,
+            part,
         }
     }
 }
@@ -234,42 +244,74 @@ impl Info {
         self.first.iter().copied().chain(of_messages)
     }
 
-    /// The message that the payload is by its own bytes, the surest; of equals the first.
-    pub fn recognise(&self, payload: &[u8], wire_len: usize) -> Option<Glance> {
-        self.surest(payload, wire_len, None)
-    }
-
-    /// What the payload is in a conversation or with a server that is known: a message that travels this way, or one that
-    /// goes astray.
-    pub fn recognise_known(&self, payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        let glance = self.surest(payload, wire_len, Some(known.direction));
-        if let Some(g) = glance {
-            return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
+    /// For every first byte, the messages that a glance may recognise.
+    pub(super) const fn begins(&self) -> Begins {
+        assert!(self.messages.len() <= 32, "a bit for each message");
+        let mut table = [0; 256];
+        let mut at = 0;
+        while at < self.messages.len() {
+            let mut form = 0;
+            while form < self.messages[at].forms.len() {
+                let mut byte = 0;
+                while byte < table.len() {
+                    let this = &self.messages[at].forms[form];
+                    if !this.known && this.begins_with(byte as u8) {
+                        table[byte] |= 1 << at;
+                    }
+                    byte += 1;
+                }
+                form += 1;
+            }
+            at += 1;
         }
-        let g = self.surest(payload, wire_len, None)?;
-        Some(Glance { role: Role::Stray, key: None, paired: g.level, ..g })
+        table
     }
 
-    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Direction>) -> Option<Glance> {
+    /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
+    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Direction>, bits: u32) -> Option<Glance> {
         let mut best: Option<(usize, Level)> = None;
-        for (at, message) in self.messages.iter().enumerate() {
+        for (at, message) in self.messages.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1) {
             if known.is_some() && message.direction.is_some() && message.direction != known {
                 continue;
             }
-            for form in message.forms {
-                if let Some(level) = form.fits(p, wire_len, known.is_some())
-                    && best.is_none_or(|(_, sure)| level > sure)
-                {
-                    best = Some((at, level));
-                }
+            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known.is_some()));
+            let level = levels.max();
+            if level > best.map(|(_, sure)| sure) {
+                best = level.map(|level| (at, level));
             }
-            if best.is_some_and(|(_, sure)| sure == Level::High) {
+            if level == Some(Level::High) {
                 break;
             }
         }
         let (at, level) = best?;
         Some(self.messages.get(at)?.glance(at as u8, p, level))
     }
+}
+
+/// For every byte, the messages that may begin with it, one bit each.
+pub type Begins = [u32; 256];
+
+/// The message that the payload is by its own bytes, the surest; of equals the first.
+#[inline]
+pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Glance> {
+    // Nearly always the first byte says that it is none.
+    let bits = P::BEGINS[usize::from(*payload.first()?)];
+    if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
+}
+
+/// What the payload is in a conversation or with a server that is known: a message that travels this way, or one that goes
+/// astray.
+pub fn recognise_known<P: Protocol + ?Sized>(
+    payload: &[u8],
+    wire_len: usize,
+    known: Known,
+) -> Option<Glance> {
+    let info = const { &P::INFO };
+    if let Some(g) = info.surest(payload, wire_len, Some(known.direction), u32::MAX) {
+        return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
+    }
+    let g = recognise::<P>(payload, wire_len)?;
+    Some(Glance { role: Role::Stray, key: None, paired: g.level, ..g })
 }
 
 /// A key from any bytes: equal ones have the same, others another one but for chance (FNV-1a).

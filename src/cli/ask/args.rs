@@ -1,0 +1,78 @@
+//! The command line of `ask`, as clap sees it.
+
+use crate::cli::args::{CheckFormat, Colour, DumpFormat, FailOn, RuleArgs, report, timeout};
+use crate::cli::offered;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use qdissect::protocols::Id;
+use std::path::PathBuf;
+
+/// `qdissect ask`
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// The protocol that the server is asked in
+    #[arg(value_name = "PROTO", value_parser = offered::PROTOCOL)]
+    pub proto: Id,
+    /// The server; without a port the protocol's own, if it has one
+    #[arg(value_name = "HOST[:PORT]")]
+    pub server: String,
+    /// Ask for everything there is, not only for what every client wants
+    #[arg(long)]
+    pub all: bool,
+    /// Ask N times
+    #[arg(short = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub count: u16,
+    /// From one time to the next, at least 100ms
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = timeout)]
+    pub interval: i64,
+    /// How long to wait for an answer; a request is sent up to three times
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = timeout)]
+    pub timeout: i64,
+    /// Judge what comes back, as `check` does, with its exit code
+    #[arg(long)]
+    pub check: bool,
+    /// Output format: that of `dump`, or with --check that of `check` [default: tree, or table]
+    #[arg(short = 'T', long, value_name = "FMT", value_parser = formats())]
+    pub format: Option<String>,
+    /// With --check: a further report in a file; may be repeated
+    #[arg(long, value_name = "FMT=PATH", value_parser = report, requires = "check")]
+    pub report: Vec<(CheckFormat, PathBuf)>,
+    /// With --check: what makes it fail, with exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", requires = "check")]
+    pub fail_on: FailOn,
+    /// The payload of each packet as hex and text, what is wrong in it marked
+    #[arg(short = 'x')]
+    pub hex: bool,
+    /// Save what went to and fro to a pcapng file
+    #[arg(short = 'w', long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    /// Configuration; else the nearest qdissect.toml from the working directory upwards
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// No configuration
+    #[arg(long, conflicts_with = "config")]
+    pub no_config: bool,
+    /// Write the result to a file, aside first, and renamed when it is complete
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No packets and findings, only the counts at the end
+    #[arg(short = 'q')]
+    pub quiet: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// The names of the formats of `dump` and `check`.
+fn formats() -> PossibleValuesParser {
+    fn named<T: ValueEnum + 'static>() -> impl Iterator<Item = clap::builder::PossibleValue> {
+        T::value_variants().iter().filter_map(T::to_possible_value)
+    }
+    let mut all: Vec<_> = named::<DumpFormat>().chain(named::<CheckFormat>()).collect();
+    all.sort_by(|a, b| a.get_name().cmp(b.get_name()));
+    all.dedup_by(|a, b| a.get_name() == b.get_name());
+    let all = all.into_iter().map(|value| clap::builder::PossibleValue::new(value.get_name().to_owned()));
+    PossibleValuesParser::new(all)
+}

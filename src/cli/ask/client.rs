@@ -1,0 +1,192 @@
+//! Sends what a client sends, and keeps everything that goes to and fro.
+
+use crate::cli::stop;
+use qdissect::capture::Time;
+use qdissect::net::{Endpoint, OwnedFrame};
+use qdissect::protocols::{Ask, Id};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often a request is sent at most.
+const TRIES: usize = 3;
+/// Least time between two requests: ten a second are no burden for any server.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long further datagrams of an answer may take.
+const REST: Duration = Duration::from_millis(50);
+/// Most datagrams taken for one answer.
+const MAX_PARTS: usize = 64;
+/// A signal is seen after that long at the latest.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Whom to ask, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub server: SocketAddr,
+    pub protocol: Id,
+    /// Everything is asked for.
+    pub all: bool,
+    /// How often, and how long from one time to the next.
+    pub times: u16,
+    pub interval: Duration,
+    /// How long to wait for an answer.
+    pub timeout: Duration,
+}
+
+/// What went to and fro.
+#[derive(Debug)]
+pub struct Talk {
+    pub frames: Vec<OwnedFrame>,
+    /// Datagrams sent, and received.
+    pub sent: usize,
+    pub received: usize,
+    /// An ICMP error said that nothing listens there.
+    pub refused: bool,
+    /// When the waiting ended.
+    pub end: Time,
+}
+
+/// Asks as often as planned, one request at a time.
+///
+/// # Errors
+/// When the network takes nothing from here.
+pub fn talk(plan: &Plan) -> io::Result<Talk> {
+    let any: SocketAddr = match plan.server {
+        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+    };
+    // Connected, it sends to and hears from that address alone.
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(plan.server)?;
+    let ends = [endpoint(socket.local_addr()?), endpoint(plan.server)];
+    let talk = Talk { frames: vec![], sent: 0, received: 0, refused: false, end: now() };
+    let mut client = Client { socket, ends, timeout: plan.timeout, last: None, talk };
+    let mut next = Instant::now();
+    for _ in 0..plan.times {
+        sleep_until(next);
+        next = Instant::now() + plan.interval;
+        client.ask_all(plan)?;
+        if stop::caught().is_some() {
+            break;
+        }
+    }
+    Ok(Talk { end: now(), ..client.talk })
+}
+
+/// A socket, and what went through it.
+struct Client {
+    socket: UdpSocket,
+    /// This end, and the server's.
+    ends: [Endpoint; 2],
+    timeout: Duration,
+    /// When the last request was sent.
+    last: Option<Instant>,
+    talk: Talk,
+}
+
+impl Client {
+    /// One request after the other, each once the one before is answered.
+    fn ask_all(&mut self, plan: &Plan) -> io::Result<()> {
+        let (mut answered, mut first, random) = (0, vec![], RandomState::new().build_hasher().finish());
+        while let Some(payload) = plan.protocol.ask(&Ask { answered, all: plan.all, random, first: &first }) {
+            let Some(answer) = self.request(&payload)? else { break };
+            if answered == 0 {
+                first = answer;
+            }
+            answered += 1;
+        }
+        Ok(())
+    }
+
+    /// The answer to a request, which is sent again where none comes.
+    fn request(&mut self, payload: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        for _ in 0..TRIES {
+            self.send(payload)?;
+            if let Some(answer) = self.receive(self.timeout)? {
+                for _ in 1..MAX_PARTS {
+                    if self.receive(REST)?.is_none() {
+                        break;
+                    }
+                }
+                return Ok(Some(answer));
+            }
+            if stop::caught().is_some() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        if let Some(last) = self.last {
+            sleep_until(last + PAUSE);
+        }
+        self.last = Some(Instant::now());
+        let time = now();
+        // The first call may only tell what became of an earlier datagram.
+        match self.socket.send(payload) {
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                self.talk.refused = true;
+                self.socket.send(payload)?;
+            }
+            sent => _ = sent?,
+        }
+        let [here, server] = self.ends;
+        self.talk.frames.push(OwnedFrame::udp(time, here, server, payload, 0));
+        self.talk.sent += 1;
+        Ok(())
+    }
+
+    /// The next datagram; `None` where none comes in time, or a signal does.
+    fn receive(&mut self, most: Duration) -> io::Result<Option<Vec<u8>>> {
+        let (until, mut space) = (Instant::now() + most, vec![0; 65_535]);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop::caught().is_some() {
+                return Ok(None);
+            }
+            self.socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), LOOK)))?;
+            match self.socket.recv(&mut space) {
+                Ok(length) => {
+                    let ([here, server], payload) = (self.ends, space.get(..length).unwrap_or_default());
+                    self.talk.frames.push(OwnedFrame::udp(now(), server, here, payload, 0));
+                    self.talk.received += 1;
+                    return Ok(Some(payload.to_vec()));
+                }
+                Err(e) if e.kind() == ErrorKind::ConnectionRefused => self.talk.refused = true,
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                    ) => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+/// Sleeps, but not through a signal.
+fn sleep_until(time: Instant) {
+    while stop::caught().is_none() {
+        let left = time.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_wide(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
+}
+
+fn endpoint(address: SocketAddr) -> Endpoint {
+    match address.ip() {
+        IpAddr::V4(ip) => Endpoint::v4(ip.octets(), address.port()),
+        IpAddr::V6(ip) => Endpoint::v6(ip.octets(), address.port()),
+    }
+}

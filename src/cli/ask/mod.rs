@@ -1,0 +1,190 @@
+//! `qdissect ask`: asks a server as a client would, and dissects or judges what comes back.
+
+mod args;
+mod client;
+
+pub use args::AskArgs;
+
+use super::args::{CheckFormat, Command, Common, DumpFormat, Reading};
+use super::inputs::Inputs;
+use super::output::Target;
+use super::run::{self, FAILED, Job, OK};
+use super::{columns, error, parse, save, stop};
+use clap::ValueEnum;
+use client::{Plan, Talk};
+use qdissect::capture::{Facts, Source, Writer};
+use qdissect::pipeline::Options;
+use qdissect::protocols::Id;
+use qdissect::report::{Shown, count, quoted, shown};
+use std::io::{self, Cursor, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::time::Duration;
+
+/// Exit code: nobody answered.
+const NOTHING: u8 = 3;
+
+/// Runs `qdissect ask`; returns the exit code. `given` says whether an option stands on the command line.
+pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> u8 {
+    ask(args, given).unwrap_or_else(|why| {
+        error(&why);
+        FAILED
+    })
+}
+
+fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let server = address(&args.server, args.proto)?;
+    let mut reading = reading(args)?;
+    // Its own pin goes before those of a configuration, and its time before theirs.
+    let common = reading.common_mut();
+    common.decode_as.push((server.port(), args.proto));
+    common.timeout = Some(args.timeout);
+    let config = run::configure(&mut reading, given)?;
+    let chosen = columns::asked(&reading)?;
+    let options = run::choose(reading.common(), true)?;
+    let _ = stop::watch();
+    stop::finish_first();
+    let nanos = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs());
+    let plan = Plan {
+        server,
+        protocol: args.proto,
+        all: args.all,
+        times: args.count,
+        interval: nanos(args.interval),
+        timeout: nanos(args.timeout),
+    };
+    let talk = client::talk(&plan).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+    let capture = written(&talk).map_err(|e| e.to_string())?;
+    if let Some(path) = &args.write {
+        save(path, &capture).map_err(|e| {
+            format!("The capture cannot be written to \"{}\": {}.", run::name(path), run::why(&e))
+        })?;
+    }
+    let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
+    let inputs = Inputs::of(Path::new(&server.to_string()), source);
+    let options = Options { watched: Some(talk.end), ..options };
+    let code = run::finish(&reading, Job { config, chosen, options, inputs });
+    Ok(match stop::caught() {
+        Some(signal) => signal,
+        None if code == OK && !args.check && talk.received == 0 => {
+            error(&silence(server, &talk));
+            NOTHING
+        }
+        None => code,
+    })
+}
+
+fn silence(server: SocketAddr, talk: &Talk) -> String {
+    let why = if talk.refused { "; ICMP says that nothing listens there" } else { "" };
+    format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
+}
+
+/// The address of a server by its name, with the protocol's own port where none is given.
+fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
+    let (host, port) = match text.rsplit_once(':') {
+        // More than one colon outside of brackets: an IPv6 address alone.
+        Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, None),
+        Some((host, port)) => (host, Some(port)),
+        None => (text, None),
+    };
+    let port = match (port, id.info().ports) {
+        (Some(port), _) => port.parse().map_err(|_| {
+            format!("{} in {} is no UDP port: write a number from 1 to 65535.", quoted(port), quoted(text))
+        })?,
+        (None, [port, ..]) => *port,
+        (None, []) => {
+            let name = id.info().name;
+            let host = shown(text);
+            return Err(format!(
+                "{name} has no port of its own: name one, as in `qdissect ask {name} {host}:9000`."
+            ));
+        }
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let known = (host, port).to_socket_addrs().map_err(|e| e.to_string());
+    let first = known.and_then(|mut all| all.next().ok_or_else(|| "it has no address".to_owned()));
+    let address = first.map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?;
+    if address.port() == 0 {
+        return Err("Nobody listens on port 0: write a number from 1 to 65535.".to_owned());
+    }
+    Ok(address)
+}
+
+/// `dump` or `check`, as `ask` was asked to.
+fn reading(args: &AskArgs) -> Result<Reading, String> {
+    let name = if args.check { "check" } else { "dump" };
+    let parsed = parse(["qdissect", name].map(Into::into).to_vec()).map_err(|e| e.to_string())?;
+    let Command::Read(reading) = parsed.0.command else { return Err("A command is missing.".to_owned()) };
+    let mut reading = *reading;
+    let wrong = |format: &str| {
+        let other = if args.check { "goes without --check" } else { "needs --check" };
+        format!("-T {format} {other}.")
+    };
+    let format = args.format.as_deref();
+    match &mut reading {
+        Reading::Check(check) => {
+            let format =
+                format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
+            check.format = format.unwrap_or(check.format);
+            check.report.clone_from(&args.report);
+            (check.fail_on, check.color) = (args.fail_on, args.color);
+        }
+        Reading::Dump(dump) => {
+            let format =
+                format.map(|name| DumpFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
+            dump.format = format.unwrap_or(DumpFormat::Tree);
+            dump.all = true;
+            // What this machine sends of itself is no news.
+            if dump.format == DumpFormat::Tree {
+                dump.detail.only = vec![Shown::Query(args.proto)];
+            }
+            (dump.detail.hex, dump.detail.color) = (args.hex, args.color);
+        }
+        _ => {}
+    }
+    let common: &mut Common = reading.common_mut();
+    common.rules.profile = args.rules.profile;
+    common.rules.select.clone_from(&args.rules.select);
+    common.rules.ignore.clone_from(&args.rules.ignore);
+    common.rules.level.clone_from(&args.rules.level);
+    common.config.clone_from(&args.config);
+    common.output.clone_from(&args.output);
+    (common.no_config, common.quiet) = (args.no_config, args.quiet);
+    Ok(reading)
+}
+
+/// What went to and fro, as a capture.
+fn written(talk: &Talk) -> io::Result<Vec<u8>> {
+    let mut writer = Writer::new(vec![], save::APPLICATION)?;
+    for (number, frame) in (1..).zip(&talk.frames) {
+        writer.frame::<&str>(0, &Facts::default(), &frame.frame(number), &[])?;
+    }
+    writer.finish()
+}
+
+fn save(path: &Path, capture: &[u8]) -> io::Result<()> {
+    let mut target = Target::open(Some(path))?;
+    target.write_all(capture)?;
+    target.complete(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_with_a_port_or_have_that_of_the_protocol() {
+        let found = |text, id| address(text, id).map(|address| address.to_string());
+        assert_eq!(found("127.0.0.1:9000", Id::Sqp), Ok("127.0.0.1:9000".into()));
+        assert_eq!(found("127.0.0.1", Id::Satisfactory), Ok("127.0.0.1:7777".into()));
+        assert_eq!(found("[::1]:9000", Id::Sqp), Ok("[::1]:9000".into()));
+        assert_eq!(found("::1", Id::Satisfactory), Ok("[::1]:7777".into()));
+        assert_eq!(found("[::1]", Id::Satisfactory), Ok("[::1]:7777".into()));
+        let said = found("127.0.0.1", Id::Sqp).unwrap_err();
+        assert!(said.contains("sqp has no port of its own") && said.contains("127.0.0.1:9000"), "{said}");
+        for text in ["127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:0"] {
+            assert!(found(text, Id::Sqp).unwrap_err().contains("from 1 to 65535"), "{text}");
+        }
+        assert!(found("no such host:1", Id::Sqp).unwrap_err().contains("is not known"));
+    }
+}

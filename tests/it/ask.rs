@@ -1,0 +1,179 @@
+//! `ask` against servers on loopback: sound, silent and broken ones.
+
+use crate::kit::run::{parsed, qdissect};
+use qdissect::protocols::{Ask, Id, Role};
+use std::net::UdpSocket;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a server does with a datagram: the datagrams it sends back.
+type Answer = fn(&[u8]) -> Vec<Vec<u8>>;
+
+/// A server that ends with the test; returns its address.
+fn serve(answer: Answer) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let mut space = [0; 2000];
+        while let Ok((length, from)) = socket.recv_from(&mut space) {
+            answer(&space[..length]).iter().for_each(|datagram| _ = socket.send_to(datagram, from));
+        }
+    });
+    address
+}
+
+fn ask(args: &[&str]) -> Output {
+    qdissect().arg("ask").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
+}
+
+const TOKEN: [u8; 4] = [0x80, 0x90, 0x23, 0x48];
+
+/// A query response: its chunks with their lengths.
+fn response(chunks: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(chunks.len()).unwrap().to_be_bytes();
+    [&[1][..], &TOKEN, &[0, 1, 0, 0], &length, chunks].concat()
+}
+
+fn sqp(request: &[u8]) -> Vec<Vec<u8>> {
+    let info = b"\0\0\0\x15\0\x05\0\x20\x06Ask Me\x03TDM\x011\x01m\x1e\x61";
+    vec![match request {
+        [0, 0, 0, 0, 0] => [&[0][..], &TOKEN].concat(),
+        [1, .., 1] => response(info),
+        // A chunk that it does not have is left out.
+        _ => response(b""),
+    }]
+}
+
+fn silent(_: &[u8]) -> Vec<Vec<u8>> {
+    vec![]
+}
+
+#[test]
+fn an_answer_is_shown_as_a_tree_and_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("asked.pcapng").to_str().unwrap().to_owned();
+    let output = ask(&["sqp", &serve(sqp), "-w", &saved]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{}", text(&output.stdout));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("server_name: \"Ask Me\"") && shown.contains("[Response time: "), "{shown}");
+    let read = qdissect().args(["dump", "-T", "ndjson", &saved]).output().unwrap();
+    let messages: Vec<_> =
+        parsed(&read, 0).iter().filter_map(|r| Some(r["message"].as_str()?.to_owned())).collect();
+    assert_eq!(messages, ["challenge_request", "challenge_response", "query_request", "query_response"]);
+}
+
+#[test]
+fn everything_is_asked_for_one_request_at_a_time_and_not_too_fast() {
+    let begin = Instant::now();
+    let output = ask(&["sqp", &serve(sqp), "--all", "-T", "ndjson"]);
+    let records = parsed(&output, 0);
+    let asked: Vec<_> = records.iter().filter_map(|r| r["fields"]["requested_chunks"].as_u64()).collect();
+    assert_eq!(asked, [1, 2, 4, 8, 16]);
+    assert!(begin.elapsed() > Duration::from_millis(500), "six requests: {:?}", begin.elapsed());
+    let twice = parsed(&ask(&["sqp", &serve(sqp), "-c", "2", "--interval", "10ms", "-T", "ndjson"]), 0);
+    assert_eq!(twice.last().unwrap()["exchanges"], 4);
+}
+
+#[test]
+fn a_verdict_is_that_of_check() {
+    let sound = ask(&["sqp", &serve(sqp), "--check"]);
+    assert_eq!(sound.status.code(), Some(0), "{}", text(&sound.stdout));
+    let broken: Answer = |request| {
+        let mut answers = sqp(request);
+        if request.len() == 8 {
+            answers.iter_mut().for_each(|answer| answer.truncate(answer.len() - 3));
+        }
+        answers
+    };
+    let output = ask(&["sqp", &serve(broken), "--check", "-T", "ndjson"]);
+    assert!(parsed(&output, 1).iter().any(|r| r["rule"] == "SQP-RSP-003" || r["type"] == "finding"));
+    let folder = tempfile::tempdir().unwrap();
+    let junit = folder.path().join("junit.xml");
+    let report = format!("junit={}", junit.display());
+    let output = ask(&["sqp", &serve(silent), "--check", "--timeout", "150ms", "--report", &report]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("error[GEN-009]"), "{}", text(&output.stdout));
+    assert!(!text(&output.stdout).contains("one direction may be missing"), "{}", text(&output.stdout));
+    assert!(std::fs::read_to_string(junit).unwrap().contains("GEN-009"));
+}
+
+#[test]
+fn silence_is_said_and_ends_with_3() {
+    for (server, said) in [(serve(silent), "3 datagrams sent."), ("127.0.0.1:9".to_owned(), "did not answer")]
+    {
+        for protocol in ["sqp", "satisfactory", "skycoop", "gqp"] {
+            let output = ask(&[protocol, &server, "--timeout", "120ms"]);
+            assert_eq!(output.status.code(), Some(3), "{protocol}: {}", text(&output.stdout));
+            assert!(text(&output.stderr).starts_with(&format!("error: {server} did not answer")));
+            assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+            let checked = ask(&[protocol, &server, "--timeout", "120ms", "--check"]);
+            assert!(
+                text(&checked.stdout).contains("error[GEN-009]"),
+                "{protocol}: {}",
+                text(&checked.stdout)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_many_datagrams_or_of_none_that_is_known_harms_nobody() {
+    let flood: Answer = |_| (0..2_000u16).map(|n| n.to_be_bytes().to_vec()).collect();
+    let output = ask(&["gqp", &serve(flood), "-T", "ndjson"]);
+    let packets = parsed(&output, 0).iter().filter(|r| r["type"] == "packet").count();
+    assert!(packets <= 65, "{packets}");
+    let judged = ask(&["satisfactory", &serve(flood), "--check", "--timeout", "120ms", "-q"]);
+    assert_eq!(judged.status.code(), Some(1), "{}", text(&judged.stdout));
+}
+
+#[test]
+fn what_cannot_be_asked_is_wrong_usage() {
+    for (args, said) in [
+        (&["sqp", "127.0.0.1"][..], "sqp has no port of its own"),
+        (&["gqp", "127.0.0.1:x"], "is no UDP port"),
+        (&["sqp", "no.such.host.invalid:1"], "is not known"),
+        (&["http", "127.0.0.1:1"], "There is no protocol \"http\""),
+        (&["sqp", "127.0.0.1:1", "-T", "sarif"], "-T sarif needs --check"),
+        (&["sqp", "127.0.0.1:1", "-T", "tree", "--check"], "-T tree goes without --check"),
+    ] {
+        let output = ask(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn every_protocol_asks_what_it_recognises_as_a_request_and_comes_to_an_end() {
+    for &id in Id::ALL {
+        let first = [&[0][..], &TOKEN].concat();
+        for all in [false, true] {
+            let asked: Vec<_> = (0..20)
+                .map_while(|answered| id.ask(&Ask { answered, all, random: 7, first: &first }))
+                .collect();
+            assert!((1..20).contains(&asked.len()), "{id:?}");
+            for payload in asked {
+                let glance = id.glance(&payload, payload.len(), [40_000, 9_000]);
+                let role = glance.map(|glance| glance.role);
+                assert!(
+                    matches!(role, Some(Role::Request | Role::MaybeRequest)),
+                    "{id:?} {payload:02x?}: {role:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn help_says_what_is_needed() {
+    let help = Command::new(env!("CARGO_BIN_EXE_qdissect")).args(["ask", "-h"]).output().unwrap();
+    assert!(
+        text(&help.stdout).contains("Usage: qdissect ask [OPTIONS] <PROTO> <HOST[:PORT]>"),
+        "{}",
+        text(&help.stdout)
+    );
+}
