@@ -6,6 +6,8 @@
 
 use super::{Direction, Glance, Info, Known, Level, Part, Protocol, Role};
 
+/// Finds the number of a part in a payload.
+pub type PartOf = fn(&[u8]) -> Option<Part>;
 /// Finds the key in a payload.
 pub type KeyOf = fn(&[u8]) -> Option<u64>;
 
@@ -27,7 +29,7 @@ pub struct Message {
     /// Finds what the decoder of the answer must know, see [`Glance::memo`].
     pub memo: Option<fn(&[u8]) -> u32>,
     /// Finds its number, where it may be a part of an answer.
-    pub part: Option<fn(&[u8]) -> Option<Part>>,
+    pub part: Option<PartOf>,
     /// What it is worth once it pairs with a request.
     pub paired: Level,
 }
@@ -68,7 +70,7 @@ impl Message {
         Message { memo: Some(memo), ..self }
     }
     /// The same, which may come in numbered parts.
-    pub const fn in_parts(self, part: fn(&[u8]) -> Option<Part>) -> Message {
+    pub const fn in_parts(self, part: PartOf) -> Message {
         Message { part: Some(part), ..self }
     }
     /// The same, worth no more than that once it pairs with a request.

@@ -639,11 +639,15 @@ fn asked(p: &[u8]) -> u32 {
         | if whole { WHOLE } else { 0 }
         | (hashed(p) as u32 & 0x3f_ffff) << 9 & !WHOLE & !Context::NOT_ITS_OWN
 }
-/// Five strings of which the last two are numbers, as far as they are there.
+/// Minecraft's basic form: no key comes first, and of five strings the last two are numbers, as far as they are there.
 fn is_basic(p: &[u8]) -> bool {
-    let strings = || p.get(5..).unwrap_or_default().splitn(6, |b| *b == 0);
+    const KEYS: [&[u8]; 5] = [b"splitnum", b"hostname", b"gamename", b"gamever", b"mapname"];
+    let body = p.get(5..).unwrap_or_default();
+    let strings = || body.splitn(6, |b| *b == 0);
     let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
-    strings().count() > 5 && number(3) && number(4)
+    let first = strings().next().unwrap_or_default();
+    let keyed = KEYS.iter().any(|key| key.starts_with(first));
+    !keyed && (strings().count() < 6 || number(3) && number(4))
 }
 fn is_full(p: &[u8]) -> bool {
     !is_basic(p)

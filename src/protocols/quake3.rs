@@ -360,6 +360,7 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"print\n\\")).level(Level::Medium),
             answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
             answers(Form::of(b"n")).when(has_player).level(Level::Low),
+            answers(Form::of(b"n")).when(may_have_player).known(),
         ],
     )
     .keyed(repeated_challenge),
@@ -423,6 +424,10 @@ impl Protocol for Quake3 {
             let level = known.level.min(Level::Medium);
             Some(Glance { role: Role::Stray, key: None, paired: level, ..message.glance(at, p, level) })
         };
+        let cut = cut_response(p).filter(|_| known.direction == Direction::S2c && known.open);
+        if let Some((at, message)) = cut.and_then(|at| Some((at, MESSAGES.get(usize::from(at))?))) {
+            return Some(message.glance(at, p, known.level.min(Level::Medium)));
+        }
         let recognised = recognise_known::<Self>(p, wire_len, known);
         if recognised.is_some() || known.level < Level::Medium {
             return recognised;
@@ -579,6 +584,11 @@ fn has_player(p: &[u8]) -> bool {
     tokens.is_some_and(|tokens| layout(&tokens, true).is_some())
 }
 
+/// Whether an info string or a number follows, which may be cut.
+fn may_have_player(p: &[u8]) -> bool {
+    matches!(words(p), [b'n', b'\\' | b'0'..=b'9' | b'-', ..])
+}
+
 /// Whether the line ends with players and their maximum.
 fn ends_with_places(p: &[u8]) -> bool {
     words(p).strip_prefix(b"info\n").is_some_and(|rest| places(line(rest)).is_some())
@@ -589,6 +599,17 @@ fn is_word(text: &[u8]) -> bool {
     let letters = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let ends = text.get(letters).is_none_or(|b| b" \n\0\"\\".contains(b));
     letters >= 3 && ends && text.first().is_some_and(u8::is_ascii_lowercase)
+}
+
+/// The answer whose word ends before its line feed.
+fn cut_response(p: &[u8]) -> Option<u8> {
+    let word = words(p);
+    let begins = |whole: &[u8]| word.len() > 1 && whole.starts_with(word);
+    match p.starts_with(&[0xff; 4]) {
+        true if begins(b"statusResponse") => Some(STATUS_RESPONSE),
+        true if begins(b"infoResponse") => Some(INFO_RESPONSE),
+        _ => None,
+    }
 }
 
 /// The request that a word is.
@@ -677,6 +698,7 @@ fn response<S: FieldSink>(
         return quake2_info(c);
     }
     let status = message == STATUS_RESPONSE;
+    let has_info = c.rest().first() == Some(&b'\\');
     let known = match c.rest() {
         [b'\\', ..] => info(c, status)?,
         _ => {
@@ -685,7 +707,7 @@ fn response<S: FieldSink>(
             Known3::default()
         }
     };
-    if status { status_body(c, family == QUAKEWORLD, known) } else { info_body(c, known) }
+    if status { status_body(c, [family == QUAKEWORLD, has_info], known) } else { info_body(c, known) }
 }
 
 /// What an info string says of its server.
@@ -769,10 +791,10 @@ fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, known: Known3) -> Result<(
 /// The players, and what follows them.
 fn status_body<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
-    quakeworld: bool,
+    [quakeworld, has_info]: [bool; 2],
     known: Known3,
 ) -> Result<(), Fault> {
-    let mut ended = c.skip(b"\n") || quakeworld && c.rest().first() != Some(&b'\\');
+    let mut ended = c.skip(b"\n") || !has_info;
     c.skip_all(b"\n");
     let mut count = 0u32;
     c.list(
@@ -797,7 +819,8 @@ fn status_body<S: FieldSink>(
     c.check(&RSP_002, || ended || cut);
     c.facts.players = Some(known.clients.unwrap_or(count)).zip(known.most);
     if c.rest().first() == Some(&b'\\') {
-        c.words(&MORE_INFO, until(b"\0"))?;
+        let more = c.words(&MORE_INFO, until(b"\0"))?;
+        c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);
     }
     c.ignored(&IGNORED)
 }

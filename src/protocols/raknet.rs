@@ -355,9 +355,12 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     let bedrock =
         |text: Option<&[u8]>| text.is_some_and(|t| t.starts_with(b"MCPE;") || t.starts_with(b"MCEE;"));
     let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
+    // Also one that is cut inside its first part.
+    let begun =
+        data.get(2..).is_some_and(|t| !t.is_empty() && (b"MCPE;".starts_with(t) || b"MCEE;".starts_with(t)));
     let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
     let parts = data.iter().filter(|b| **b == b';').count();
-    let behind_length = bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
+    let behind_length = begun || bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
     if behind_length {
         c.field(&STATUS_LENGTH, be_u16)?;
         c.check(&PON_002, || exact || cut);

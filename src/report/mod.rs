@@ -74,7 +74,6 @@ pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
 pub use safe::Safe;
 pub use short::short;
-#[cfg(feature = "cli")]
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]

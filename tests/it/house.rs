@@ -7,7 +7,7 @@ use crate::kit::feed::{
     MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
     samples, wild,
 };
-use crate::kit::hold::{DIRECTIONS, hold_as_anything};
+use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_as_anything};
 use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
 use crate::kit::records;
 use proptest::prelude::*;
@@ -212,8 +212,8 @@ fn the_promise_holds_for_samples_and_examples_as_any_message() {
         for direction in DIRECTIONS {
             for missing in [0, 1, 1000] {
                 hold_as_anything(bytes, direction, None, missing);
-                for &memo in MEMOS.iter() {
-                    hold_as_anything(bytes, direction, Some(memo), missing);
+                for &(id, memo) in MEMOS.iter() {
+                    hold_as_any_message(id, bytes, direction, Some(memo), missing);
                 }
             }
         }

@@ -42,14 +42,14 @@ pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
     found
 });
 
-/// What requests may have asked: the memos of all payloads, and values that nobody sends.
-pub static MEMOS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+/// What requests of a protocol may have asked: the memos of all payloads, and values that nobody sends.
+pub static MEMOS: LazyLock<Vec<(Id, u32)>> = LazyLock::new(|| {
     let glances = |bytes: &Vec<u8>| {
-        let glance = |id: &Id| id.glance(bytes, bytes.len(), [PORT; 2]).map(|g| g.memo);
+        let glance = |id: &Id| id.glance(bytes, bytes.len(), [PORT; 2]).map(|g| (*id, g.memo));
         Id::ALL.iter().filter_map(glance).collect::<Vec<_>>()
     };
-    let mut found: Vec<u32> = PAYLOADS.iter().flat_map(|(_, bytes)| glances(bytes)).collect();
-    found.extend([0, 1, 0xff, u32::MAX]);
+    let mut found: Vec<(Id, u32)> = PAYLOADS.iter().flat_map(|(_, bytes)| glances(bytes)).collect();
+    found.extend(Id::ALL.iter().flat_map(|id| [0, 1, 0xff, u32::MAX].map(|memo| (*id, memo))));
     found.sort();
     found.dedup();
     found
@@ -57,7 +57,7 @@ pub static MEMOS: LazyLock<Vec<u32>> = LazyLock::new(|| {
 
 /// What was asked, if that is known.
 pub fn asked() -> impl Strategy<Value = Option<u32>> {
-    let known = any::<Index>().prop_map(|i| MEMOS[i.index(MEMOS.len())]);
+    let known = any::<Index>().prop_map(|i| MEMOS[i.index(MEMOS.len())].1);
     prop::option::of(prop_oneof![4 => known, 1 => any::<u32>()])
 }
 

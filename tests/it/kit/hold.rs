@@ -29,11 +29,14 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
 
 /// The same for every protocol and message.
 pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
-    for &id in Id::ALL {
-        for message in 0..id.info().messages.len() as u8 {
-            for (continues, secrets) in [(false, false), (true, true)] {
-                hold(bytes, id, &Context { message, direction, asked, missing, continues, secrets });
-            }
+    Id::ALL.iter().for_each(|&id| hold_as_any_message(id, bytes, direction, asked, missing));
+}
+
+/// The same for every message of a protocol.
+pub fn hold_as_any_message(id: Id, bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
+    for message in 0..id.info().messages.len() as u8 {
+        for (continues, secrets) in [(false, false), (true, true)] {
+            hold(bytes, id, &Context { message, direction, asked, missing, continues, secrets });
         }
     }
 }
