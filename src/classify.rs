@@ -15,11 +15,12 @@ static CANDIDATES: [u32; 256] = {
     let mut table = [0u32; 256];
     let mut p = 0;
     while p < Id::ALL.len() {
-        let first = Id::ALL[p].info().first;
-        let mut i = 0;
-        while i < first.len() {
-            table[first[i] as usize] |= 1 << p;
-            i += 1;
+        let mut first = 0;
+        while first < table.len() {
+            if Id::ALL[p].info().begins_with(first as u8) {
+                table[first] |= 1 << p;
+            }
+            first += 1;
         }
         p += 1;
     }

@@ -1,10 +1,13 @@
 //! The vocabulary that all stages share, as plain data: what recognising, pairing and decoding say to each other, and what a
 //! protocol declares.
 
+mod message;
+
 use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Span};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use arrayvec::ArrayVec;
+pub use message::{Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
 
 // --- Recognising
 
@@ -106,6 +109,22 @@ pub struct Glance {
     /// It begins a message, as far as its bytes tell; where messages span datagrams, others may go on
     /// with one.
     pub begins: bool,
+    /// Where the parts of an answer have numbers: which one it is.
+    pub part: Option<Part>,
+}
+
+impl Glance {
+    /// In the memo of a request: its answer comes in one datagram, though that has the number of a part.
+    pub const WHOLE_ANSWER: u32 = 1 << 30;
+}
+
+/// A part of an answer whose parts have numbers. They may come in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0, up to 127.
+    pub number: u8,
+    /// How many there are, where it says so.
+    pub total: Option<u8>,
 }
 
 /// What is known of a conversation when a datagram is read again with that knowledge.
@@ -140,6 +159,8 @@ pub enum Pairing {
         answered_by: Option<u64>,
         /// None of the step was open when it was asked.
         alone: bool,
+        /// One with its key was answered before.
+        reused: bool,
     },
     /// It repeats a request that is still open, or is a further part of one.
     Again {
@@ -195,6 +216,12 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A second, different answer to the request.
     pub second: bool,
+    /// It has no key, and the request has one.
+    pub keyless: bool,
+    /// The request is one of another step.
+    pub other_step: bool,
+    /// It is a part with the number of another one, or beyond the last.
+    pub contradicts: bool,
     /// It carries the value issued last to the client, not the one the request carries.
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
@@ -362,6 +389,16 @@ pub struct StepInfo {
     pub name: &'static str,
     /// Hex digits of the key; 0 where order pairs.
     pub key_digits: usize,
+    /// An answer without a key is paired by order, with a request that has none if there is one; one with a key never is.
+    pub keyless: bool,
+    /// Its clients send the same key again and again: of open requests the one counts that was not given up.
+    pub reuses_keys: bool,
+    /// Its answers may answer requests of these steps, too, where none of its own is open.
+    pub also: &'static [u8],
+    /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
+    pub many: bool,
+    /// An answer may carry the key of an earlier request of this step instead, where only one of its own is open.
+    pub key_of: Option<u8>,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
@@ -382,7 +419,7 @@ pub struct StepInfo {
 #[derive(Debug)]
 pub struct StepRules {
     /// No answer has come in time, or none at all; of the exchange.
-    pub unanswered: &'static Rule,
+    pub unanswered: Option<&'static Rule>,
     /// An answer that nobody asked for.
     pub unasked: Option<&'static Rule>,
     /// An answer whose key is that of no open request, though there are some.
@@ -391,6 +428,18 @@ pub struct StepRules {
     pub overlapping: Option<&'static Rule>,
     /// An open request is sent again.
     pub repeated: Option<&'static Rule>,
+    /// A request with the key of one that was answered.
+    pub reused: Option<&'static Rule>,
+    /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
+    pub keyless: Option<&'static Rule>,
+    /// An answer to a request of another step, see [`StepInfo::also`].
+    pub other_step: Option<&'static Rule>,
+    /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
+    pub earlier_key: Option<&'static Rule>,
+    /// A part of an answer that contradicts another one.
+    pub contradicting: Option<&'static Rule>,
+    /// An answer of which parts are missing when the window is over; of the exchange.
+    pub incomplete: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
@@ -402,23 +451,56 @@ pub struct StepRules {
 }
 
 impl StepRules {
-    /// The one that every step has, and no other.
+    /// None at all.
+    pub const NONE: StepRules = StepRules {
+        unanswered: None,
+        unasked: None,
+        other_key: None,
+        overlapping: None,
+        repeated: None,
+        reused: None,
+        keyless: None,
+        other_step: None,
+        earlier_key: None,
+        contradicting: None,
+        incomplete: None,
+        late: None,
+        copy: None,
+        larger: None,
+        key_at: None,
+    };
+
+    /// The one that nearly every step has, and no other.
     pub const fn new(unanswered: &'static Rule) -> StepRules {
-        StepRules {
-            unanswered,
-            unasked: None,
-            other_key: None,
-            overlapping: None,
-            repeated: None,
-            late: None,
-            copy: None,
-            larger: None,
-            key_at: None,
-        }
+        StepRules { unanswered: Some(unanswered), ..StepRules::NONE }
     }
 }
 
 impl StepInfo {
+    /// A step whose answers are paired by order.
+    pub const fn ordered(name: &'static str, rules: StepRules) -> StepInfo {
+        StepInfo::keyed(name, 0, rules)
+    }
+
+    /// A step whose answers are paired by a key of so many hex digits.
+    pub const fn keyed(name: &'static str, key_digits: usize, rules: StepRules) -> StepInfo {
+        StepInfo {
+            name,
+            key_digits,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            key_of: None,
+            issues: false,
+            retransmits: false,
+            once: false,
+            validated: false,
+            repeats: None,
+            rules,
+        }
+    }
+
     /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
     pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
         let agree = memos[0] == memos[1] && memos[0] != 0;
@@ -458,10 +540,10 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// First bytes that a glance may recognise.
+    /// First bytes that a glance may recognise, beside those of the messages' forms.
     pub first: &'static [u8],
-    /// Names of the messages; the last one is `unknown`.
-    pub messages: &'static [&'static str],
+    /// Its messages; the last one is `unknown`.
+    pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
     pub fragment: Option<u8>,
     /// Its steps.
@@ -486,7 +568,12 @@ impl Info {
 
     /// Whether a rule says that no answer has come.
     pub fn is_silence(&self, rule: &Rule) -> bool {
-        self.steps.iter().any(|step| step.rules.unanswered == rule)
+        self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
+    }
+
+    /// Name of a message.
+    pub fn message_name(&self, message: u8) -> &'static str {
+        self.messages.get(usize::from(message)).map_or("unknown", |message| message.name)
     }
 
     /// Index of the message called `unknown`.
@@ -514,13 +601,22 @@ pub trait Protocol {
     type Memory: Default;
     /// Everything static.
     const INFO: Info;
+    /// Which of its messages may begin with a byte; not to be written by hand.
+    const BEGINS: &'static Begins = &Self::INFO.begins();
 
     /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
-    fn glance(payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance>;
+    /// By default by the forms of its messages.
+    #[inline]
+    fn glance(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        recognise::<Self>(payload, wire_len)
+    }
 
-    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours.
-    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance>;
+    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
+    /// of its messages.
+    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        recognise_known::<Self>(payload, wire_len, known)
+    }
 
     /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;

@@ -5,6 +5,15 @@ use crate::protocols::Id;
 use crate::rule::{Cite, Rule, Step};
 use std::fmt::Write;
 
+#[doc = include_str!("../docs/rules.md")]
+pub mod rules {}
+
+/// Where the documentation shows a rule: its place on the page of [`rules`].
+pub fn page_of(rule: &Rule) -> String {
+    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    format!("https://docs.rs/{name}/{version}/{name}/docs/rules/index.html#{}", rule.id.to_lowercase())
+}
+
 /// `docs/rules.md`: every rule with its reason, source and examples.
 pub fn rules_md() -> String {
     let mut out = String::from(

@@ -10,6 +10,33 @@
 //!
 //! [`pipeline`] is the one place where the stages meet; no stage knows the next one. Everything about
 //! one protocol is in its own file or folder under [`protocols`].
+//!
+//! Who has datagrams of another source hands them in:
+//!
+//! ```
+//! use qdissect::capture::{Facts, Time};
+//! use qdissect::net::{Datagram, Endpoint};
+//! use qdissect::pipeline::{Options, Pipeline};
+//! use qdissect::report::{Form, Output, Records};
+//!
+//! let (client, server) = (Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([192, 0, 2, 2], 9_000));
+//! let sent = [(client, server, &[0, 0, 0, 0, 0]), (server, client, &[0, 0x5b, 0x6f, 0x2a, 0x91])];
+//!
+//! let mut out = vec![];
+//! let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+//! let mut pipeline = Pipeline::new(Options::default(), &mut records);
+//! pipeline.begin_file("socket", &Facts::default(), Time::UNKNOWN)?;
+//! for (number, (src, dst, payload)) in (1..).zip(sent) {
+//!     let time = Time::from_nanos(number * 1_000_000);
+//!     let datagram = Datagram { frame: number as u64, time, ..Datagram::between(src, dst, payload) };
+//!     pipeline.datagram(&datagram)?;
+//! }
+//! pipeline.end_file(&Facts::default());
+//! let totals = pipeline.finish(true)?;
+//! assert_eq!((totals.packets, totals.recognised, totals.answered), (2, 2, 1));
+//! assert!(String::from_utf8(out)?.contains(r#""response_time":0.001"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod bounded;
@@ -25,6 +52,7 @@ pub mod exchange;
 pub mod filter;
 pub mod general;
 mod lines;
+pub mod looks_like;
 pub mod net;
 mod packed;
 pub mod pasted;

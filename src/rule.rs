@@ -150,7 +150,7 @@ impl Example {
     }
 }
 
-/// One step of an [`Example`]. Payloads are hex; blanks between digits are layout.
+/// One step of an [`Example`]. Payloads are hex; blanks between digits are layout, and `'text'` stands for its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// First client → server.
@@ -169,17 +169,34 @@ pub enum Step {
     Copy,
 }
 
-/// The bytes of spaced hex. `78*3` stands for `78 78 78`.
+/// The bytes of spaced hex. `78*3` stands for `78 78 78`, and `'text'` for the bytes of the text.
 ///
 /// # Panics
 /// On anything else: examples are constants of this crate.
 #[allow(clippy::panic)]
 pub fn hex(text: &str) -> Vec<u8> {
+    let mut out = vec![];
+    let (mut quoted, mut spaced) = (vec![], vec![]);
+    for (part, text) in text.split('\'').enumerate() {
+        if part % 2 == 1 { quoted.push(text) } else { spaced.push(text) }
+    }
+    assert!(quoted.len() + 1 == spaced.len(), "a quote is open in {text:?}");
+    for (part, spaced) in spaced.into_iter().enumerate() {
+        if let Some(quoted) = part.checked_sub(1).and_then(|before| quoted.get(before)) {
+            out.extend_from_slice(quoted.as_bytes());
+        }
+        unspaced(spaced, &mut out);
+    }
+    out
+}
+
+/// Appends the bytes of spaced hex without quotes.
+#[allow(clippy::panic)]
+fn unspaced(text: &str, out: &mut Vec<u8>) {
     let nibble = |d: u8| match (d as char).to_digit(16) {
         Some(n) => n as u8,
         None => panic!("{:?} is no hex digit in {text:?}", d as char),
     };
-    let mut out = vec![];
     for word in text.split_ascii_whitespace() {
         let (digits, times) = word.split_once('*').unwrap_or((word, "1"));
         assert!(digits.len().is_multiple_of(2), "odd number of hex digits in {text:?}");
@@ -188,7 +205,6 @@ pub fn hex(text: &str) -> Vec<u8> {
         let times: usize = times.parse().unwrap_or_else(|_| panic!("{times:?} is no number in {text:?}"));
         out.extend(bytes.repeat(times));
     }
-    out
 }
 
 /// The side a rule names, or the sender.
@@ -240,3 +256,20 @@ macro_rules! rules {
     };
 }
 pub(crate) use rules;
+
+#[cfg(test)]
+mod tests {
+    use super::hex;
+
+    #[test]
+    fn payloads_are_spaced_hex_and_quoted_text() {
+        assert_eq!(hex("ff 00*2 'a b' 0a 'c'"), b"\xff\0\0a b\nc");
+        assert_eq!(hex("''"), b"");
+    }
+
+    #[test]
+    #[should_panic(expected = "a quote is open")]
+    fn a_quote_must_close() {
+        hex("ff 'a");
+    }
+}

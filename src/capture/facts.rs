@@ -37,6 +37,8 @@ pub struct Facts {
     /// The interfaces described so far, over all sections and counted as
     /// [`Frame::interface`](super::Frame::interface) does; at most 256.
     pub interfaces: Vec<Interface>,
+    /// The name that it was opened by, where that is no valid Unicode: text of it has lost bytes.
+    pub strange_name: Option<std::path::PathBuf>,
 }
 
 impl Facts {

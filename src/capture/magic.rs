@@ -55,7 +55,29 @@ fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     if word::<false>(head, 0) == SECTION && is_big(head).is_some() {
         return if head.len() < SECTION_LEAST { Err(too_short(head)) } else { Ok(Format::Pcapng) };
     }
+    buffer.fill(TAR_END)?;
+    let head = buffer.rest();
+    if head.get(TAR_AT..TAR_END) == Some(TAR) {
+        return Err(Error::not_a_capture(
+            "it is a tar archive, which is not read: take the captures out of it, with `tar -xf FILE`, and name them \
+             or their directory",
+        ));
+    }
     Err(not_a_capture(head.get(..SECTION_LEAST).unwrap_or(head)))
+}
+
+/// What a tar archive has there, since POSIX.
+const TAR: &[u8] = b"ustar";
+const TAR_AT: usize = 257;
+const TAR_END: usize = 262;
+
+/// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` where none does.
+pub fn capture_format(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.len() >= pcap::FILE_HEAD && pcap::magic(bytes).is_some() {
+        return Some("pcap");
+    }
+    let section = bytes.len() >= 12 && word::<false>(bytes, 0) == SECTION && is_big(bytes).is_some();
+    section.then_some("pcapng")
 }
 
 fn too_short(head: &[u8]) -> Error {
@@ -79,7 +101,9 @@ fn not_a_capture(head: &[u8]) -> Error {
         return too_short(head);
     }
     if is_text(head) {
-        return Error::not_a_capture("it is text and not a capture: only pcap and pcapng are read");
+        return Error::not_a_capture(
+            "it is text and not a capture: only pcap and pcapng are read; for pasted bytes there is `qdissect hex FILE`",
+        );
     }
     let first = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     Error::not_a_capture(format!(

@@ -73,6 +73,7 @@ pub use cutter::{Cut, Cutter};
 pub use error::{Error, ErrorKind};
 pub use facts::{Facts, Interface, MAX_TOLD};
 pub use link::link_name;
+pub use magic::capture_format;
 pub use source::Source;
 pub use time::Time;
 pub use writer::Writer;

@@ -112,13 +112,14 @@ impl Source {
         let path = name.into();
         let mut buffer = Buffer::new(reader);
         let (format, compression) = magic::format(&mut buffer).map_err(|error| error.of(&path))?;
+        let strange_name = path.to_str().is_none().then(|| path.clone());
         let mut source = Source {
             buffer,
             walk: Walk::NgCare,
             frames: 0,
             layout: Layout::default(),
             section: Section::default(),
-            facts: Facts { compression, ..Facts::default() },
+            facts: Facts { compression, strange_name, ..Facts::default() },
             failed: None,
             progress: None,
             comments: None,

@@ -2,7 +2,7 @@
 
 use super::ask::AskArgs;
 pub use super::choices::{
-    CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName,
+    CheckFormat, Colour, Confidence, DumpFormat, FailOn, JunitStyleName, ProfileName, SarifStyleName, Show,
     TableFormat, TopArgs,
 };
 use super::columns::{ColumnArgs, RowFormat};
@@ -110,6 +110,10 @@ pub struct CheckArgs {
     /// What makes the check fail, with exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
     pub fail_on: FailOn,
+    /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
+    /// --fail-on; json and ndjson list everything]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub show: Option<Show>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
     #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = offered::PROTOCOL)]
     pub require: Vec<Id>,

@@ -11,9 +11,9 @@ use super::stop;
 use super::suppress::today;
 use super::{error, note};
 use qdissect::pipeline::Options;
-use qdissect::report::{Candidate, Totals, count, harmless};
+use qdissect::report::{Candidate, ONE_WAY, Totals, count, harmless};
 use qdissect::rule::Severity;
-use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
+use qdissect::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -40,11 +40,11 @@ pub fn check(
         }
     };
     let mut to = Closing { out: to, lost: None };
-    let (verdict, code) = {
+    let (mut verdict, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
             known.excuse(entry, file);
-            if stream {
+            if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
                 let line = harmless(&verdict::finding_record(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
                 if args.common.line_buffered {
@@ -61,7 +61,7 @@ pub fn check(
     };
     // What a filter leaves out may be found all the same.
     let whole = code == run::OK && args.common.display_filter.is_none();
-    let written = write_all(&mut to, &verdict, args)?;
+    let written = write_all(&mut to, &mut verdict, args)?;
     let kept = match known.finish(&verdict, whole) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
@@ -80,17 +80,18 @@ pub fn check(
         () if !evidence => NOTHING,
         () => code,
     };
-    // Only now: what else was to be written is.
-    to.lost.map_or(Ok((code, verdict.totals.files)), Err)
+    // Only now: what else was to be written is. That nothing could be read is a result, too.
+    to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
 }
 
 /// Writes the result, GitHub's summary of the job, and the further reports. Says of which of the latter two cannot be
 /// written, and returns whether all of them are.
-fn write_all(to: &mut impl Write, verdict: &Verdict, args: &CheckArgs) -> io::Result<bool> {
+fn write_all(to: &mut impl Write, verdict: &mut Verdict, args: &CheckArgs) -> io::Result<bool> {
     let mut out = BufWriter::with_capacity(BUFFER, to);
     write_report(&mut out, args.format, verdict, args)?;
     out.flush()?;
     let mut all = true;
+    verdict.show = shown(args, CheckFormat::Markdown);
     if args.format == CheckFormat::Github
         && let Err(e) = step_summary(verdict)
     {
@@ -110,8 +111,21 @@ fn write_all(to: &mut impl Write, verdict: &Verdict, args: &CheckArgs) -> io::Re
 /// Whether there was as much to judge as the user demands; says what is missing.
 fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let mut missing = vec![];
-    if verdict.totals.recognised == 0 && verdict.totals.files > 0 {
-        missing.extend(no_traffic(&verdict.totals));
+    let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
+    match () {
+        () if verdict.totals.files == 0 => {}
+        () if verdict.totals.all().recognised == 0 => missing.extend(no_traffic(&verdict.totals)),
+        () if verdict.protocols.is_empty() => {
+            missing.push("None of the query traffic in the input passes the filter.".to_owned());
+        }
+        () if !applied => {
+            let seen: Vec<_> = verdict.protocols.iter().map(|id| id.info().name).collect();
+            let seen = seen.join(", ");
+            missing.push(format!(
+                "No rule that --select and --ignore leave is for what the input holds, which is {seen}."
+            ));
+        }
+        () => {}
     }
     for id in &args.require {
         if !verdict.protocols.contains(id) {
@@ -141,6 +155,9 @@ fn no_traffic(totals: &Totals) -> Vec<String> {
     };
     let (listed, more) = totals.candidates();
     let mut said: Vec<_> = listed.iter().map(could).collect();
+    if !said.is_empty() && totals.one_way() {
+        said.push(ONE_WAY.to_owned());
+    }
     match more {
         0 if said.is_empty() => said.push("There is no query traffic in the input.".to_owned()),
         0 => {}
@@ -158,15 +175,23 @@ fn limit(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
+/// The least severity that a report lists. What makes the check fail is never hidden, and nothing from programs.
+fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
+    let most = limit(args.fail_on).unwrap_or(Severity::Error);
+    match (args.show, format) {
+        (Some(show), _) => most.min(show.into()),
+        (None, CheckFormat::Json | CheckFormat::Ndjson) => Severity::Note,
+        (None, _) => most.min(Severity::Warning),
+    }
+}
+
 fn write_report(
     mut out: &mut dyn Write,
     format: CheckFormat,
-    verdict: &Verdict,
+    verdict: &mut Verdict,
     args: &CheckArgs,
 ) -> io::Result<()> {
-    if verdict.totals.files == 0 {
-        return Ok(()); // nothing was read, and that has been said
-    }
+    verdict.show = shown(args, format);
     match format {
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
@@ -221,11 +246,12 @@ fn step_summary(verdict: &Verdict) -> io::Result<()> {
 }
 
 /// A further report, written aside and renamed.
-fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckArgs) -> io::Result<()> {
+fn write_file(format: CheckFormat, path: &Path, verdict: &mut Verdict, args: &CheckArgs) -> io::Result<()> {
     let mut file = Target::open(Some(path))?;
     let mut target = BufWriter::new(&mut file);
+    verdict.show = shown(args, format);
     if format == CheckFormat::Ndjson {
-        for entry in &verdict.findings {
+        for entry in verdict.listed() {
             writeln!(target, "{}", harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
         }
     }
@@ -236,8 +262,7 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &Verdict, args: &CheckA
     }
     target.flush()?;
     drop(target);
-    // Where nothing was read there is no report, and that of yesterday stays.
-    file.complete(verdict.totals.files > 0)
+    file.complete(true)
 }
 
 /// What cannot be printed ends the printing, and nothing else: the verdict stands, and further reports are written.

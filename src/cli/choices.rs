@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use qdissect::protocols::Level;
 use qdissect::report::Form;
 use qdissect::report::screen::{Screen, Sort};
+use qdissect::rule::Severity;
 use std::num::NonZeroUsize;
 
 /// `--profile`
@@ -28,6 +29,27 @@ pub enum FailOn {
     Note,
     /// Nothing
     Never,
+}
+
+/// `--show`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Show {
+    /// Errors
+    Error,
+    /// Warnings and errors
+    Warning,
+    /// Everything
+    Note,
+}
+
+impl From<Show> for Severity {
+    fn from(show: Show) -> Severity {
+        match show {
+            Show::Error => Severity::Error,
+            Show::Warning => Severity::Warning,
+            Show::Note => Severity::Note,
+        }
+    }
 }
 
 /// `-T` of `check`, and the formats of `--report`.

@@ -5,7 +5,7 @@ use super::inputs::{is_capture, stdin_waits};
 use super::warning;
 use qdissect::decode::Listener;
 use qdissect::filter::{Filter, FilterError};
-use qdissect::report::{Filtered, Missed, Report, count, quoted};
+use qdissect::report::{Filtered, Missed, Report, Totals, count, quoted};
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;
@@ -68,18 +68,19 @@ pub fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
 }
 
-/// Reads into a report through the filter, if there is one, and says what that asked for in vain.
-pub fn through<S: Listener, T>(
+/// Reads into a report through the filter, if there is one, and says what that asked for in vain. The totals are of what
+/// passes.
+pub fn through<S: Listener>(
     common: &Common,
     secrets: bool,
     report: &mut dyn Report<Sink = S>,
-    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<T>,
-) -> io::Result<T> {
+    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<(Totals, u8)>,
+) -> io::Result<(Totals, u8)> {
     let Some(filter) = wanted(common) else { return read(report) };
     let mut filtered = Filtered::new(filter.clone(), secrets, report);
-    let done = read(&mut filtered)?;
+    let (totals, code) = read(&mut filtered)?;
     remark("The filter", filtered.missed());
-    Ok(done)
+    Ok((filtered.narrow(&totals), code))
 }
 
 /// Says what the filter or the columns (`who`) asked for in vain.

@@ -50,6 +50,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "hex",
             "explain",
             "when",
+            "show",
             "top",
             "sort",
             "color",

@@ -6,7 +6,7 @@ use super::filter;
 use super::read::{self, Open};
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
-use qdissect::report::shown;
+use qdissect::report::{MAX_UNREAD, Unread, shown};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ pub struct Input {
 pub struct Inputs {
     /// In the order in which they are read.
     pub list: Vec<Input>,
-    /// One of those named cannot be looked into, or holds no capture; that has been said.
-    pub failed: bool,
+    /// Those named that cannot be looked into, or hold no capture; that has been said.
+    pub unread: Vec<Unread>,
     seen: HashSet<PathBuf>,
 }
 
@@ -84,19 +84,22 @@ impl Inputs {
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
-                    error(&format_args!("{}: it cannot be looked into: {why}.", shown(&path)));
-                    self.failed = true;
+                    self.complain(path, format!("it cannot be looked into: {why}"));
                 }
             }
         }
         if !any && !fills {
-            let name = directory.to_string_lossy();
-            error(&format_args!(
-                "{}: there is no capture in the directory: files with names such as a.pcap, \
-                 a.pcapng.gz or a.pcap3 are looked for.",
-                shown(&name)
-            ));
-            self.failed = true;
+            let why = "there is no capture in the directory: files with names such as a.pcap, a.pcapng.gz or a.pcap3 \
+                       are looked for";
+            self.complain(directory.to_string_lossy().into_owned(), why.to_owned());
+        }
+    }
+
+    /// Says what is wrong with an input, and remembers it.
+    fn complain(&mut self, file: String, why: String) {
+        error(&format_args!("{}: {why}.", shown(&file)));
+        if self.unread.len() < MAX_UNREAD {
+            self.unread.push(Unread { file, why });
         }
     }
 

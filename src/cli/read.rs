@@ -11,7 +11,7 @@ use qdissect::capture::{self, ErrorKind, Source, link_name};
 use qdissect::decode::Listener;
 use qdissect::net::DropReason;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
-use qdissect::report::{Report, Totals};
+use qdissect::report::{MAX_UNREAD, Report, Totals, Unread};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -90,7 +90,8 @@ fn read_into<S: Listener>(
 ) -> io::Result<(Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
     let (mut code, mut complete) = (OK, true);
-    if inputs.failed {
+    let mut unread = inputs.unread;
+    if !unread.is_empty() {
         (code, complete) = (FAILED, false);
     } else if inputs.list.is_empty() && !common.follow {
         error(&"No capture is named. Name a file, a directory, or - for standard input.");
@@ -110,8 +111,12 @@ fn read_into<S: Listener>(
         let Some(input) = list.pop_front() else { break };
         let last = list.is_empty();
         let growing = follow.as_mut().map(|f| (f, last));
-        if let Err(end) = read_one(&mut pipeline, input, open, growing, threads(common))? {
+        let file = input.path.to_string_lossy().into_owned();
+        if let Err((end, why)) = read_one(&mut pipeline, input, open, growing, threads(common))? {
             complete = false;
+            if unread.len() < MAX_UNREAD {
+                unread.push(Unread { file, why });
+            }
             if let Some(signal) = stop::caught() {
                 code = signal;
                 break;
@@ -122,6 +127,7 @@ fn read_into<S: Listener>(
             }
         }
     }
+    pipeline.miss(unread);
     Ok((pipeline.finish(complete)?, code))
 }
 
@@ -132,6 +138,9 @@ enum End {
     Unreadable,
 }
 
+/// The same, and what is wrong, as a clause.
+type Unfinished = (End, String);
+
 /// Reads one input, and says so if it could not be read, or not to its end.
 fn read_one<S: Listener>(
     pipeline: &mut Pipeline<'_, S>,
@@ -139,7 +148,7 @@ fn read_one<S: Listener>(
     open: Open<'_>,
     follow: Option<(&mut Follow, bool)>,
     threads: usize,
-) -> io::Result<Result<(), End>> {
+) -> io::Result<Result<(), Unfinished>> {
     let mut grows = false;
     let opened = match follow {
         Some((follow, true)) => {
@@ -171,7 +180,8 @@ fn read_one<S: Listener>(
         Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) => {
             let cut = e.kind() == ErrorKind::CutShort;
-            return Ok(complain(path, &e.to_string()).map_err(|end| if cut { End::CutShort } else { end }));
+            let end = if cut { End::CutShort } else { End::Unreadable };
+            return Ok(complain(path, e.to_string()).map_err(|(_, why)| (end, why)));
         }
     }
     let packets = pipeline.totals().packets - before.0;
@@ -181,7 +191,7 @@ fn read_one<S: Listener>(
         let links = links.join(", ");
         return Ok(complain(
             path,
-            &format!(
+            format!(
                 "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` \
                  writes a capture of the IP packets in it, or capture on another interface"
             ),
@@ -203,7 +213,7 @@ fn is_large(path: &Path, source: &Source) -> bool {
 }
 
 /// Says that an input cannot be opened. Who has mistaken a subcommand's place is told it.
-fn not_opened(path: &Path, e: &capture::Error) -> Result<(), End> {
+fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
     if stop::caught().is_some() {
         return interrupted(path);
     }
@@ -214,12 +224,12 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), End> {
         }
         () => "",
     };
-    complain(path, &format!("{e}{hint}"))
+    complain(path, format!("{e}{hint}"))
 }
 
 /// Says that a signal has ended the reading.
-fn interrupted(path: &Path) -> Result<(), End> {
-    complain(path, "the reading was interrupted; what follows is about the part before that")
+fn interrupted(path: &Path) -> Result<(), Unfinished> {
+    complain(path, "the reading was interrupted; what follows is about the part before that".to_owned())
 }
 
 /// Whether a name that is no file is that of a subcommand.
@@ -234,7 +244,7 @@ fn unreadable(totals: &Totals) -> u64 {
 }
 
 /// Says what is wrong with an input.
-fn complain(path: &Path, what: &str) -> Result<(), End> {
+fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     error(&format_args!("{}: {what}.", name(path)));
-    Err(End::Unreadable)
+    Err((End::Unreadable, what))
 }

@@ -177,7 +177,8 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), true, quiet))
+                let records = Records::new(Output::new(to, form, flush), true, quiet);
+                report(common, options, inputs, &mut records.with_secrets(common.show_secrets))
             }
             (None, None) => {
                 let screen = lines(a.detail.color, common);

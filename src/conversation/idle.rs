@@ -29,7 +29,12 @@ const MS: i64 = 1_000_000;
 /// A list for each protocol, for they forget requests after different times, and one for those that said something when
 /// they were idle: so each is in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Idle([VecDeque<Entry>; Id::ALL.len() + 1]);
+pub(super) struct Idle {
+    lists: [VecDeque<Entry>; Id::ALL.len() + 1],
+    len: usize,
+    /// The list that has the oldest one, and since when that is idle.
+    oldest: Option<(usize, u64)>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -48,22 +53,29 @@ fn stamp(time: Time) -> u64 {
 impl Idle {
     /// All of them are over.
     pub fn clear(&mut self) {
-        self.0.iter_mut().for_each(VecDeque::clear);
-    }
-
-    /// How many are known; some of them may have gone on since.
-    fn len(&self) -> usize {
-        self.0.iter().map(VecDeque::len).sum()
+        self.lists.iter_mut().for_each(VecDeque::clear);
+        (self.len, self.oldest) = (0, None);
     }
 
     fn add(&mut self, list: usize, last: u64, at: u16) {
-        self.0[list].push_back(Entry { last: Count::new(last), at });
+        self.lists[list].push_back(Entry { last: Count::new(last), at });
+        self.len += 1;
+        if self.lists[list].len() == 1 {
+            self.find_oldest();
+        }
     }
 
-    /// The list that has the oldest one, and since when that is idle.
-    fn oldest(&self) -> Option<(usize, u64)> {
+    fn pop_oldest(&mut self) -> Option<Entry> {
+        let (list, _) = self.oldest?;
+        let entry = self.lists[list].pop_front()?;
+        self.len -= 1;
+        self.find_oldest();
+        Some(entry)
+    }
+
+    fn find_oldest(&mut self) {
         let first = |(list, entries): (usize, &VecDeque<Entry>)| Some((list, entries.front()?.last.get()));
-        self.0.iter().enumerate().filter_map(first).min_by_key(|&(_, last)| last)
+        self.oldest = self.lists.iter().enumerate().filter_map(first).min_by_key(|&(_, last)| last);
     }
 }
 
@@ -98,7 +110,7 @@ impl Conversations {
     }
 
     fn keep_to_bound(&mut self) {
-        if self.idle.len() > MAX_IDLE {
+        if self.idle.len > MAX_IDLE {
             self.drop_first();
         }
     }
@@ -106,21 +118,21 @@ impl Conversations {
     /// Ends those that have been idle for too long.
     pub fn expire_idle(&mut self, clock: Time) {
         let now = stamp(clock);
-        while self.idle.oldest().is_some_and(|(_, last)| last + KEPT < now) {
+        while self.idle.oldest.is_some_and(|(_, last)| last + KEPT < now) {
             self.drop_first();
         }
     }
 
     /// After this time one has been idle for too long; `None` where there is none.
     pub fn idle_until(&self) -> Option<Time> {
-        let (_, last) = self.idle.oldest()?;
+        let (_, last) = self.idle.oldest?;
         Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
     }
 
     /// Ends the one that has been idle for longest, for want of room; `false` where none is.
     #[cold]
     pub(super) fn drop_idle(&mut self) -> bool {
-        while self.idle.len() > 0 {
+        while self.idle.len > 0 {
             if self.drop_first() {
                 return true;
             }
@@ -130,8 +142,7 @@ impl Conversations {
 
     /// Takes the oldest entry out; whether a conversation ended by it.
     fn drop_first(&mut self) -> bool {
-        let oldest = self.idle.oldest().and_then(|(list, _)| self.idle.0[list].pop_front());
-        let Some(Entry { last, at }) = oldest else { return false };
+        let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
         let slot = self.at(at.into()).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
         slot.into_iter().for_each(|slot| self.close(slot));

@@ -28,6 +28,9 @@ pub trait FieldSink {
     /// A value that follows from the bytes at `at` but is none itself.
     #[inline(always)]
     fn derived(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}
+    /// The field read last goes on for so many bytes that are not of its value: a separator.
+    #[inline(always)]
+    fn separator(&mut self, _bytes: u16) {}
     /// A group or list begins at offset `at`.
     #[inline(always)]
     fn open(&mut self, _field: &'static Field, _at: u16, _shape: Shape) {}

@@ -1,5 +1,6 @@
 //! Text as it is sent, and what can be asked of it eight bytes at a time.
 
+use super::Value;
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -50,6 +51,18 @@ impl<'a> Str<'a> {
     fn shows_control(self) -> bool {
         self.0.iter().any(|b| b.is_ascii_control())
             || std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
+    }
+    /// A text without a declared encoding: UTF-8 where it is valid, else one byte a character.
+    pub fn utf8_or_latin1(self) -> Value<'a> {
+        if self.is_utf8() { Value::Text(self.0) } else { Value::Latin1(self.0) }
+    }
+    /// The number that a text of decimal digits, with or without a sign, is; `None` where it is none of 32 bits.
+    pub fn decimal(self) -> Option<i32> {
+        std::str::from_utf8(self.0).ok()?.parse().ok()
+    }
+    /// That number, or the text where it is none.
+    pub fn decimal_or_text(self) -> Value<'a> {
+        self.decimal().map_or_else(|| self.utf8_or_latin1(), Value::Int)
     }
     /// The text with U+FFFD for what is not UTF-8.
     pub fn to_text(self) -> Cow<'a, str> {

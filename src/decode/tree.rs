@@ -6,7 +6,7 @@ use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, pa
 use crate::report::quoted;
 use std::fmt::Write;
 
-/// What a node holds. Text and bytes live in the payload: they end where the node's span ends, and
+/// What a node holds. Text and bytes live in the payload: they end where the node's span ends, or before its separator, and
 /// only their length is kept, so that one tree serves every datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Held {
@@ -34,6 +34,8 @@ pub struct Node {
     /// It follows from the bytes but is none itself.
     pub derived: bool,
     held: Held,
+    /// How many of its bytes stand behind its value: a separator.
+    separator: u16,
 }
 
 impl Node {
@@ -59,7 +61,8 @@ impl Node {
 
     /// The value, read back out of the payload; `None` for a group or list.
     pub fn value<'a>(&self, payload: &'a [u8]) -> Option<Value<'a>> {
-        let tail = |len: u16| Span { start: self.at.end.saturating_sub(len), end: self.at.end }.of(payload);
+        let end = self.at.end.saturating_sub(self.separator);
+        let tail = |len: u16| Span { start: end.saturating_sub(len), end }.of(payload);
         Some(match self.held {
             Held::Group | Held::List => return None,
             Held::Scalar(v) => v,
@@ -110,7 +113,12 @@ impl Tree {
                 }
                 _ => match n.value(payload) {
                     Some(v) if n.derived => sink.derived(n.field, n.at, v),
-                    Some(v) => sink.field(n.field, n.at, v),
+                    Some(v) => {
+                        sink.field(n.field, Span { end: n.at.end.saturating_sub(n.separator), ..n.at }, v);
+                        if n.separator > 0 {
+                            sink.separator(n.separator);
+                        }
+                    }
                     None => {}
                 },
             }
@@ -157,7 +165,7 @@ impl Tree {
             Value::Named(v, name) => Held::Scalar(Value::Named(v, name)),
             Value::Names(names, bits) => Held::Scalar(Value::Names(names, bits)),
         };
-        self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, held });
+        self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, held, separator: 0 });
     }
 }
 
@@ -185,11 +193,18 @@ impl FieldSink for Tree {
     fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.add(field, at, value, true);
     }
+    fn separator(&mut self, bytes: u16) {
+        if let Some(last) = self.nodes.iter_mut().rev().find(|n| n.is_value() && !n.derived) {
+            last.at.end = last.at.end.saturating_add(bytes);
+            last.separator = last.separator.saturating_add(bytes);
+        }
+    }
     fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
         let held = if shape == Shape::List { Held::List } else { Held::Group };
         let depth = self.open.len() as u8;
         self.open.push(self.nodes.len());
-        self.nodes.push(Node { field, at: Span { start: at, end: at }, depth, derived: false, held });
+        let at = Span { start: at, end: at };
+        self.nodes.push(Node { field, at, depth, derived: false, held, separator: 0 });
     }
     fn close(&mut self, at: u16) {
         if let Some(node) = self.open.pop().and_then(|i| self.nodes.get_mut(i)) {
@@ -215,6 +230,9 @@ impl FieldSink for Heard {
     }
     fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.tree.derived(field, at, value);
+    }
+    fn separator(&mut self, bytes: u16) {
+        self.tree.separator(bytes);
     }
     fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
         self.tree.open(field, at, shape);

@@ -1,15 +1,17 @@
 //! An answer: which request it belongs to, and the record of the exchange that closes by it.
 
 use super::ask::Orphan;
+use super::parts::Numbered;
 use super::queue::{Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
+use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Glance, Role, StepInfo};
+use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
@@ -18,22 +20,25 @@ const MAX_ANSWERING: usize = 64;
 #[derive(Debug)]
 pub(super) struct Answering {
     /// Number of its exchange.
-    exchange: u64,
+    pub(super) exchange: u64,
     outcome: Outcome,
     response_time: Option<i64>,
     /// Time of its first part.
     first: Time,
-    frames: Vec<u64>,
-    bytes: u64,
+    pub(super) frames: Vec<u64>,
+    pub(super) bytes: u64,
+    /// Where its parts have numbers.
+    pub(super) numbered: Option<Numbered>,
 }
 
 /// An answer whose request is still to be found.
-struct Reply<'a> {
-    d: &'a Datagram<'a>,
-    v: &'a Verdict,
-    now: Time,
+#[derive(Clone, Copy)]
+pub(super) struct Reply<'a> {
+    pub d: &'a Datagram<'a>,
+    pub v: &'a Verdict,
+    pub now: Time,
     /// See [`Table::fingerprint`].
-    hash: u32,
+    pub hash: u32,
 }
 
 impl Table {
@@ -42,7 +47,7 @@ impl Table {
         let step = &v.id.info().steps[g.step as usize];
         let reply = &self.reply(d, v);
         if !self.answering.is_empty()
-            && let Some(pairing) = self.more_parts(slot, d, v)
+            && let Some(pairing) = self.more_parts(slot, reply)
         {
             return pairing;
         }
@@ -64,6 +69,12 @@ impl Table {
             return copy;
         }
         if let Some(answer) = found.second {
+            return self.second(answer, reply);
+        }
+        if step.many
+            && let reply = &self.of_host(reply)
+            && let Some(answer) = self.asked_of_many(slot, reply, step)
+        {
             return self.second(answer, reply);
         }
         if !found.open
@@ -119,7 +130,13 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        let whole = v.glance.role != Role::ResponsePart || self.answering.len() >= MAX_ANSWERING;
+        let queue = &self.queues[v.id as usize];
+        let part = v
+            .glance
+            .part
+            .filter(|_| queue.kept(seq).is_some_and(|request| request.memo & Glance::WHOLE_ANSWER == 0));
+        let more = v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
+        let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
         let answered = self.queues[v.id as usize].answer(seq, state, hash, d.frame);
         let Some(request) = answered else { return Pairing::Nothing };
@@ -127,7 +144,9 @@ impl Table {
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
         self.conversations.confirm(slot, paired);
         let late = now.since(request.sent).is_some_and(|t| t > window);
-        let answer = Answer { late, foreign_key, ..request.answered(d.time) };
+        let keyless = request.key.is_some() && v.glance.key.is_none();
+        let other_step = request.step != v.glance.step;
+        let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             self.answering.push_back(Answering {
@@ -137,10 +156,14 @@ impl Table {
                 first: now,
                 frames: vec![d.frame],
                 bytes: d.wire_len() as u64,
+                numbered: part.map(|part| Numbered::new(part, v.glance.key, now)),
             });
+            if part.is_some() {
+                self.seconds.insert((answer.exchange, hash), d.frame);
+            }
             return Pairing::Answered(answer);
         }
-        self.evicted += u64::from(v.glance.role == Role::ResponsePart);
+        self.evicted += u64::from(more);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             self.closed.push(record(c, &request, outcome, frame, answer.response_time, bytes));
@@ -165,6 +188,51 @@ impl Table {
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.glance.key.filter(|_| step.key_digits > 0)?;
         self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
+    }
+
+    /// The same answer, told apart from those of other hosts.
+    fn of_host<'a>(&self, reply: &Reply<'a>) -> Reply<'a> {
+        Reply { hash: reply.hash ^ self.hasher.hash_one(reply.d.src) as u32, ..*reply }
+    }
+
+    /// The answer of one host to a request that went to many: it closes when its late window ends.
+    #[cold]
+    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
+        let &Reply { d, v, now, .. } = reply;
+        let key = v.glance.key?;
+        let is = |r: &Request| r.key == Some(key) && (r.step == v.glance.step || step.also.contains(&r.step));
+        let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
+            let waits = matches!(r.state, State::Open | State::Answering) && is(&r);
+            let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
+            (c.client() == d.dst && c.server().is_group()).then_some((seq, r))
+        });
+        let (seq, request) = asked?;
+        let late = now.since(request.sent).is_some_and(|t| t > self.windows.answer(v.id));
+        let answer = Answer { late, ..request.answered(d.time) };
+        self.conversations.confirm(slot, v.glance.paired);
+        if request.state == State::Open && self.answering.len() < MAX_ANSWERING {
+            self.queues[v.id as usize].set(seq, State::Answering);
+            self.answering.push_back(Answering {
+                exchange: request.id,
+                outcome: if late { Outcome::Late } else { Outcome::Answered },
+                response_time: answer.response_time,
+                first: now,
+                frames: vec![],
+                bytes: 0,
+                numbered: None,
+            });
+        }
+        let listed =
+            self.answering.iter_mut().find(|a| a.exchange == request.id && a.frames.len() < MAX_HOSTS);
+        match listed {
+            Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => {
+                answers.frames.push(d.frame);
+                answers.bytes += d.wire_len() as u64;
+            }
+            Some(_) => {}
+            None => self.evicted += 1,
+        }
+        Some(answer)
     }
 
     /// The latest such requests of an answer's step that its receiver has open, wherever they went.
@@ -250,8 +318,12 @@ impl Table {
 
     /// A further part of an answer under way. One that comes too late, or begins a message of its own,
     /// is none: what has come was all.
-    fn more_parts(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
+    fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
+        let &Reply { d, v, .. } = reply;
         let g = &v.glance;
+        if let Some(part) = g.part {
+            return self.numbered_part(slot, reply, part);
+        }
         let (seq, _) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
         let request = self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
@@ -284,7 +356,9 @@ impl Table {
         let parts = self.answering.remove(i)?;
         let first = parts.frames.first().copied();
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
-        Some(Exchange { response_parts: parts.frames, ..done })
+        let window = self.windows.answer(c.id);
+        let incomplete = parts.numbered.is_some_and(|numbered| numbered.misses_some(self.clock, window));
+        Some(Exchange { response_parts: parts.frames, incomplete, ..done })
     }
 }
 
@@ -318,6 +392,7 @@ pub(super) fn record(
         response_bytes,
         retransmissions: r.retransmissions,
         reason: None,
+        incomplete: false,
         hidden: r.hidden,
     }
 }

@@ -30,6 +30,8 @@ enum Earlier {
     Others {
         /// None of the step is open.
         alone: bool,
+        /// One with the same key was answered.
+        reused: bool,
     },
 }
 
@@ -65,7 +67,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
-        let mut alone = true;
+        let (mut alone, mut reused) = (true, false);
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
@@ -76,7 +78,7 @@ impl Table {
                 Earlier::Same(seq) => {
                     return Pairing::Again { exchange: self.renew(id, seq, slot, now), part: false };
                 }
-                Earlier::Others { alone: none_open } => alone = none_open,
+                Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
             }
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
@@ -117,7 +119,7 @@ impl Table {
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused }
     }
 
     /// The record of an exchange whose answer stands before its request, which has just been asked.
@@ -139,6 +141,7 @@ impl Table {
     /// behind it; what was taken back when it turned before asks again.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
+        self.changes += 1;
         let mut next = self.conversations.latest(slot);
         let mut issued = None;
         for _ in 0..MAX_STEPS_BACK {
@@ -206,6 +209,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn evict(&mut self, at: usize) {
+        self.changes += 1;
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);
         self.close_oldest(at);
@@ -264,11 +268,13 @@ impl Table {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
         let key = v.glance.key;
-        let mut alone = true;
+        let (mut alone, mut reused) = (true, false);
         for _ in 0..MAX_STEPS_BACK {
-            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone } };
+            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
             next = r.previous;
             if r.step != v.glance.step || r.state != State::Open {
+                reused |=
+                    r.step == v.glance.step && r.state == State::Answered && key.is_some() && r.key == key;
                 continue;
             }
             // Nobody goes on with a message after having sent another.
@@ -278,12 +284,12 @@ impl Table {
             if step.retransmits && key.is_some() && r.key == key && r.memo == v.glance.memo {
                 return Earlier::Same(seq);
             }
-            if r.key.is_none() && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+            if (r.key.is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
                 queue.get_mut(seq).into_iter().for_each(Kept::give_up);
             }
             alone = false;
         }
-        Earlier::Others { alone: false }
+        Earlier::Others { alone: false, reused }
     }
 
     /// The answer that stands before this request.
@@ -316,7 +322,7 @@ mod tests {
         let (role, level) =
             if sure { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
         let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
-        let glance = Glance { message, role, step, key, memo, level, paired, begins };
+        let glance = Glance { message, role, step, key, memo, level, paired, begins, part: None };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
         let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, glance) };
         let slot = table.enter(&d, &verdict);

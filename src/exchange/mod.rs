@@ -14,6 +14,7 @@
 mod answer;
 mod ask;
 mod open;
+mod parts;
 mod queue;
 mod rules;
 mod search;
@@ -22,7 +23,7 @@ mod windows;
 
 pub use ask::{EARLY, EARLY_FRAMES};
 pub use queue::MAX_REQUESTS;
-pub use rules::{observe, observe_shared};
+pub use rules::{may_break, observe, observe_shared};
 pub use table::Table;
 pub use windows::Windows;
 
@@ -36,6 +37,8 @@ use crate::protocols::{Id, Level};
 const MS: i64 = 1_000_000;
 /// Most parts of a message that spans datagrams.
 pub const MAX_PARTS: u8 = 16;
+/// Most answers of many hosts to one request that are listed.
+pub const MAX_HOSTS: usize = 256;
 /// The parts of a message come within this time of its first one, in nanoseconds.
 pub const PARTS_WINDOW: i64 = 2_000 * MS;
 /// How far back the requests of all clients are searched for one that was sent to another endpoint.
@@ -117,6 +120,8 @@ pub struct Exchange {
     pub retransmissions: u16,
     /// What the ICMP error said that refused it.
     pub reason: Option<&'static str>,
+    /// Parts of its answer are missing, and no longer expected.
+    pub incomplete: bool,
     /// Its request is not shown, and neither is this.
     pub(crate) hidden: bool,
 }
@@ -150,6 +155,7 @@ impl Exchange {
             response_bytes: 0,
             retransmissions: 0,
             reason: None,
+            incomplete: false,
             hidden: false,
         }
     }

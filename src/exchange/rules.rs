@@ -1,30 +1,67 @@
-//! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers.
+//! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers. Nearly every datagram
+//! breaks nothing, which is found out first.
 
-use super::{Pairing, Seen};
-use crate::contract::{Raised, StepRules};
+use super::{Answer, Pairing, Seen};
+use crate::contract::{Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
 
+/// Whether a datagram may break one of these rules by its pairing; nearly none does.
+#[inline(always)]
+pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
+    match seen.pairing {
+        Pairing::Asked { alone: true, reused: false, .. } | Pairing::Nothing => false,
+        Pairing::Answered(answer) => {
+            let times = step.rules.larger.map_or(u32::MAX, |(times, _)| times as u32);
+            let most = if step.validated { times } else { times.min(1) };
+            let larger = answer.exceeds(answer.request_bytes.saturating_mul(most) as usize, seen.datagram);
+            let Answer { late, foreign_key, elsewhere, keyless, other_step, contradicts, before, .. } =
+                *answer;
+            let odd = foreign_key || elsewhere || keyless || other_step || contradicts;
+            larger || late || odd || before > 0
+        }
+        _ => true,
+    }
+}
+
 /// Raises the rules of the step.
-#[inline]
-pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
+#[cold]
+#[inline(never)]
+pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
+    let rules = &step.rules;
     match *seen.pairing {
-        Pairing::Asked { alone: false, .. } => add(raised, rules.overlapping),
-        Pairing::Again { part: false, .. } => add(raised, rules.repeated),
-        Pairing::Copy { .. } => add(raised, rules.copy),
-        Pairing::Unasked { open, .. } => {
-            match (rules.other_key.filter(|_| open), rules.key_at) {
-                // Without a whole key nobody can say whose answer it is.
-                (Some(_), _) if seen.glance.key.is_none() => {}
-                (Some(rule), Some(at)) => raised.add_at(rule, at),
-                (rule, _) => add(raised, rule.or(rules.unasked)),
+        Pairing::Asked { alone, reused, .. } => {
+            if !alone {
+                add(raised, rules.overlapping);
+            }
+            if reused {
+                add(raised, rules.reused);
             }
         }
+        Pairing::Again { part: false, .. } => add(raised, rules.repeated),
+        Pairing::Copy { .. } => add(raised, rules.copy),
+        Pairing::Unasked { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
+            // Without a whole key nobody can say whose answer it is.
+            (Some(_), _) if seen.glance.key.is_none() => {}
+            (Some(rule), Some(at)) => raised.add_at(rule, at),
+            (rule, _) => add(raised, rule.or(rules.unasked)),
+        },
         Pairing::Answered(answer) => {
             if answer.late {
                 add(raised, rules.late);
             }
-            if answer.foreign_key
+            if answer.keyless {
+                add(raised, rules.keyless);
+            }
+            if answer.other_step {
+                add(raised, rules.other_step);
+            }
+            if answer.contradicts {
+                add(raised, rules.contradicting);
+            }
+            if answer.foreign_key && rules.earlier_key.is_some() {
+                add(raised, rules.earlier_key.filter(|_| !answer.part));
+            } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
                 raised.add_at(rule, at);
@@ -39,16 +76,17 @@ pub fn observe(rules: &StepRules, seen: &Seen<'_>, raised: &mut Raised) {
     }
 }
 
-/// Raises the rules that every protocol shares; `validated` says that requests of the step prove their client's address.
-#[inline]
-pub fn observe_shared(validated: bool, seen: &Seen<'_>, raised: &mut Raised) {
+/// Raises the rules that every protocol shares.
+#[cold]
+#[inline(never)]
+pub fn observe_shared(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Unasked { elsewhere: true, .. } => raised.add(&GEN_006),
         Pairing::Answered(answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
-            if !validated && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
+            if !step.validated && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
                 raised.add(&GEN_007);
             }
         }

@@ -25,6 +25,10 @@ pub(super) struct Found {
     pub asked: Option<u32>,
 }
 
+/// What goes first of two open requests, the lowest of all: one of the answer's own step, one without a key where the answer has
+/// none either, one that was not given up where their keys are all the same, one whose end has come.
+type Rank = [bool; 4];
+
 /// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
 #[derive(Debug)]
 pub(super) struct Search<'v> {
@@ -34,18 +38,19 @@ pub(super) struct Search<'v> {
     window: i64,
     now: Time,
     hash: u32,
-    /// Oldest open one with the key.
-    by_key: Option<u64>,
-    /// Of those without a key: oldest open one inside its window that was not given up, and oldest open one at all;
-    /// whole requests go before those whose end never came.
-    waiting: Option<(bool, u64)>,
-    any: Option<(bool, u64)>,
+    /// Oldest open one with the key; see [`Rank`].
+    by_key: Option<(Rank, u64)>,
+    /// Of those that order pairs: oldest open one inside its window that was not given up, and oldest open one at all.
+    waiting: Option<(Rank, u64)>,
+    any: Option<(Rank, u64)>,
     open: u32,
     only_open: (u64, u32),
     copy: Option<Pairing>,
     /// That has the very bytes.
     same: bool,
     answered: Option<Answer>,
+    /// An earlier request of another step has the key, see [`StepInfo::key_of`].
+    earlier: bool,
 }
 
 impl<'v> Search<'v> {
@@ -65,6 +70,7 @@ impl<'v> Search<'v> {
             copy: None,
             same: false,
             answered: None,
+            earlier: false,
         }
     }
 
@@ -72,12 +78,18 @@ impl<'v> Search<'v> {
         self.step.key_digits > 0
     }
 
+    /// The answer has no key, and need not have one.
+    fn is_keyless(&self) -> bool {
+        self.step.keyless && self.key.is_none()
+    }
+
     fn has_key_of(&self, r: &Request) -> bool {
         r.key.is_some() && r.key == self.key
     }
 
     pub fn look(&mut self, seq: u64, r: &Request) {
-        if r.step != self.number {
+        self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
+        if r.step != self.number && !self.step.also.contains(&r.step) {
             return;
         }
         match r.state {
@@ -93,9 +105,13 @@ impl<'v> Search<'v> {
     fn look_open(&mut self, seq: u64, r: &Request) {
         self.open += 1;
         self.only_open = (seq, r.memo);
-        if r.key.is_some() {
-            if self.has_key_of(r) {
-                self.by_key = Some(seq);
+        // Older ones come later in the walk, and win.
+        let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
+        let other = r.step != self.number;
+        if r.key.is_some() && !self.is_keyless() {
+            let rank = [other, false, self.step.reuses_keys && r.given_up, false];
+            if self.has_key_of(r) && better(self.by_key, rank) {
+                self.by_key = Some((rank, seq));
             }
             return;
         }
@@ -103,13 +119,13 @@ impl<'v> Search<'v> {
         if age.is_some_and(|t| t < -SKEW) {
             return; // asked only afterwards
         }
-        // Older ones come later in the walk and win, but a whole request is never given up for a part.
-        let better = |kept: Option<(bool, u64)>| kept.is_none_or(|(partial, _)| partial || !r.partial);
-        if better(self.any) {
-            self.any = Some((r.partial, seq));
+        // A whole request is never given up for a part.
+        let rank = [other, r.key.is_some(), false, r.partial];
+        if better(self.any, rank) {
+            self.any = Some((rank, seq));
         }
-        if !r.given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting) {
-            self.waiting = Some((r.partial, seq));
+        if !r.given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
+            self.waiting = Some((rank, seq));
         }
     }
 
@@ -121,7 +137,7 @@ impl<'v> Search<'v> {
                 let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
                 (self.copy, self.same) = (Some(copy), same);
             }
-        } else if self.keyed() && self.answered.is_none() {
+        } else if self.keyed() && !self.step.keyless && self.answered.is_none() {
             self.answered = Some(Answer { second: true, ..r.answered(self.now) });
         }
     }
@@ -130,7 +146,8 @@ impl<'v> Search<'v> {
     pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
         let by_order = self.waiting.or(self.any).map(|(_, seq)| seq);
-        let request = if self.keyed() { self.by_key } else { by_order };
+        let by_key = self.by_key.map(|(_, seq)| seq);
+        let request = if self.keyed() && !self.is_keyless() { by_key } else { by_order };
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }
@@ -140,11 +157,12 @@ impl<'v> Search<'v> {
         if self.answered.is_some() {
             return Found { second: self.answered, open, ..Found::default() };
         }
-        if self.keyed() && self.open == 1 && issued.is_some() && issued.map(u64::from) == self.key {
+        let issued = issued.is_some() && issued.map(u64::from) == self.key;
+        if self.keyed() && self.open == 1 && (issued || self.earlier) {
             return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
         }
         // A request that ends before its key does.
-        if let Some(seq) = by_order {
+        if let Some(seq) = by_order.filter(|_| !self.step.keyless) {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }
         let asked = (self.open == 1).then_some(self.only_open.1 | Context::NOT_ITS_OWN);

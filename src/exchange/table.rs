@@ -36,6 +36,8 @@ pub struct Table {
     pub(super) seconds: Bounded<(u64, u32), u64>,
     /// Exchanges that were none, the latest of them.
     pub(super) withdrawn: VecDeque<u64>,
+    /// See [`Table::changes`].
+    pub(super) changes: u64,
 }
 
 impl Table {
@@ -55,6 +57,7 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(MAX_SECONDS),
             withdrawn: VecDeque::new(),
+            changes: 1,
         }
     }
 
@@ -119,9 +122,17 @@ impl Table {
         let Some((seq, _)) = same.or_else(|| open().last()) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
+        self.changes += 1;
         let refused = record(c, &request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
         self.closed.push(Exchange { reason: Some(reason), ..refused });
+    }
+
+    /// Counts what requests lose to time, want of room, errors and conversations that turn: as long as it stands still, a
+    /// conversation has changed only by its own datagrams.
+    #[inline(always)]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Moves capture time on; closes what has waited too long.
@@ -159,6 +170,7 @@ impl Table {
 
     #[inline(never)]
     fn expire(&mut self) {
+        self.changes += 1;
         loop {
             let dues = self.queues.iter().map(Queue::due).enumerate();
             let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
@@ -243,10 +255,17 @@ impl Table {
             self.conversations.close(slot);
             return self.open(d, v);
         }
+        if turns && v.turns && c.level >= Level::Medium && c.latest() != 0 {
+            // What was asked the other way has been told: it stands, and ends here.
+            let gone = *c;
+            self.conversations.close(slot);
+            self.close_requests(&gone);
+            return self.open(d, v);
+        }
         let asks = !matches!(v.glance.role, Role::Response | Role::ResponsePart | Role::Stray);
         self.conversations.wake(slot, asks, self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
-        let turned = turns && c.latest() != 0 && (c.level <= Level::Low || v.turns);
+        let turned = turns && c.latest() != 0 && c.level <= Level::Low;
         c.set_client(v.client(d));
         c.decide(c.decided() || v.decided, v.doubtful);
         c.level = c.level.max(v.glance.level);
@@ -287,10 +306,15 @@ impl Table {
     /// Closes the open requests of a conversation that had to go.
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
-        let at = gone.id as usize;
-        let mut next = gone.latest();
         // One that asked nothing, or long ago, had nothing to lose.
-        self.evicted += u64::from(self.queues[at].back_to(next).is_some());
+        self.evicted += u64::from(self.queues[gone.id as usize].back_to(gone.latest()).is_some());
+        self.close_requests(gone);
+    }
+
+    /// Closes the open requests of a conversation that is no more.
+    fn close_requests(&mut self, gone: &Conversation) {
+        self.changes += 1;
+        let (at, mut next) = (gone.id as usize, gone.latest());
         while let Some((seq, request)) = self.queues[at].back_to(next) {
             next = request.previous;
             self.queues[at].set(seq, State::Gone);
@@ -342,6 +366,7 @@ mod tests {
             level: Level::High,
             paired: Level::High,
             begins: false,
+            part: None,
         };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));

@@ -77,9 +77,9 @@ impl Words {
         match self {
             Words::Message => {
                 let mut all: Vec<&str> = vec![];
-                for name in Id::ALL.iter().flat_map(|id| id.info().messages) {
-                    if !all.contains(name) {
-                        all.push(name);
+                for message in Id::ALL.iter().flat_map(|id| id.info().messages) {
+                    if !all.contains(&message.name) {
+                        all.push(message.name);
                     }
                 }
                 all

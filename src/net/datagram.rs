@@ -94,6 +94,15 @@ impl Endpoint {
         if self.is_v4() { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
     }
 
+    /// Whether it stands for many hosts: a multicast address, the limited broadcast, or one that ends in 255, which is a network's
+    /// broadcast nearly everywhere.
+    pub fn is_group(self) -> bool {
+        match self.octets() {
+            Some([first, .., last]) => last == 255 || (224..240).contains(&first),
+            None => self.ip[0] >> 56 == 0xff,
+        }
+    }
+
     /// The same as the standard library's type.
     pub fn socket_addr(self) -> SocketAddr {
         let ip = if self.is_v4() {
@@ -222,10 +231,9 @@ impl Datagram<'_> {
         self.payload.len().wrapping_add(self.cut as usize)
     }
 
-    /// One of which nothing is known but its ends and what it says, for tests.
-    #[cfg(test)]
-    pub(crate) fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
-        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, 0, 0, 0);
+    /// A datagram that stands in no capture: without a time stamp, its payload whole. Callers that know more set the fields.
+    pub fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
+        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, Self::NOWHERE, 0, 0);
         let (partial, checksum, ip_id, tunnel) = (false, 0, 0, 0);
         Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
     }

@@ -100,7 +100,7 @@ impl Blame {
         let (id, frame) = (told.verdict.id, d.frame);
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
-        let silence = silence_of(id, told.verdict.glance.step);
+        let Some(silence) = silence_of(id, told.verdict.glance.step) else { return };
         for rule in rules.filter(|rule| id.causes(rule, silence, Relation::Request)) {
             self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
@@ -157,7 +157,7 @@ impl Blame {
             match told.verdict.direction {
                 Direction::C2s => {
                     let Some(exchange) = told.pairing.exchange() else { continue };
-                    if id.causes(f.rule, silence, Relation::Request) {
+                    if silence.is_some_and(|silence| id.causes(f.rule, silence, Relation::Request)) {
                         self.note(exchange, cause, Relation::Request);
                     }
                     if told.repeats(f) && id.causes(f.rule, f.rule, Relation::Asked) {
@@ -165,7 +165,7 @@ impl Blame {
                     }
                 }
                 Direction::S2c => {
-                    if id.causes(f.rule, silence, Relation::Instead)
+                    if silence.is_some_and(|silence| id.causes(f.rule, silence, Relation::Instead))
                         && let Some(exchange) = awaited.filter(|_| !told.is_of_another(f))
                     {
                         self.note(exchange, cause, Relation::Instead);
@@ -199,9 +199,9 @@ impl Blame {
         self.exchanges.may_have_forgotten(e.id)
     }
 
-    /// The finding about an exchange without an answer; `None` where its rule is switched off.
+    /// The finding about an exchange without an answer; `None` where it breaks no rule, or that is switched off.
     pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
-        let rule = silence_of(e.protocol, e.step);
+        let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
         finding.sent(Direction::S2c);
@@ -213,9 +213,23 @@ impl Blame {
     }
 }
 
-/// What the exchanges of a step break that nobody answers.
-fn silence_of(id: Id, step: u8) -> &'static Rule {
+/// What the exchanges of a step break that nobody answers, if they break anything.
+fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
+}
+
+/// The finding about an exchange whose answer has not come whole; `None` where it has, or its rule is switched off.
+pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
+    let rule = e.protocol.info().steps[usize::from(e.step)].rules.incomplete.filter(|_| e.incomplete)?;
+    let mut finding = Finding::of_exchange(rule);
+    finding.severity = policy.severity(rule)?;
+    finding.sent(Direction::S2c);
+    Some(finding)
+}
+
+/// Whether a request went to many hosts, of which none need be there.
+pub fn asks_many(e: &Exchange) -> bool {
+    e.protocol.info().steps[usize::from(e.step)].many && e.server.is_group()
 }
 
 /// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.
@@ -234,7 +248,8 @@ mod tests {
     /// A cause that explains silence.
     fn cause(frame: u64) -> Cause {
         let silence = silence_of(Id::Sqp, 0);
-        let rule = crate::protocols::rules().find(|rule| Id::Sqp.causes(rule, silence, Relation::Request));
+        let rule = crate::protocols::rules()
+            .find(|rule| Id::Sqp.causes(rule, silence.expect("it has one"), Relation::Request));
         Cause { rule: rule.expect("there are some"), frame }
     }
 

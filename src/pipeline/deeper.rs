@@ -55,7 +55,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 if !opened.fragments.is_empty() {
                     self.report.pieces(d.frame, opened.fragments);
                 }
-                return self.datagram(d);
+                return self.take(d);
             }
             Content::Icmp(quote) => {
                 self.totals.not_datagrams.add(DropReason::Icmp);

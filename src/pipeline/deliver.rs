@@ -53,7 +53,13 @@ impl<S: Listener> Pipeline<'_, S> {
 
     pub(super) fn deliver_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.totals.unclaimed += 1;
-        if self.options.all { self.report.unclaimed(d) } else { Ok(()) }
+        if self.options.all {
+            return self.report.unclaimed(d);
+        }
+        if self.wants.foreign {
+            self.report.foreign(d);
+        }
+        Ok(())
     }
 
     /// Whether a conversation has shown what it is.
@@ -166,7 +172,9 @@ pub(super) fn deliver_exchange<S: Listener>(
             if silence_wanted {
                 silences.answered(e.server_index);
             }
-            return report.exchange(e, &[]);
+            let missing = blame::incomplete(e, &options.policy);
+            missing.iter().for_each(|f| totals.findings.see(f));
+            return report.exchange(e, missing.as_slice());
         }
         Outcome::Unanswered => {
             totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));
@@ -176,7 +184,7 @@ pub(super) fn deliver_exchange<S: Listener>(
         Outcome::Undecided => None,
     };
     silence.iter().for_each(|f| totals.findings.see(f));
-    if silence_wanted {
+    if silence_wanted && !blame::asks_many(e) {
         silences.unanswered(e, silence.as_ref());
     }
     report.exchange(e, silence.as_slice())

@@ -2,10 +2,15 @@
 
 use super::Pipeline;
 use crate::decode::Listener;
-use crate::report::Totals;
+use crate::report::{Totals, Unread};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
+    /// Takes note of inputs that could not be read, or not to their end, for the totals.
+    pub fn miss(&mut self, unread: Vec<Unread>) {
+        self.totals.unread = unread;
+    }
+
     /// The end of the input: closes what is open and tells the report the totals.
     ///
     /// # Errors
@@ -56,7 +61,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.silences.ends(self.table.clock());
         self.give_up(self.table.clock(), true)?;
-        self.drain(|_| true)?;
+        self.drain(|_| false)?;
         // One after the other: there may be very many.
         while self.table.close_next() {
             self.deliver_closed()?;

@@ -55,6 +55,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.copies += 1;
         // The conversation may have ended since the first one.
         let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
+        self.room.touch(slot);
         let (pairing, verdict) = self.read_twice(d, v, slot, of);
         let (level, server_index) = match self.table.conversations.get(slot) {
             Some(c) => (c.level, c.server_index()),
@@ -99,7 +100,7 @@ impl<S: Listener> Pipeline<'_, S> {
     /// A datagram of which not everything is known yet, or that must not overtake others.
     #[inline(never)]
     pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
-        if claim.waits(d, !claim.candidate, &self.table, (d.frame, self.table.clock())) {
+        if claim.waits(d, !claim.candidate, &self.table, (d.frame, self.table.clock())).is_some() {
             return self.wait(d, Some(claim));
         }
         // What is said of it must not depend on whether it has to wait for its turn.
@@ -140,17 +141,6 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Whether the first one that waits goes on waiting.
-    #[inline(always)]
-    pub(super) fn stays(&self) -> bool {
-        match self.room.front() {
-            Some(Item::Datagram(d, _, Some(claim))) => {
-                claim.waits(d, self.confirmed(claim.slot), &self.table, (self.frame, self.table.clock()))
-            }
-            _ => false,
-        }
-    }
-
     /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
     #[inline(never)]
     pub(super) fn settle_room(&mut self, clock: Time) -> io::Result<()> {
@@ -171,24 +161,23 @@ impl<S: Listener> Pipeline<'_, S> {
             }
         }
         let frame = self.frame;
-        self.drain(|(pipeline, d, claim)| {
-            let confirmed = pipeline.confirmed(claim.slot);
-            !claim.waits(d, confirmed, &pipeline.table, (frame, clock))
-        })?;
+        self.drain(|pipeline| pipeline.first_waits((frame, clock)))?;
         self.deliver_closed()
     }
 
-    pub(super) fn drain(
-        &mut self,
-        may_leave: impl Fn((&Self, &Datagram<'_>, &Claim)) -> bool,
-    ) -> io::Result<()> {
-        loop {
-            match self.room.front() {
-                None => return Ok(()),
-                Some(Item::Datagram(d, _, Some(claim))) if !may_leave((self, d, claim)) => return Ok(()),
-                Some(_) => self.let_one_out()?,
-            }
+    /// Whether the first one still has to wait.
+    fn first_waits(&mut self, at: (u64, Time)) -> bool {
+        let Some(Item::Datagram(d, _, Some(claim))) = self.room.front() else { return false };
+        let until = claim.waits(d, self.confirmed(claim.slot), &self.table, at);
+        until.into_iter().for_each(|until| self.room.keep_first(until));
+        until.is_some()
+    }
+
+    pub(super) fn drain(&mut self, waits: impl Fn(&mut Self) -> bool) -> io::Result<()> {
+        while !self.room.is_empty() && !waits(self) {
+            self.let_one_out()?;
         }
+        Ok(())
     }
 
     fn let_one_out(&mut self) -> io::Result<()> {
@@ -291,7 +280,7 @@ fn settle_late(
     let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
     // Which of two alike asked the other is known only where the conversation has a direction.
     let directed = conversation.as_ref().is_some_and(Conversation::decided);
-    let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true };
+    let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true, reused: false };
     claim.pairing = match v.glance.role {
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),

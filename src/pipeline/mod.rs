@@ -181,26 +181,52 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             self.report.frame(frame, &parsed);
         }
         match &parsed {
-            Ok(d) => self.datagram(d)?,
+            Ok(d) => self.take(d)?,
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.deeper(*frame)?,
             Err(reason) => self.totals.not_datagrams.add(*reason),
         }
+        Ok(self.after()?)
+    }
+
+    /// Takes a datagram in whose frame the caller has read: for queues, proxies and sockets. Its frame counts as one packet.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn datagram(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
+        self.before(datagram.frame, datagram.time)?;
+        self.take(datagram)?;
         self.after()
+    }
+
+    /// Capture time has come that far without a frame: what has waited too long by then is reported. For captures in parts, whose
+    /// frames of that time lie in other parts, and for live ones in which nothing comes.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn tick(&mut self, time: Time) -> io::Result<()> {
+        let clock = self.table.clock().max(time);
+        self.settle_room(clock)?;
+        if self.deep.has_pending() {
+            self.give_up(clock, false)?;
+        }
+        self.table.advance(time);
+        self.settle_room(clock)
     }
 
     /// What a frame changes by coming, whatever is in it.
     #[inline(always)]
-    fn before(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
+    fn before(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.frame = number;
         self.totals.frame(time);
         if self.fresh {
             self.begin_at(time);
         }
-        if !self.room.is_empty()
-            && self.room.may_leave(&self.table, (self.frame, self.table.clock().max(time)))
-        {
+        if !self.room.is_empty() {
             // Whose time is up before this frame is not to profit from what it says.
-            self.settle_room(self.table.clock().max(time))?;
+            let at = (self.frame, self.table.clock().max(time));
+            if !self.room.first_stays(self.table.changes(), at) {
+                self.settle_room(at.1)?;
+            }
         }
         if self.deep.has_pending() {
             self.give_up(self.table.clock().max(time), false)?;
@@ -223,18 +249,19 @@ impl<'r, S: Listener> Pipeline<'r, S> {
 
     /// Tells what is certain by now.
     #[inline(always)]
-    fn after(&mut self) -> Result<(), Stopped> {
+    fn after(&mut self) -> io::Result<()> {
         if !self.room.is_empty() {
-            if self.table.closed_level().is_none() && self.stays() {
+            let stays = self.room.first_stays(self.table.changes(), (self.frame, self.table.clock()));
+            if stays && self.table.closed_level().is_none() {
                 return Ok(());
             }
-            return Ok(self.settle_room(self.table.clock())?);
+            return self.settle_room(self.table.clock());
         }
-        Ok(self.deliver_closed()?)
+        self.deliver_closed()
     }
 
     #[inline(always)]
-    fn datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+    fn take(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.looked_at(d, classify::glance(d, self.memory.protocols()))
     }
 
@@ -265,6 +292,9 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             return self.twice(d, v, of);
         }
         let slot = self.table.enter(d, v);
+        if !self.room.is_empty() {
+            self.room.touch(slot);
+        }
         let first = self.first;
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
@@ -308,7 +338,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
         // Nearly always everything is known by now.
         let unasked = matches!(pairing, Pairing::Unasked { .. });
-        let unfinished = is_part(v.glance.role);
+        let unfinished = is_part(v.glance.role) && v.glance.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);
@@ -354,9 +384,14 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 #[inline(always)]
 fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised) {
     let step = &id.info().steps[seen.glance.step as usize];
-    exchange::observe(&step.rules, seen, raised);
+    let may_break = exchange::may_break(step, seen);
+    if may_break {
+        exchange::observe(step, seen, raised);
+    }
     id.observe(memories, seen, raised);
-    exchange::observe_shared(step.validated, seen, raised);
+    if may_break {
+        exchange::observe_shared(step, seen, raised);
+    }
 }
 
 /// What the rules look at that take more than one datagram.

@@ -46,18 +46,34 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     pub(super) fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
+        let first_time = if self.totals.files > 0 { source.next_time() } else { Time::UNKNOWN };
+        source.count_from(self.frame);
+        source.comment_into(&self.comments);
+        self.begin_file(file, source.facts(), first_time)
+    }
+
+    /// A file begins whose first frame has that time stamp; it goes on with the file before if it begins where that ended, as
+    /// rotated files do. For callers that have [frames](Self::frame) or [datagrams](Self::datagram) of their own; frames are
+    /// numbered through all files.
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn begin_file(&mut self, name: &str, facts: &capture::Facts, first_time: Time) -> io::Result<()> {
         if self.totals.files > 0 {
-            self.goes_on(source.next_time())?;
+            self.goes_on(first_time)?;
         }
         self.totals.files += 1;
         self.fresh = true;
-        let before = self.frame;
-        source.count_from(before);
-        source.comment_into(&self.comments);
-        let facts = source.facts();
         self.copies
             .begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
-        self.report.file(file, source.facts(), before)
+        self.report.file(name, facts, self.frame)
+    }
+
+    /// The file has been read, to its end or as far as it goes; `facts` are those known by now.
+    pub fn end_file(&mut self, facts: &capture::Facts) {
+        self.totals.see(facts);
+        self.report.file_read(facts);
+        self.report.listened(&mut self.sink);
     }
 
     /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.
@@ -71,8 +87,7 @@ impl<S: Listener> Pipeline<'_, S> {
             self.report.listened(&mut self.sink);
             self.sums = Sums::default();
             self.copies.clear();
-        }
-        if self.options.per_file {
+            // Captures of the same time are of different places, or the same once more: none speaks for another.
             self.tell_one_sided()?;
             self.forget();
         }
@@ -94,9 +109,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn end(&mut self, source: &Source) {
         // Also the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());
-        self.totals.see(source.facts());
-        self.report.file_read(source.facts());
-        self.report.listened(&mut self.sink);
+        self.end_file(source.facts());
     }
 
     #[inline(always)]
@@ -114,10 +127,9 @@ impl<S: Listener> Pipeline<'_, S> {
         facts: &capture::Facts,
         frames: impl IntoIterator<Item = Frame<'f>>,
     ) -> Result<(), Stopped> {
-        self.totals.files += 1;
-        self.report.file(file, facts, self.frame)?;
+        self.begin_file(file, facts, Time::UNKNOWN)?;
         frames.into_iter().try_for_each(|frame| self.frame(&frame))?;
-        self.totals.see(facts);
+        self.end_file(facts);
         Ok(())
     }
 

@@ -65,6 +65,27 @@ pub struct Room {
     /// Datagrams of which nothing more is to be found out.
     settled: usize,
     early: u64,
+    first: Until,
+}
+
+/// How long the first one waits as long as nothing happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    clock: Time,
+    frame: u64,
+    /// See [`Table::changes`].
+    changes: u64,
+}
+
+impl Until {
+    /// It is to be looked at.
+    const NEVER: Until = Until { clock: Time::UNKNOWN, frame: 0, changes: 0 };
+}
+
+impl Default for Until {
+    fn default() -> Self {
+        Until::NEVER
+    }
 }
 
 impl Room {
@@ -74,12 +95,25 @@ impl Room {
         self.items.is_empty()
     }
 
-    /// Whether the first one may leave because time passes; what it is known by has been looked at before.
+    /// Whether the first one certainly waits on at that frame and capture time: nothing has happened since it was looked at
+    /// that it could wait for.
     #[inline(always)]
-    pub fn may_leave(&self, table: &Table, (frame, clock): (u64, Time)) -> bool {
+    pub fn first_stays(&self, changes: u64, (frame, clock): (u64, Time)) -> bool {
+        let Until { clock: until, frame: until_frame, changes: then } = self.first;
+        clock <= until && frame <= until_frame && changes == then
+    }
+
+    /// The first one has been looked at, and waits on.
+    pub fn keep_first(&mut self, until: Until) {
+        self.first = until;
+    }
+
+    /// A datagram has come in a conversation: the first one is looked at again if it waits for that.
+    #[inline(always)]
+    pub fn touch(&mut self, slot: Slot) {
         match self.items.front() {
-            Some(Item::Datagram(d, _, Some(claim))) => !claim.waits(d, false, table, (frame, clock)),
-            _ => true,
+            Some(Item::Datagram(_, _, Some(claim))) if claim.slot != slot => {}
+            _ => self.first = Until::NEVER,
         }
     }
 
@@ -133,6 +167,7 @@ impl Room {
     /// Takes the next out; its payload is copied to `payload`.
     pub fn pop(&mut self, payload: &mut Vec<u8>) -> Option<Item> {
         let item = self.items.pop_front()?;
+        self.first = Until::NEVER;
         payload.clear();
         if let Item::Datagram(_, len, claim) = &item {
             payload.extend(self.bytes.drain(..*len));
@@ -202,22 +237,33 @@ impl Claim {
         asks && passed <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
     }
 
-    /// Whether it must still wait, at frame `frame` and capture time `clock`, its conversation having
-    /// been confirmed or not.
+    /// Until when it waits in any case if it still must at that frame and capture time, its conversation having been confirmed
+    /// or not.
     pub fn waits(
         &self,
         d: &Datagram<'_>,
         confirmed: bool,
         table: &Table,
         (frame, clock): (u64, Time),
-    ) -> bool {
+    ) -> Option<Until> {
         if self.settled {
-            return false;
+            return None;
         }
         let passed = self.waited(clock);
-        let candidate = self.candidate && !confirmed && (passed <= MAX_WAIT || self.hopes(table, passed));
-        let unasked = matches!(self.pairing, Pairing::Unasked { .. });
-        let unasked = unasked && passed <= EARLY && frame <= d.frame.saturating_add(EARLY_FRAMES);
-        candidate || unasked || self.unfinished && passed <= PARTS_WINDOW
+        let until =
+            |wait, frame| Some(Until { clock: self.since.plus(wait), frame, changes: table.changes() });
+        if self.candidate && !confirmed {
+            if passed <= MAX_WAIT {
+                return until(MAX_WAIT, u64::MAX);
+            }
+            if self.hopes(table, passed) {
+                return until(table.late_window(self.verdict.id), u64::MAX);
+            }
+        }
+        let last_frame = d.frame.saturating_add(EARLY_FRAMES);
+        if matches!(self.pairing, Pairing::Unasked { .. }) && passed <= EARLY && frame <= last_frame {
+            return until(EARLY, last_frame);
+        }
+        if self.unfinished && passed <= PARTS_WINDOW { until(PARTS_WINDOW, u64::MAX) } else { None }
     }
 }

@@ -84,6 +84,7 @@ pub(super) struct Silences {
 struct Asked {
     datagrams: u64,
     refused: u64,
+    undecided: u64,
     answered: bool,
 }
 
@@ -148,13 +149,12 @@ impl Silences {
         let datagrams = 1 + u64::from(e.retransmissions);
         match e.outcome {
             Outcome::Answered | Outcome::Late => asked.answered = true,
-            Outcome::Unanswered => asked.datagrams += datagrams,
-            Outcome::Refused => {
-                asked.datagrams += datagrams;
-                asked.refused += datagrams;
-            }
-            Outcome::Undecided => {}
+            Outcome::Unanswered => {}
+            Outcome::Refused => asked.refused += datagrams,
+            // Of a request that was sent again only the last datagram is open in any case.
+            Outcome::Undecided => asked.undecided += 1,
         }
+        asked.datagrams += if e.response_time.is_none() { datagrams } else { 0 };
     }
 
     /// An exchange has closed without an answer; of it this was found.
@@ -242,11 +242,12 @@ impl Silences {
             self.candidates.iter().filter(|(_, asked)| asked.datagrams >= REPEATED && !asked.answered);
         let mut list: Vec<Candidate> = repeated
             .filter(|((server, protocol), _)| !known(*server, *protocol))
-            .map(|(&(server, protocol), &Asked { datagrams, refused, .. })| Candidate {
+            .map(|(&(server, protocol), &Asked { datagrams, refused, undecided, .. })| Candidate {
                 server,
                 protocol,
                 datagrams,
                 refused,
+                undecided,
             })
             .collect();
         list.sort_by_cached_key(|c| (Reverse(c.datagrams), c.server.to_string(), c.protocol as u8));

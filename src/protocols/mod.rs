@@ -9,6 +9,8 @@ pub use crate::contract::{
 use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
 
+mod prelude;
+
 macro_rules! registry {
     ($($file:ident::$Proto:ident),* $(,)?) => {
         $(pub mod $file;)*
@@ -77,6 +79,9 @@ registry! {
     satisfactory::Satisfactory,
     skycoop::Skycoop,
     gqp::Gqp,
+    quake3::Quake3,
+    raknet::Raknet,
+    gamespy3::Gamespy3,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

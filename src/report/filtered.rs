@@ -1,19 +1,99 @@
 //! A display filter before any report: what does not pass is not told.
 
 use super::recent::{Missed, Recent};
-use super::{Packet, Report, Silent, Totals, Wants};
+use super::{Candidate, Packet, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::Finding;
+use crate::check::{Counts, Finding};
+use crate::conversation::NONE;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
+use hashbrown::HashMap;
 use std::io;
 
 /// Exchanges of packets that passed, remembered until they close: more than can be open.
 const MAX_PASSED: usize = 262_144;
+
+/// Endpoints remembered that got datagrams which nobody claims: as many as could be told of as candidates.
+const MAX_ASKED: usize = 4_096;
+
+/// What has passed, added up.
+#[derive(Debug, Default)]
+struct Passed {
+    totals: Totals,
+    /// Datagrams that nobody claims, by whom they were sent to.
+    asked: HashMap<Endpoint, u64>,
+    /// What was counted of findings about requests without an answer, by the index of their server: at the end they may be
+    /// symptoms. The table of servers bounds it.
+    held: HashMap<u32, Counts>,
+}
+
+impl Passed {
+    fn datagram(&mut self, d: &Datagram<'_>) {
+        self.totals.frame(d.time);
+        self.totals.udp += 1;
+    }
+
+    fn foreign(&mut self, d: &Datagram<'_>) {
+        self.datagram(d);
+        self.totals.unclaimed += 1;
+        if self.asked.len() < MAX_ASKED || self.asked.contains_key(&d.dst) {
+            *self.asked.entry(d.dst).or_default() += 1;
+        }
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding], holds: bool) {
+        self.totals.exchange(e);
+        for finding in findings {
+            self.totals.findings.see(finding);
+            if holds && e.server_index != NONE {
+                self.held.entry(e.server_index).or_default().see(finding);
+            }
+        }
+    }
+
+    /// Nothing goes on with what has been read so far; of that, these servers answered nothing.
+    fn silent(&mut self, servers: &[Silent]) {
+        for silent in servers {
+            self.totals.findings.see(&silent.finding);
+            if let Some(symptoms) = self.held.get(&silent.exchange.server_index) {
+                self.totals.findings.take_back(symptoms);
+            }
+        }
+        self.held.clear();
+    }
+
+    /// The totals of a run, with the numbers of what passed in place of those of everything.
+    fn of(&self, all: &Totals) -> Totals {
+        let passed = self.totals.clone();
+        let asked = |c: &Candidate| {
+            let datagrams = *self.asked.get(&c.server)?;
+            Some(Candidate { datagrams: c.datagrams.min(datagrams), ..*c })
+        };
+        Totals {
+            packets: passed.packets,
+            udp: passed.udp,
+            recognised: passed.recognised,
+            unclaimed: passed.unclaimed,
+            not_datagrams: passed.not_datagrams, // none of them passes
+            exchanges: passed.exchanges,
+            answered: passed.answered,
+            late: passed.late,
+            unanswered: passed.unanswered,
+            undecided: passed.undecided,
+            refused: passed.refused,
+            retransmissions: passed.retransmissions,
+            findings: passed.findings,
+            span: passed.span,
+            candidates: all.candidates.iter().filter_map(asked).collect(),
+            of: Some(Box::new(all.clone())),
+            ..all.clone()
+        }
+    }
+}
 
 /// Asks a filter about packets and exchanges.
 #[derive(Debug)]
@@ -91,12 +171,21 @@ impl Gate {
 pub struct Filtered<'r, S> {
     report: &'r mut dyn Report<Sink = S>,
     gate: Gate,
+    passed: Passed,
+    wants: Wants,
 }
 
-impl<'r, S> Filtered<'r, S> {
+impl<'r, S: Listener> Filtered<'r, S> {
     /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
     pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report<Sink = S>) -> Self {
-        Filtered { report, gate: Gate::new(filter, secrets) }
+        let wants = report.wants();
+        Filtered { report, gate: Gate::new(filter, secrets), passed: Passed::default(), wants }
+    }
+
+    /// The totals of a run, with the numbers of what passed in place of those of everything, which stand in
+    /// [`Totals::of`].
+    pub fn narrow(&self, totals: &Totals) -> Totals {
+        self.passed.of(totals)
     }
 
     /// What was judged without all that the filter asks for.
@@ -110,7 +199,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
     type Sink = S;
 
     fn wants(&self) -> Wants {
-        Wants { frames: true, ..self.report.wants() }
+        Wants { frames: true, foreign: true, ..self.wants }
     }
 
     fn comments(&mut self, comments: &Comments) {
@@ -132,6 +221,9 @@ impl<S: Listener> Report for Filtered<'_, S> {
 
     fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         if self.gate.packet(p) {
+            self.passed.datagram(p.datagram);
+            self.passed.totals.recognised += 1;
+            p.findings.iter().for_each(|finding| self.passed.totals.findings.see(finding));
             return self.report.packet(p);
         }
         self.report.hidden(p);
@@ -140,14 +232,23 @@ impl<S: Listener> Report for Filtered<'_, S> {
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if self.gate.unclaimed(d) {
+            self.passed.foreign(d);
             return self.report.unclaimed(d);
         }
         self.report.left_out(d.frame);
         Ok(())
     }
 
+    fn foreign(&mut self, d: &Datagram<'_>) {
+        if self.gate.unclaimed(d) {
+            self.passed.foreign(d);
+            self.report.foreign(d);
+        }
+    }
+
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         if self.gate.exchange(e, findings) {
+            self.passed.exchange(e, findings, self.wants.silence);
             return self.report.exchange(e, findings);
         }
         Ok(())
@@ -182,6 +283,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
         let gate = &mut self.gate;
         let passes = |s: &&Silent| gate.exchange(&s.exchange, std::slice::from_ref(&s.finding));
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
+        self.passed.silent(&passed);
         self.report.silent(&passed)
     }
 
@@ -190,7 +292,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.report.finish(totals)
+        self.report.finish(&self.passed.of(totals))
     }
 }
 
@@ -198,11 +300,35 @@ impl<S: Listener> Report for Filtered<'_, S> {
 mod tests {
     use super::*;
     use crate::net::Endpoint;
+    use crate::net::{OwnedFrame, parse};
     use crate::protocols::Id;
     use crate::report::Exchanges;
 
     fn exchange(id: u64) -> Exchange {
         Exchange::unanswered(id, Id::Sqp, [Endpoint::v4([192, 0, 2, 1], 1); 2])
+    }
+
+    #[test]
+    fn further_endpoints_that_were_asked_are_no_candidates() {
+        let mut passed = Passed::default();
+        let server = |port| Endpoint::v4([192, 0, 2, 1], port);
+        let mut ask = |port| {
+            let frame = OwnedFrame::udp(Time::UNKNOWN, server(9), server(port), b"x", 0);
+            passed.foreign(&parse(&frame.frame(1)).expect("it is a datagram"));
+        };
+        (0..MAX_ASKED as u16 + 1).for_each(|n| ask(10_000 + n));
+        ask(10_000);
+        let last = 10_000 + MAX_ASKED as u16;
+        let candidate = |port, datagrams| {
+            let (server, protocol) = (server(port), Id::Sqp);
+            Candidate { server, protocol, datagrams, refused: 0, undecided: 0 }
+        };
+        let candidates = vec![candidate(10_000, 8), candidate(last, 3), candidate(last - 1, 3)];
+        let all = Totals { candidates, packets: 10_000, ..Totals::default() };
+        let narrow = passed.of(&all);
+        assert_eq!(narrow.candidates, [candidate(10_000, 2), candidate(last - 1, 1)]);
+        assert_eq!((narrow.packets, narrow.all().packets), (MAX_ASKED as u64 + 2, 10_000));
+        assert_eq!(narrow.part("packet", |t| t.packets), "4098 of 10000 packets");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::fitted::Fitted;
 use super::push::{left, push_endpoint, right};
 use super::when::decimals;
-use super::{Files, Place, Totals, count, shown};
+use super::{Files, Place, Totals, shown};
 use crate::capture::{self, Time};
 use crate::decode::push_u64;
 use crate::net::Endpoint;
@@ -186,11 +186,11 @@ impl<W: Write> Lines<W> {
             let _ = writeln!(
                 self.text,
                 "{}, {} of query traffic, {}, {} answered, {}",
-                count(t.packets, "packet"),
-                count(t.recognised, "datagram"),
-                count(t.exchanges, "exchange"),
-                t.answered + t.late,
-                count(t.findings.total(), "finding")
+                t.part("packet", |t| t.packets),
+                t.part("datagram", |t| t.recognised),
+                t.part("exchange", |t| t.exchanges),
+                t.number(|t| t.answered + t.late),
+                t.part("finding", |t| t.findings.total())
             );
         }
         self.write()

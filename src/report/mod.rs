@@ -12,6 +12,9 @@ mod files;
 mod filtered;
 #[cfg(feature = "cli")]
 mod fitted;
+#[cfg(feature = "cli")]
+pub(crate) mod foot;
+mod foreign;
 mod gathered;
 #[cfg(feature = "cli")]
 mod held;
@@ -61,6 +64,7 @@ pub use fields::{Fields, Layout, Occurrence, Style};
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
+pub use foreign::{Busy, Foreign};
 pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
 #[cfg(feature = "cli")]
 pub use layers::MAX_HEADS;
@@ -79,7 +83,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::{Candidate, MAX_LISTED, Totals};
+pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, ONE_WAY, Totals, Unread};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
@@ -125,7 +129,7 @@ pub struct Packet<'a, S> {
 impl<S> Packet<'_, S> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
-        self.id.info().messages.get(self.message as usize).copied().unwrap_or("unknown")
+        self.id.info().message_name(self.message)
     }
 
     /// What it says about its server, if it could be decoded and says anything.
@@ -153,6 +157,8 @@ pub struct Wants {
     pub silence: bool,
     /// It may want to hear of every frame.
     pub frames: bool,
+    /// Datagrams that no protocol claims are [counted](Report::foreign), although they are not shown.
+    pub foreign: bool,
 }
 
 /// A server that answered nothing.
@@ -194,6 +200,8 @@ pub trait Report {
     fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
         Ok(())
     }
+    /// The same where the user does not want to see those, out of order; only where it [wants](Wants::foreign) that.
+    fn foreign(&mut self, _datagram: &Datagram<'_>) {}
     /// A filter has left out the datagram of a frame that this report was told of.
     fn left_out(&mut self, _frame: u64) {}
     /// A filter has left out this datagram of one of the protocols.

@@ -31,11 +31,12 @@ impl Default for Ready {
     fn default() -> Ready {
         let protocols = Id::ALL.iter().map(|id| {
             let info = id.info();
-            let message =
-                |name| format!(r#","protocol":"{}","message":"{name}","direction":""#, info.name).into();
+            let message = |name: &str| {
+                format!(r#","protocol":"{}","message":"{name}","direction":""#, info.name).into()
+            };
             let step = |name| format!(r#","protocol":"{}","step":"{name}","client":""#, info.name).into();
             Protocol {
-                messages: info.messages.iter().map(message).collect(),
+                messages: info.messages.iter().map(|m| message(m.name)).collect(),
                 steps: info.steps.iter().map(|it| step(it.name)).collect(),
             }
         });

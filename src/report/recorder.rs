@@ -211,6 +211,10 @@ impl<S: Listener> Report for Recorder<'_, S> {
         Ok(())
     }
 
+    fn foreign(&mut self, datagram: &Datagram<'_>) {
+        self.report.foreign(datagram);
+    }
+
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
         // A filter may pass the exchange and not its request, which is then not written.
         if self.kept.is_marked(exchange.request_frame) {

@@ -1,5 +1,6 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
+use super::foreign::harmless_part;
 use super::joined::Joined;
 use super::output::Output;
 use super::push::{push_endpoint, push_ip, push_key};
@@ -10,6 +11,7 @@ use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
+use crate::looks_like::looks_like;
 use crate::net::{Datagram, Tunnel};
 use hashbrown::HashMap;
 use serde_json::Value;
@@ -34,7 +36,12 @@ pub struct Records<W: Write> {
     joined: Joined,
     /// What captures say about packets.
     comments: Comments,
+    /// Show passwords in datagrams that nobody claims.
+    secrets: bool,
 }
+
+/// Bytes shown of a datagram that nobody claims.
+const MAX_PAYLOAD: usize = 64;
 
 impl<W: Write> Records<W> {
     /// Records to `out`; with or without one for each packet, and none but of captures and the summary
@@ -51,7 +58,14 @@ impl<W: Write> Records<W> {
             tunnels: HashMap::new(),
             joined: Joined::default(),
             comments: Comments::default(),
+            secrets: false,
         }
+    }
+
+    /// The same, which shows passwords in datagrams that nobody claims, or not: else such a one ends before them.
+    pub fn with_secrets(mut self, secrets: bool) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Where a frame stands; what is said of its file comes first.
@@ -216,7 +230,15 @@ impl<W: Write> Report for Records<W> {
             b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":",
         );
         push_u64(line, d.wire_len() as u64);
-        line.push(b'}');
+        line.extend_from_slice(b",\"payload\":\"");
+        let shown = if self.secrets { d.payload } else { harmless_part(d, MAX_PAYLOAD) };
+        for byte in shown.iter().take(MAX_PAYLOAD) {
+            push(line, format_args!("{byte:02x}"));
+        }
+        match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
+            Some(name) => push(line, format_args!("\",\"looks_like\":\"{name}\"}}")),
+            None => line.extend_from_slice(b"\",\"looks_like\":null}"),
+        }
         self.out.end()
     }
 

@@ -1,16 +1,15 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
-use super::hot::MAX_TIMED;
+use super::foot::foot;
 pub(crate) use super::painted::BOLD;
 pub use super::painted::{Screen, Sort, style};
 use super::stamp::stamp;
 use super::summary::{Broken, Server, Summary};
-use super::{Captures, Place, Totals, count, dropped_remark, duration, line_start, quoted, short, shown};
+use super::{Captures, Place, Totals, count, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::protocols::Id;
 use crate::rule::Severity;
-use anstyle::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -20,6 +19,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Most rows of a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
+/// Most rows of what no protocol claims; the busiest come first.
+const MAX_UNCLAIMED: usize = 10;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// From this width on, numbers and addresses have room in one line.
@@ -45,6 +46,7 @@ const MAX_NAMES: usize = 8;
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
     head(out, screen, &summary.files, totals)?;
     servers(out, screen, summary)?;
+    foreign(out, screen, summary)?;
     rules(out, screen, summary)?;
     foot(out, screen, summary, totals)
 }
@@ -74,16 +76,17 @@ pub(crate) fn head(
         out,
         "{}, {links}, {}{time}{incomplete}",
         screen.paint(BOLD, &name),
-        count(totals.packets, "packet")
+        totals.part("packet", |t| t.packets)
     )?;
     if let [(_, facts)] = captures.list.as_slice() {
         about(out, facts)?;
     }
-    let mut line = format!("{} of query traffic", count(totals.recognised, "datagram"));
+    let mut line = format!("{} of query traffic", totals.part("datagram", |t| t.recognised));
     let mut rest: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
-        rest.insert(0, format!("datagrams of no known protocol ({})", totals.unclaimed));
+        let of = totals.of.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
+        rest.insert(0, format!("datagrams of no known protocol ({}{of})", totals.unclaimed));
     }
     if !rest.is_empty() {
         let _ = write!(line, "; besides: {}", rest.join(", "));
@@ -194,6 +197,39 @@ fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Res
     match rows.saturating_sub(screen.rows()) {
         0 => Ok(()),
         n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
+    }
+}
+
+/// The busiest endpoints of what no protocol claims.
+fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let rows = summary.foreign.busiest();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut table = screen.table(false);
+    table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
+    let most = screen.top.unwrap_or(MAX_UNCLAIMED);
+    for busy in rows.iter().take(most) {
+        let looks = busy.looks_like.unwrap_or("-").to_owned();
+        let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
+        table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
+    }
+    for column in table.column_iter_mut().skip(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    screen.print(out, &table)?;
+    match rows.len().saturating_sub(most) {
+        0 => {}
+        n => writeln!(
+            out,
+            "and {}; --top {} shows all",
+            count(n as u64, "more unclaimed endpoint"),
+            rows.len()
+        )?,
+    }
+    match summary.foreign.elsewhere {
+        0 => Ok(()),
+        n => writeln!(out, "unclaimed datagrams of endpoints that found no place: {n}"),
     }
 }
 
@@ -319,78 +355,6 @@ fn worst(c: Counts) -> Severity {
         Counts { warning: 1.., .. } => Severity::Warning,
         _ => Severity::Note,
     }
-}
-
-fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
-    let outcomes = [
-        (t.late, "late"),
-        (t.unanswered, "unanswered"),
-        (t.undecided, "undecided at the end"),
-        (t.refused, "refused"),
-    ];
-    let mut line = format!("\n{}: {} answered", count(t.exchanges, "exchange"), t.answered);
-    for (n, what) in outcomes.into_iter().filter(|(n, _)| *n > 0) {
-        let _ = write!(line, ", {n} {what}");
-    }
-    if t.retransmissions > 0 {
-        let _ = write!(line, "; {}", count(t.retransmissions, "retransmission"));
-    }
-    writeln!(out, "{line}")?;
-    let c = t.findings;
-    let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
-    let counts = counts.map(|(n, severity)| {
-        screen.paint(if n > 0 { style(severity) } else { Style::new() }, &count(n, severity.name()))
-    });
-    writeln!(out, "findings: {}", counts.join(", "))?;
-    if let Some(remark) = dropped_remark(t) {
-        writeln!(out, "{remark}")?;
-    }
-    candidates(out, t)?;
-    if summary.one_way {
-        writeln!(out, "The capture holds no answer of anybody: one direction may be missing.")?;
-    }
-    limits(out, t)?;
-    let bare =
-        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
-    if bare > 0 {
-        writeln!(out, "servers beyond the first {MAX_TIMED} have no median and no p99: {bare}")?;
-    }
-    match summary.elsewhere {
-        0 => Ok(()),
-        n => writeln!(
-            out,
-            "exchanges are in no row above, for their server was not certain or found no place: {n}"
-        ),
-    }
-}
-
-/// What could be requests that nobody answered; those of most datagrams come first.
-fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
-    let (listed, more) = t.candidates();
-    listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
-    match more {
-        0 => Ok(()),
-        n => writeln!(out, "and the same of {}", count(n, "further endpoint")),
-    }
-}
-
-/// What the bounds of memory have cost, and what a capture of one side lacks.
-pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
-    let limits = [
-        (t.evicted, "requests or conversations were forgotten early for want of room"),
-        (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
-        (
-            t.one_sided.len() as u64,
-            "servers have only their answers in the capture, and not what they were asked",
-        ),
-        (
-            t.fragments.disputes,
-            "IP fragments contradicted others of their datagram; of each byte the first counts",
-        ),
-        (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
-        (t.servers_refused, "conversations have servers that found no place in their table"),
-    ];
-    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
 }
 
 /// The second of a time stamp, with a blank for the T.

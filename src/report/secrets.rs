@@ -20,7 +20,7 @@ pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut out = vec![];
-    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().first.contains(b))) {
+    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().begins_with(*b))) {
         for direction in [Direction::C2s, Direction::S2c] {
             let (level, conversation, open) = (Level::High, true, true);
             let known = Known { direction, level, conversation, open, issued: None, pinned: true };

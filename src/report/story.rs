@@ -112,7 +112,7 @@ impl Teller {
         for &&id in ids {
             let name = id.info().name;
             let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
-            let begins = d.payload.first().is_some_and(|b| id.info().first.contains(b));
+            let begins = d.payload.first().is_some_and(|b| id.info().begins_with(*b));
             match look(id, d) {
                 _ if !speaks => silent.push(name),
                 Some(g) => out.push(format!(
@@ -208,7 +208,7 @@ fn look(id: Id, d: &Datagram<'_>) -> Option<Glance> {
 
 /// A message and how sure its bytes are.
 fn looks_like(id: Id, g: &Glance) -> String {
-    let message = id.info().messages.get(usize::from(g.message)).copied().unwrap_or("unknown");
+    let message = id.info().message_name(g.message);
     match g.level {
         Level::Hint => format!("{message} (no more than a hint)"),
         level => format!("{message} ({} confidence)", level.name()),

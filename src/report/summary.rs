@@ -2,14 +2,14 @@
 
 use super::hot::{Hot, UNIT};
 use super::times::Times;
-use super::{Captures, Output, Packet, Place, Report, Silent, Totals, Wants, capture_record};
+use super::{Captures, Foreign, Output, Packet, Place, Report, Silent, Totals, Wants, capture_record};
 use crate::capture::Facts;
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
 use crate::decode::{self, Version};
 use crate::decode::{Notes, Value as Text, utf16};
 use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::net::Endpoint;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
@@ -18,6 +18,9 @@ use std::io::{self, Write};
 
 /// Longest name, game or version kept of a server, in bytes.
 const MAX_TEXT: usize = 256;
+
+/// Most records of endpoints whose datagrams nobody claims; the busiest come first.
+const MAX_UNCLAIMED: usize = 200;
 
 /// What one server did.
 #[derive(Debug)]
@@ -187,6 +190,8 @@ pub struct Summary {
     pub elsewhere: u64,
     /// A capture holds no answer of anybody, although somebody was asked.
     pub one_way: bool,
+    /// What no protocol claims.
+    pub foreign: Foreign,
     pub(super) hot: Hot,
 }
 
@@ -276,7 +281,7 @@ impl Report for Summary {
     type Sink = Notes;
 
     fn wants(&self) -> Wants {
-        Wants { silence: true, ..Wants::default() }
+        Wants { silence: true, foreign: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
@@ -298,6 +303,10 @@ impl Report for Summary {
             server.said.hear(facts);
         }
         Ok(())
+    }
+
+    fn foreign(&mut self, d: &Datagram<'_>) {
+        self.foreign.add(d);
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -330,13 +339,15 @@ impl Report for Summary {
     }
 }
 
-/// Writes the summary as records: captures, servers, broken rules, totals.
+/// Writes the summary as records: captures, servers, the busiest unclaimed endpoints, broken rules, totals.
 ///
 /// # Errors
 /// When they cannot be written.
 pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
     summary.files.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
     summary.servers().try_for_each(|s| out.value(&server_record(s)))?;
+    let busiest = summary.foreign.busiest();
+    busiest.iter().take(MAX_UNCLAIMED).try_for_each(|busy| out.value(&busy.record()))?;
     for b in &summary.broken {
         out.value(&json!({
             "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),

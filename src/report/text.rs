@@ -12,6 +12,7 @@ use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
+use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, Tunnel};
 use crate::protocols::Level;
 use hashbrown::HashMap;
@@ -203,7 +204,10 @@ impl<W: Write> Report for Lister<W> {
             return Ok(());
         }
         self.head(d, "udp")?;
-        self.lines.text.push(b'-');
+        match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
+            Some(name) => push(&mut self.lines.text, format_args!("looks like {name}")),
+            None => self.lines.text.push(b'-'),
+        }
         self.lines.mark(None);
         self.way(d);
         self.lines.mark(None);

@@ -1,5 +1,6 @@
 //! What a run adds up to.
 
+use super::count;
 use super::stamp::stamp;
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
@@ -11,12 +12,28 @@ use std::fmt;
 
 /// Most candidates listed; further ones are counted.
 pub const MAX_LISTED: usize = 10;
+/// Most inputs remembered that could not be read; further ones are only said as they come.
+pub const MAX_UNREAD: usize = 1_000;
+
+/// An input that could not be read, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its name.
+    pub file: String,
+    /// Why: a clause without the name and without a full stop.
+    pub why: String,
+}
+
+/// What is said where nobody answers.
+pub const ONE_WAY: &str = "The capture holds no answer of anybody: one direction may be missing.";
 
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Every input was read to its end.
     pub complete: bool,
+    /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
+    pub unread: Vec<Unread>,
     /// Files read.
     pub files: u64,
     /// Frames read.
@@ -69,6 +86,8 @@ pub struct Totals {
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
+    /// The same of everything, where this is what passed a filter.
+    pub of: Option<Box<Totals>>,
 }
 
 /// An endpoint that got what could be requests of a protocol, and answered none of them.
@@ -82,22 +101,33 @@ pub struct Candidate {
     pub datagrams: u64,
     /// Those that an ICMP error refused.
     pub refused: u64,
+    /// Those whose answer window was not over where the capture ends.
+    pub undecided: u64,
 }
 
 impl Candidate {
     fn record(&self) -> Value {
-        let Candidate { server, protocol, datagrams, refused } = self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = self;
         json!({
             "server": server.to_string(), "protocol": protocol.info().name, "datagrams": datagrams, "refused": refused,
+            "undecided": undecided,
         })
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Candidate { server, protocol, datagrams, refused } = *self;
+        let Candidate { server, protocol, datagrams, refused, undecided } = *self;
         write!(f, "{datagrams} datagrams could be {} to {server}, never answered", protocol.info().name)?;
-        if refused > 0 { write!(f, " ({refused} refused by ICMP errors)") } else { Ok(()) }
+        match (refused, undecided) {
+            (0, 0) => Ok(()),
+            (0, _) => write!(f, " ({undecided} just before the end of the capture)"),
+            (_, 0) => write!(f, " ({refused} refused by ICMP errors)"),
+            _ => write!(
+                f,
+                " ({refused} refused by ICMP errors, {undecided} just before the end of the capture)"
+            ),
+        }
     }
 }
 
@@ -131,10 +161,54 @@ impl Totals {
         }
     }
 
+    /// Whether somebody was asked more than once, or may have been, and nobody has answered or refused anything.
+    pub fn one_way(&self) -> bool {
+        let all = self.all();
+        let heard = all.answered + all.late + all.refused + all.one_sided.len() as u64;
+        let asked = all.unanswered + all.undecided > 1 || !all.candidates.is_empty();
+        heard == 0 && asked && all.candidates.iter().all(|c| c.refused == 0)
+    }
+
     /// The candidates with the most datagrams, and how many further ones there are.
     pub fn candidates(&self) -> (&[Candidate], u64) {
         let (listed, more) = self.candidates.split_at(self.candidates.len().min(MAX_LISTED));
         (listed, more.len() as u64)
+    }
+
+    /// The counts of everything, whether a filter has narrowed them or not.
+    pub fn all(&self) -> &Totals {
+        self.of.as_deref().unwrap_or(self)
+    }
+
+    /// A number of these, and of how many in all where a filter has narrowed them: `3`, `3 of 108`.
+    pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
+        self.of
+            .as_ref()
+            .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
+    }
+
+    /// The same with what is counted: `3 packets`, `3 of 108 packets`.
+    pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
+        match &self.of {
+            None => count(number(self), what),
+            Some(all) => format!("{} of {}", number(self), count(number(all), what)),
+        }
+    }
+
+    /// How much query traffic there is: `97 datagrams of query traffic in 108 packets`.
+    pub fn traffic(&self) -> String {
+        let (seen, packets) = (self.part("datagram", |t| t.recognised), self.part("packet", |t| t.packets));
+        format!("{seen} of query traffic in {packets}")
+    }
+
+    /// The numbers that a filter narrows.
+    fn narrowed(&self) -> Value {
+        json!({
+            "packets": self.packets, "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
+            "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
+            "unanswered": self.unanswered, "undecided": self.undecided, "refused": self.refused,
+            "retransmissions": self.retransmissions, "finding_counts": self.findings.record(),
+        })
     }
 
     /// The `summary` record.
@@ -168,6 +242,13 @@ impl Totals {
             if more > 0 {
                 record["more_candidates"] = more.into();
             }
+        }
+        if let Some(all) = &self.of {
+            record["of"] = all.narrowed();
+        }
+        if !self.unread.is_empty() {
+            let unread = self.unread.iter().map(|u| json!({ "file": u.file, "error": u.why }));
+            record["unread"] = unread.collect();
         }
         if self.tunnels_unnamed > 0 {
             record["tunnels_unnamed"] = self.tunnels_unnamed.into();

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 /// Every message by protocol and name, each once.
 pub fn messages() -> impl Iterator<Item = (&'static Info, &'static str)> {
     Id::ALL.iter().map(|id| id.info()).flat_map(|info| {
-        let first = |at: &usize| !info.messages.iter().take(*at).any(|m| *m == info.messages[*at]);
-        (0..info.messages.len()).filter(first).map(move |at| (info, info.messages[at]))
+        let first = |at: &usize| !info.messages.iter().take(*at).any(|m| m.name == info.messages[*at].name);
+        (0..info.messages.len()).filter(first).map(move |at| (info, info.messages[at].name))
     })
 }
 

@@ -28,7 +28,7 @@ pub const ARRAY: &str = "array";
 
 /// The types of records: what stands under `type`.
 pub fn records() -> impl Iterator<Item = &'static str> {
-    let own = ["capture", "packet", "exchange", "finding", "server", "rule", "protocol"];
+    let own = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
     own.into_iter().chain(stats::KINDS.iter().map(|(kind, _)| *kind)).chain(["summary"])
 }
 
@@ -78,6 +78,7 @@ fn all() -> Map<String, Value> {
     add("rule", declared::rule());
     add("protocol", declared::protocol());
     stats::KINDS.iter().for_each(|(kind, columns)| add(kind, tables::row(kind, columns)));
+    add("unclaimed", sums::unclaimed());
     add("summary", sums::summary());
     add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
     add("packet.claimed", packets::claimed());

@@ -1,12 +1,13 @@
 //! Packets and exchanges.
 
 use super::fields::{self, messages};
-use super::object::{Object, form, list, list_of, of, or_null, term, text};
+use super::object::{Object, form, list, list_of, of, or_null, term, text, words};
 use super::terms::LONGEST;
 use crate::capture::MAX_OF_PACKET;
 use crate::exchange::Outcome;
+use crate::looks_like;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
-use crate::protocols::{Id, StepInfo};
+use crate::protocols::{Id, Info, StepInfo};
 use serde_json::{Value, json};
 
 /// `packet`: of a message, or of a datagram that nobody claims.
@@ -49,6 +50,8 @@ pub fn unclaimed() -> Value {
     head()
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
+        .key("payload", term("hex"))
+        .key("looks_like", or_null(words(looks_like::names())))
         .end("With --all: a datagram that no protocol claims.")
 }
 
@@ -113,7 +116,11 @@ fn finding(bytes: Value, about: &str) -> Value {
 
 /// A request and what became of it, in a file or not.
 pub fn any_exchange() -> Value {
-    let steps = Id::ALL.iter().flat_map(|id| id.info().steps.iter().map(|step| (id.info().name, step)));
+    let own = |info: &'static Info| {
+        let first = |at: &usize| !info.steps[..*at].iter().any(|step| step.name == info.steps[*at].name);
+        (0..info.steps.len()).filter(first).map(move |at| (info.name, &info.steps[at]))
+    };
+    let steps = Id::ALL.iter().flat_map(|id| own(id.info()));
     let variants: Vec<_> = steps
         .map(|(protocol, step)| {
             json!({ "properties": {

@@ -2,8 +2,9 @@
 
 use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};
+use crate::looks_like;
 use crate::net::DropReason;
-use crate::report::MAX_LISTED;
+use crate::report::{MAX_LISTED, MAX_UNREAD};
 use serde_json::{Value, json};
 
 /// `capture`
@@ -52,6 +53,16 @@ pub fn server() -> Value {
         .end("A server, with what it said of itself last: what summary writes.")
 }
 
+/// `unclaimed`
+pub fn unclaimed() -> Value {
+    Object::record("unclaimed")
+        .key("endpoint", term("endpoint"))
+        .keys(&["datagrams", "bytes"], &term("count"))
+        .key("first_bytes", term("hex"))
+        .key("looks_like", or_null(words(looks_like::names())))
+        .end("An endpoint and what it got and sent that no protocol claims: what summary writes.")
+}
+
 /// `summary`
 pub fn summary() -> Value {
     let count = term("count");
@@ -61,8 +72,16 @@ pub fn summary() -> Value {
     let candidate = Object::default()
         .key("server", term("endpoint"))
         .key("protocol", term("protocol"))
-        .keys(&["datagrams", "refused"], &count)
+        .keys(&["datagrams", "refused", "undecided"], &count)
         .end("An endpoint that got what could be requests, and answered none.");
+    let of = Object::default()
+        .keys(&["packets", "udp", "recognised", "unclaimed", "exchanges", "answered", "late"], &count)
+        .keys(&["unanswered", "undecided", "refused", "retransmissions"], &count)
+        .key("finding_counts", term("finding_counts"));
+    let unread = Object::default()
+        .key("file", term("file"))
+        .key("error", text())
+        .end("An input that could not be read, or not to its end.");
     Object::record("summary")
         .key("complete", json!({ "type": "boolean" }))
         .keys(&["files", "packets"], &count)
@@ -90,6 +109,8 @@ pub fn summary() -> Value {
         .maybe("fragments", Object::default().keys(&fragments, &count).end("IP fragments."))
         .maybe("candidates", list_of(candidate, 1, MAX_LISTED))
         .maybe("more_candidates", term("number"))
+        .maybe("of", of.end("The same of everything, where the other numbers are of what passed a filter."))
+        .maybe("unread", list_of(unread, 1, MAX_UNREAD))
         .maybe("tunnels_unnamed", term("number"))
         .maybe("more_findings", term("number"))
         .end("What a run adds up to; the last record.")

@@ -171,7 +171,7 @@ fn names(link: u16, leaf: Leaf) -> Vec<String> {
             match message {
                 None => names.push("unclaimed".to_owned()),
                 Some((id, message)) => {
-                    let message = id.info().messages.get(usize::from(message)).copied().unwrap_or("unknown");
+                    let message = id.info().message_name(message);
                     names.extend([id.info().name.to_owned(), message.to_owned()]);
                 }
             }

@@ -2,7 +2,8 @@
 
 use super::unheard::Unheard;
 use super::{
-    Coverage, Entry, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen, Verdict,
+    Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
+    Verdict,
 };
 use crate::capture::Facts;
 use crate::check::{Counts, Finding, Policy};
@@ -28,6 +29,8 @@ pub struct Check<F> {
     places: Files,
     findings: Vec<Entry>,
     more: u64,
+    /// From here on no note is kept.
+    notes_until: usize,
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
@@ -39,6 +42,9 @@ pub struct Check<F> {
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
     seen: Vec<Seen>,
     broken: HashMap<&'static str, u64>,
+    /// Rules that excused findings break, and how many stand in the baseline and are suppressed.
+    excuses: HashSet<&'static str>,
+    excused: [u64; 2],
     counts: Counts,
     fingerprints: Fingerprints,
     /// Says of an entry why it does not fail the check, before it is kept; and sees every one of them.
@@ -55,6 +61,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             places: Files::default(),
             findings: vec![],
             more: 0,
+            notes_until: usize::MAX,
             known: HashMap::new(),
             remarks: vec![],
             doubtful: vec![],
@@ -62,6 +69,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             unheard: Unheard::default(),
             seen: vec![],
             broken: HashMap::new(),
+            excuses: HashSet::new(),
+            excused: [0; 2],
             counts: Counts::default(),
             fingerprints: Fingerprints::default(),
             judge,
@@ -113,13 +122,31 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if entry.counts() {
             *self.broken.entry(entry.rule().id).or_default() += entry.count;
             self.counts.add(entry.finding.severity);
+        } else if let Some(excuse) = entry.excused.as_ref().filter(|_| entry.finding.counts()) {
+            self.excuses.insert(entry.rule().id);
+            self.excused[usize::from(*excuse != Excuse::Baseline)] += 1;
         }
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(entry);
-        } else {
-            self.more += 1;
+            return Ok(());
+        }
+        self.more += 1;
+        // However many notes came before it, what fails is listed.
+        if entry.finding.severity > Severity::Note
+            && let Some(note) = self.last_note()
+        {
+            self.findings[note] = entry;
         }
         Ok(())
+    }
+
+    /// The last note that is kept, to give its place to what is worse; each call looks further towards the first.
+    #[cold]
+    fn last_note(&mut self) -> Option<usize> {
+        let before = self.findings.get(..self.notes_until.min(self.findings.len()))?;
+        let note = before.iter().rposition(|e| e.finding.severity == Severity::Note);
+        self.notes_until = note.unwrap_or(0);
+        note
     }
 
     /// The verdict, once everything was read.
@@ -141,8 +168,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
-        let Check { files, findings, more, counts, seen, .. } = self;
-        Ok(Verdict { files, seen, findings, more, rules, counts, protocols, totals })
+        let Check { files, findings, more, counts, seen, excused: [known, suppressed], .. } = self;
+        let show = Severity::Note;
+        Ok(Verdict { files, seen, findings, more, rules, counts, known, suppressed, show, protocols, totals })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
@@ -153,6 +181,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
                 Outcome::NotApplicable
             }
             () if count > 0 => Outcome::Fail,
+            () if self.excuses.contains(rule.id) => Outcome::Known,
             () if self.seen.iter().any(|seen| seen.exercised(rule)) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
@@ -347,7 +376,7 @@ pub(super) mod tests {
         let [_, a, b, c] = n.to_be_bytes();
         let server = Endpoint::v4([10, a, b, c], 7777);
         Entry {
-            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered),
+            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered.expect("it has one")),
             file: 0,
             frame: 1,
             cause_file: None,
@@ -386,6 +415,25 @@ pub(super) mod tests {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
             assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
         }
+    }
+
+    #[test]
+    fn what_fails_is_kept_however_many_notes_came_before_it() {
+        let find = |severity| {
+            let rule = |r: &&Rule| r.severity == severity && !r.per_server && !r.needs_past;
+            crate::protocols::rules().find(rule).expect("there is one")
+        };
+        let (note, error) = (find(Severity::Note), find(Severity::Error));
+        let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+        let rules = std::iter::repeat_n(note, MAX_FINDINGS + 1).chain([error, error]);
+        for (n, rule) in rules.enumerate() {
+            let finding = Finding::of_exchange(rule);
+            check.add(Entry { finding, ..entry(n as u32) }).expect("nothing is written");
+        }
+        let verdict = check.verdict(Totals::default()).expect("nothing is written");
+        let kept = verdict.findings.iter().filter(|e| e.finding.severity == Severity::Error).count();
+        assert_eq!((kept, verdict.findings.len(), verdict.more), (2, MAX_FINDINGS, 3));
+        assert_eq!(verdict.counts.error, 2);
     }
 
     #[test]

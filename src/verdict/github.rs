@@ -25,8 +25,10 @@ const CUT: &str = "\n\n**This summary was cut here: a step may not have more tha
 pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let incomplete = !verdict.totals.complete;
     if incomplete {
-        let what = "Not everything could be read: the verdict is about the readable part.";
-        writeln!(out, "::warning title=Incomplete::{}", data(what))?;
+        let unread = verdict.totals.unread.iter().take(MOST);
+        let unread: String = unread.map(|u| format!(" {}: {}.", inert(&u.file), inert(&u.why))).collect();
+        let what = format!("Not everything could be read: the verdict is about the readable part.{unread}");
+        writeln!(out, "::warning title=Incomplete::{}", data(&what))?;
     }
     let mut left = Counts::default();
     let Counts { error, warning, note } = verdict.counts;
@@ -54,7 +56,7 @@ pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn foremost(verdict: &Verdict, severity: Severity, room: usize) -> Vec<&Entry> {
     let mut times: HashMap<&str, usize> = HashMap::new();
     let of = |e: &&Entry| e.counts() && e.finding.severity == severity;
-    let numbered = verdict.findings.iter().filter(of).map(|e| {
+    let numbered = verdict.listed().filter(of).map(|e| {
         let time = times.entry(e.rule().id).or_default();
         *time += 1;
         (*time, e)
@@ -81,11 +83,12 @@ fn annotation(out: &mut dyn Write, file: &str, e: &Entry) -> io::Result<()> {
     writeln!(out, "title={}::{}", property(&title), data(&what))
 }
 
-/// Every finding in a group of the log, and what they add up to.
+/// Every finding in a group of the log, the worst first, and what they add up to.
 fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    if !verdict.findings.is_empty() {
-        writeln!(out, "::group::All {} findings", verdict.findings.len())?;
-        for e in &verdict.findings {
+    let listed = verdict.worst_first();
+    if !listed.is_empty() {
+        writeln!(out, "::group::All {} findings", listed.len())?;
+        for e in listed {
             let (severity, rule) = (e.finding.severity.name(), e.rule().id);
             write!(out, "{severity} {rule} {}: {}", inert(verdict.file(e)), told(e))?;
             match &e.excused {
@@ -99,12 +102,10 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if verdict.more > 0 {
         writeln!(out, "{} further findings were counted, but not listed.", verdict.more)?;
     }
-    let Counts { error, warning, note } = verdict.counts;
-    let (seen, packets) = (verdict.totals.recognised, verdict.totals.packets);
-    writeln!(
-        out,
-        "{seen} datagrams of query traffic in {packets} packets: {error} errors, {warning} warnings, {note} notes."
-    )
+    if let Some(below) = verdict.below() {
+        writeln!(out, "{below}")?;
+    }
+    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.sums())
 }
 
 /// A finding in one line, without its rule and capture. Text of our own: nothing of it comes from outside.

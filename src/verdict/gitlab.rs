@@ -19,7 +19,7 @@ use std::io::{self, Write};
 pub fn gitlab(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let base = std::env::current_dir().ok();
     let mut seen = HashSet::new();
-    for (i, e) in verdict.findings.iter().filter(|e| e.counts()).enumerate() {
+    for (i, e) in verdict.listed().filter(|e| e.counts()).enumerate() {
         let path = path::relative(verdict.file(e), base.as_deref());
         let record = json!({
             "description": format!("{} in {}", e.rule().id, sentence(e, None)),

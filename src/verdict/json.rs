@@ -61,7 +61,7 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 /// # Errors
 /// When it cannot be written.
 pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let findings = verdict.findings.iter().map(|e| finding_record(verdict.file(e), e));
+    let findings = verdict.listed().map(|e| finding_record(verdict.file(e), e));
     let rules = verdict.rules.iter().map(rule_record);
     let all = findings.chain(rules).chain([summary_record(verdict)]);
     for (i, record) in all.enumerate() {

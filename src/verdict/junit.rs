@@ -1,11 +1,11 @@
-//! The verdict as JUnit XML: a suite for each capture and protocol, a test for each rule.
+//! The verdict as JUnit XML: a suite for each protocol, a test for each of its rules that was exercised.
 //!
 //! ```text
-//! testsuites ─┬─ qdissect.<capture>.<protocol> ── SQP-STR-002 string-is-not-valid-utf-8
-//!             └─ qdissect.run                  ── capture: everything was read
+//! testsuites ─┬─ qdissect.<protocol> ── SQP-STR-002 string-is-not-valid-utf-8
+//!             └─ qdissect.run        ── capture: everything was read
 //! ```
 //!
-//! A test has one name and one result whatever else the capture holds, for readers compare runs by name
+//! A test has one name and one result over all captures, whatever they are called, for readers compare runs by name
 //! and keep the first of two tests that share one.
 
 use super::github::{address, told};
@@ -13,7 +13,7 @@ use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::protocols::Id;
 use crate::report::shown;
 use crate::rule::{Rule, Severity};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ pub enum JunitStyle {
     Jenkins,
 }
 
-/// Writes one test for each rule of every protocol in every capture. A rule fails where it has findings
+/// Writes one test for each rule of every protocol that was exercised in any capture. A rule fails where it has findings
 /// that count and are at least as bad as `limit`; with `None` none fails.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn junit(
     limit: Option<Severity>,
 ) -> io::Result<()> {
     let run = Run::new(verdict, limit);
-    let suites = || run.suites().map(|(file, id)| run.suite(file, id)).chain([run.itself()]);
+    let suites = || verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.itself()]);
     let mut all = Tally::default();
     suites().for_each(|suite| all.add(&suite.tally()));
     let start = verdict.totals.span.and_then(|(first, _)| first.nanos());
@@ -79,19 +79,20 @@ enum Ending {
 /// A test.
 struct Case {
     name: String,
+    /// The capture that it is about, where that is one.
+    file: Option<String>,
     ending: Ending,
     /// What else is to be said; may be empty.
     heard: String,
 }
 
 /// The tests of one class.
-struct Suite<'a> {
+struct Suite {
     name: String,
-    file: Option<&'a str>,
     cases: Vec<Case>,
 }
 
-impl Suite<'_> {
+impl Suite {
     fn tally(&self) -> Tally {
         let mut tally = Tally { tests: self.cases.len(), ..Tally::default() };
         for case in &self.cases {
@@ -130,97 +131,104 @@ impl Tally {
     }
 }
 
-/// The verdict by capture, protocol and rule.
+/// The verdict by protocol and rule.
 struct Run<'a> {
     verdict: &'a Verdict,
     limit: Option<Severity>,
-    /// Names of the captures, no two the same.
-    names: Vec<String>,
     results: HashMap<&'static str, &'a RuleResult>,
-    found: HashMap<(usize, Id, &'static str), Vec<&'a Entry>>,
-    /// Rules with a finding that stands for several, which may lie in other captures.
-    remarked: HashSet<(Id, &'static str)>,
+    found: HashMap<(Id, &'static str), Vec<&'a Entry>>,
 }
 
 impl<'a> Run<'a> {
     fn new(verdict: &'a Verdict, limit: Option<Severity>) -> Run<'a> {
         let mut found: HashMap<_, Vec<&Entry>> = HashMap::new();
         for e in &verdict.findings {
-            found.entry((e.file, e.protocol, e.rule().id)).or_default().push(e);
+            found.entry((e.protocol, e.rule().id)).or_default().push(e);
         }
         let results = verdict.rules.iter().map(|r| (r.rule.id, r)).collect();
-        let several = verdict.findings.iter().filter(|e| e.count > 1);
-        let remarked = several.map(|e| (e.protocol, e.rule().id)).collect();
-        Run { verdict, limit, names: names(verdict), results, found, remarked }
+        Run { verdict, limit, results, found }
     }
 
-    fn suites(&self) -> impl Iterator<Item = (usize, Id)> {
-        let seen = self.verdict.seen.iter().enumerate();
-        let all = |id: &&Id, protocols: &[Id]| protocols.contains(*id);
-        seen.flat_map(move |(file, seen)| {
-            Id::ALL.iter().filter(move |id| all(id, &seen.protocols)).map(move |id| (file, *id))
-        })
-    }
-
-    /// The tests of a capture: the shared rules, and those of the protocol.
-    fn suite(&self, file: usize, id: Id) -> Suite<'a> {
+    /// The tests of a protocol: the shared rules, and its own.
+    fn suite(&self, id: Id) -> Suite {
         let rules = crate::general::RULES.iter().copied().chain(id.rules());
         let results = rules.filter_map(|rule| self.results.get(rule.id));
-        let cases = results.map(|result| self.case(file, id, result)).collect();
-        let name = format!("qdissect.{}.{}", self.names[file], id.info().name);
-        Suite { name, file: self.verdict.files.get(file).map(|(name, _)| name.as_str()), cases }
+        let exercised =
+            |r: &&&RuleResult| !matches!(r.outcome, Outcome::NotApplicable | Outcome::NotExercised);
+        let cases = results.filter(exercised).map(|result| self.case(id, result)).collect();
+        Suite { name: format!("qdissect.{}", id.info().name), cases }
     }
 
-    fn case(&self, file: usize, id: Id, result: &RuleResult) -> Case {
+    fn case(&self, id: Id, result: &RuleResult) -> Case {
         let rule = result.rule;
-        let found = self.found.get(&(file, id, rule.id)).map_or(&[][..], Vec::as_slice);
+        let found = self.found.get(&(id, rule.id)).map_or(&[][..], Vec::as_slice);
         let fails = |e: &Entry| e.counts() && self.limit.is_some_and(|limit| e.finding.severity >= limit);
         let (failing, others): (Vec<&Entry>, Vec<&Entry>) = found.iter().copied().partition(|e| fails(e));
         let ending = match failing.iter().map(|e| e.finding.severity).max() {
             Some(kind) => {
                 let message = format!("{}: {}", findings(failing.len()), rule.title);
-                Ending::Failed { message, kind, text: listed(&failing) + &source(rule) }
+                Ending::Failed { message, kind, text: self.listed(&failing) + &source(rule) }
             }
             None if others.iter().any(|e| e.counts()) => Ending::Passed,
             None => match excused(&others) {
                 Some(why) => Ending::Skipped { why },
-                None => self.unbroken(file, id, result),
+                None if result.outcome == Outcome::Fail && self.verdict.more > 0 => {
+                    let why = "broken in this run, and not every finding is listed: perhaps here";
+                    Ending::Skipped { why: why.to_owned() }
+                }
+                None => Ending::Passed,
             },
         };
-        Case { name: format!("{} {}", rule.id, rule.slug()), ending, heard: listed(&others) }
+        let heard: Vec<_> = others.into_iter().filter(|e| e.finding.severity >= self.verdict.show).collect();
+        let file = match (failing.first().or(heard.first()), self.verdict.files.as_slice()) {
+            (Some(e), _) => Some(self.verdict.file(e)),
+            (None, [(name, _)]) => Some(name.as_str()),
+            _ => None,
+        };
+        let file =
+            file.filter(|name| !name.is_empty() && *name != "-").map(|name| characters(&address(name)));
+        Case { name: format!("{} {}", rule.id, rule.slug()), file, ending, heard: self.listed(&heard) }
     }
 
-    /// How a rule ends that this capture has no finding of.
-    fn unbroken(&self, file: usize, id: Id, result: &RuleResult) -> Ending {
-        let several = self.names.len() > 1;
-        let exercised = self.verdict.seen.get(file).is_some_and(|seen| seen.exercised(result.rule));
-        let why = match result.outcome {
-            Outcome::NotApplicable => "the rule is switched off",
-            _ if !exercised => "not exercised: there was nothing that the rule speaks of",
-            Outcome::Fail if self.verdict.more > 0 => {
-                "broken in this run, and not every finding is listed: perhaps here"
-            }
-            _ if several && self.remarked.contains(&(id, result.rule.id)) => {
-                "said once for each server, with the capture where it was found first"
-            }
-            _ => return Ending::Passed,
-        };
-        Ending::Skipped { why: why.to_owned() }
+    /// A line for each of the first findings, with its capture where there are several, and how many more there are.
+    fn listed(&self, found: &[&Entry]) -> String {
+        let mut text = String::new();
+        for e in found.iter().take(LISTED) {
+            let capture = match self.verdict.files.len() {
+                ..2 => String::new(),
+                _ => format!("{}: ", legal(self.verdict.file(e))),
+            };
+            let excuse = e.excused.as_ref().map(|e| format!("; {}", reason(e))).unwrap_or_default();
+            text.push_str(&format!("{} {capture}{}{excuse}\n", e.finding.severity.name(), told(e)));
+        }
+        if found.len() > LISTED {
+            text.push_str(&format!("and {} more\n", found.len() - LISTED));
+        }
+        text
     }
 
     /// The tests of the run as a whole: whether everything was read, and whether everything is listed.
-    fn itself(&self) -> Suite<'a> {
+    fn itself(&self) -> Suite {
         let ending = match self.verdict.totals.complete {
             true => Ending::Passed,
-            false => Ending::Error { message: "Not everything could be read.".to_owned() },
+            false => {
+                let unread = self.verdict.totals.unread.iter();
+                let unread: String =
+                    unread.map(|u| format!(" {}: {}.", legal(&u.file), legal(&u.why))).collect();
+                Ending::Error { message: format!("Not everything could be read.{unread}") }
+            }
         };
-        let mut cases = vec![Case { name: "capture".to_owned(), ending, heard: String::new() }];
+        let case =
+            |name: &str, ending| Case { name: name.to_owned(), file: None, ending, heard: String::new() };
+        let mut cases = vec![case("capture", ending)];
         if let Some((kind, count)) = self.unlisted() {
             let message = format!("{} that were counted, but not listed", findings(count));
-            let ending = Ending::Failed { message: message.clone(), kind, text: message };
-            cases.push(Case { name: "unlisted findings".to_owned(), ending, heard: String::new() });
+            cases.push(case(
+                "unlisted findings",
+                Ending::Failed { message: message.clone(), kind, text: message },
+            ));
         }
-        Suite { name: "qdissect.run".to_owned(), file: None, cases }
+        Suite { name: "qdissect.run".to_owned(), cases }
     }
 
     /// The worst severity and the number of findings that fail the check without being listed.
@@ -242,28 +250,6 @@ impl<'a> Run<'a> {
             .filter(|(_, n)| *n > 0);
         left.reduce(|worst, other| (worst.0, worst.1 + other.1))
     }
-}
-
-/// Names of the captures as they are shown; the second of the same name is `name (2)`.
-fn names(verdict: &Verdict) -> Vec<String> {
-    let given = verdict.files.iter().map(|(name, _)| name.as_str());
-    // Frames that came from no file have their findings in the first one.
-    let given: Vec<&str> = if verdict.files.is_empty() { vec!["-"] } else { given.collect() };
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut last: HashMap<&str, usize> = HashMap::new();
-    let mut names = vec![];
-    for name in given {
-        let number = last.entry(name).or_default();
-        let name = loop {
-            *number += 1;
-            let name = if *number == 1 { legal(name) } else { legal(&format!("{name} ({number})")) };
-            if taken.insert(name.clone()) {
-                break name;
-            }
-        };
-        names.push(name);
-    }
-    names
 }
 
 fn findings(n: usize) -> String {
@@ -292,19 +278,6 @@ fn reason(excuse: &Excuse) -> String {
     }
 }
 
-/// A line for each of the first findings, and how many more there are.
-fn listed(found: &[&Entry]) -> String {
-    let mut text = String::new();
-    for e in found.iter().take(LISTED) {
-        let excuse = e.excused.as_ref().map(|e| format!("; {}", reason(e))).unwrap_or_default();
-        text.push_str(&format!("{} {}{excuse}\n", e.finding.severity.name(), told(e)));
-    }
-    if found.len() > LISTED {
-        text.push_str(&format!("and {} more\n", found.len() - LISTED));
-    }
-    text
-}
-
 /// Where it is written what the rule asks for.
 fn source(rule: &Rule) -> String {
     let cite = &rule.cite;
@@ -330,7 +303,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn suite<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite<'_>) -> io::Result<()> {
+    fn suite<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite) -> io::Result<()> {
         let mut element = xml.create_element("testsuite").with_attribute(("name", suite.name.as_str()));
         for (name, value) in suite.tally().attributes() {
             element = element.with_attribute((name, value.as_str()));
@@ -343,16 +316,14 @@ impl Sheet {
         Ok(())
     }
 
-    fn case<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite<'_>, case: &Case) -> io::Result<()> {
+    fn case<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite, case: &Case) -> io::Result<()> {
         let mut element = xml
             .create_element("testcase")
             .with_attribute(("name", case.name.as_str()))
             .with_attribute(("classname", suite.name.as_str()))
             .with_attribute(TIME);
-        let file = suite.file.filter(|_| self.style == JunitStyle::Common);
-        let file = file.filter(|name| !name.is_empty() && *name != "-");
-        if let Some(name) = file.map(|name| characters(&address(name))) {
-            element = element.with_attribute(("file", name.as_str()));
+        if let Some(name) = case.file.as_deref().filter(|_| self.style == JunitStyle::Common) {
+            element = element.with_attribute(("file", name));
         }
         if case.ending == Ending::Passed && case.heard.is_empty() {
             element.write_empty()?;

@@ -4,6 +4,7 @@
 
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
+use crate::docs::page_of;
 use crate::protocols::Id;
 use crate::report::{count, dropped_remark, shown};
 use crate::rule::Rule;
@@ -29,12 +30,9 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 /// Heading and counts; what was not read stands here too, where no cut takes it away.
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let Counts { error, warning, note } = verdict.counts;
-    let (seen, packets, files) = (verdict.totals.recognised, verdict.totals.packets, verdict.totals.files);
     writeln!(out, "# Game-server query conformance\n")?;
-    let found = [(error, "error"), (warning, "warning"), (note, "note")].map(|(n, what)| count(n, what));
-    let (seen, packets, files) = (count(seen, "datagram"), count(packets, "packet"), count(files, "capture"));
-    writeln!(out, "**{}** in {seen} of query traffic; {packets}, {files}.", found.join(", "))?;
+    let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
+    writeln!(out, "**{}** in {traffic}, {files}.", verdict.sums())?;
     if !verdict.totals.complete {
         writeln!(out, "\n**Incomplete:** not everything could be read.")?;
     }
@@ -42,10 +40,9 @@ fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 }
 
 fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let mut listed: Vec<&Entry> = verdict.findings.iter().filter(|e| e.counts()).collect();
-    listed.sort_by_key(|e| std::cmp::Reverse(e.finding.severity)); // stable: the order found within each
+    let listed = verdict.worst_first().into_iter().filter(|e| e.counts());
     let head = ["severity", "rule", "what", "capture", "frame", "bytes", "field", "server", "fault", "times"];
-    let rows = listed.into_iter().map(|e| {
+    let rows = listed.map(|e| {
         let f = &e.finding;
         vec![
             f.severity.name().to_owned(),
@@ -64,6 +61,9 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if verdict.more > 0 {
         writeln!(out, "\n{} further findings were counted, but not listed.", verdict.more)?;
     }
+    if let Some(below) = verdict.below() {
+        writeln!(out, "\n{}.", plain(&below))?;
+    }
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let mut known: HashMap<_, usize> = HashMap::new();
     let mut all: Vec<(&Entry, Counts)> = vec![];
-    for e in verdict.findings.iter().filter(|e| e.counts()) {
+    for e in verdict.listed().filter(|e| e.counts()) {
         let at = *known.entry((e.server, e.protocol)).or_insert(all.len());
         if at == all.len() {
             all.push((e, Counts::default()));
@@ -91,15 +91,15 @@ fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let row = |id: &Id| {
         let of = |outcome| verdict.results(*id, outcome).to_string();
         let share = verdict.coverage(*id).unwrap_or(0.0);
-        let (kept, broken) = (of(Outcome::Pass), of(Outcome::Fail));
-        vec![id.info().name.into(), kept, broken, of(Outcome::NotExercised), format!("{share:.0} %")]
+        let (kept, broken, known) = (of(Outcome::Pass), of(Outcome::Fail), of(Outcome::Known));
+        vec![id.info().name.into(), kept, broken, known, of(Outcome::NotExercised), format!("{share:.0} %")]
     };
-    let head = ["protocol", "rules kept", "broken", "not exercised", "checked"];
+    let head = ["protocol", "rules kept", "broken", "known", "not exercised", "checked"];
     table(out, "Protocols", &head, verdict.protocols.iter().map(row))
 }
 
 fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let rows = verdict.findings.iter().filter_map(|e| {
+    let rows = verdict.listed().filter_map(|e| {
         let why = match e.excused.as_ref()? {
             Excuse::Baseline => "it stands in the baseline".to_owned(),
             Excuse::Suppressed(reason) => format!("suppressed: {}", code(reason)),
@@ -112,7 +112,7 @@ fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 }
 
 fn symptoms(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let rows = verdict.findings.iter().filter(|e| e.excused.is_none()).filter_map(|e| {
+    let rows = verdict.listed().filter(|e| e.excused.is_none()).filter_map(|e| {
         let (rule, cause) = (e.finding.caused_by?.rule, e.cause()?);
         let mut row = brief(verdict, e);
         row.push(cause.replacen(rule.id, &linked(rule), 1));
@@ -135,6 +135,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if !t.complete {
         said.push("Not everything could be read: the verdict is about the readable part.".to_owned());
     }
+    said.extend(t.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
     said.extend(dropped_remark(t));
     let counted = [
         (verdict.more, "findings were counted, but not listed."),
@@ -168,20 +169,9 @@ fn table(
     Ok(())
 }
 
-/// The rule's id, which leads to its source where that has an address.
+/// The rule's id, which leads to its page.
 fn linked(rule: &Rule) -> String {
-    if !rule.cite.url.starts_with("https://") {
-        return rule.id.to_owned();
-    }
-    let mut url = String::new();
-    for c in rule.cite.url.chars() {
-        match c {
-            // What would end the link or the cell.
-            '(' | ')' | '|' | '<' | '>' | '\\' | ' ' => url.push_str(&format!("%{:02X}", c as u32)),
-            c => url.push(c),
-        }
-    }
-    format!("[{}]({url})", rule.id)
+    format!("[{}]({})", rule.id, page_of(rule))
 }
 
 /// Our own text: punctuation that Markdown knows is punctuation.
@@ -237,14 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_leads_to_its_source_and_no_link_ends_early() {
+    fn every_rule_leads_to_its_page_and_no_link_ends_early() {
         for rule in crate::protocols::rules() {
             let link = linked(rule);
-            let inside = link.strip_prefix(&format!("[{}](https://", rule.id));
-            assert_eq!(inside.is_some(), rule.cite.url.starts_with("https://"), "{link}");
-            if let Some(url) = inside.and_then(|rest| rest.strip_suffix(')')) {
-                assert!(!url.contains(['(', ')', '|', ' ', '<']), "{link}");
-            }
+            let url =
+                link.strip_prefix(&format!("[{}](https://", rule.id)).and_then(|rest| rest.strip_suffix(')'));
+            assert!(url.is_some_and(|url| !url.contains(['(', ')', '|', ' ', '<'])), "{link}");
         }
     }
 }

@@ -17,12 +17,15 @@ mod github;
 mod gitlab;
 mod json;
 mod junit;
+mod listed;
 mod markdown;
 mod path;
 mod sarif;
 #[cfg(feature = "cli")]
 mod table;
 mod unheard;
+#[cfg(feature = "cli")]
+mod wrap;
 
 pub use collect::Check;
 pub use coverage::{Coverage, Marks, Seen};
@@ -147,6 +150,8 @@ pub enum Outcome {
     Pass,
     /// It was broken.
     Fail,
+    /// It was broken, but by nothing that baseline and suppressions do not excuse.
+    Known,
     /// Its protocol was not seen, or the rule is switched off.
     NotApplicable,
     /// Its protocol was seen, but nothing that it speaks of.
@@ -156,13 +161,14 @@ pub enum Outcome {
 impl Outcome {
     /// Every outcome.
     pub const ALL: &[Outcome] =
-        &[Outcome::Pass, Outcome::Fail, Outcome::NotApplicable, Outcome::NotExercised];
+        &[Outcome::Pass, Outcome::Fail, Outcome::Known, Outcome::NotApplicable, Outcome::NotExercised];
 
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Pass => "pass",
             Outcome::Fail => "fail",
+            Outcome::Known => "known",
             Outcome::NotApplicable => "not_applicable",
             Outcome::NotExercised => "not_exercised",
         }
@@ -197,6 +203,12 @@ pub struct Verdict {
     pub rules: Vec<RuleResult>,
     /// Findings that count, by severity.
     pub counts: Counts,
+    /// Findings that stand in the baseline.
+    pub known: u64,
+    /// Findings that the user suppressed.
+    pub suppressed: u64,
+    /// The least severity that is listed; nothing else depends on it.
+    pub show: Severity,
     /// Protocols seen, in registry order.
     pub protocols: Vec<Id>,
     /// What a run adds up to.
@@ -217,7 +229,7 @@ impl Verdict {
             return None;
         }
         let of = |outcome| self.results(id, outcome);
-        let checked = of(Outcome::Pass) + of(Outcome::Fail);
+        let checked = of(Outcome::Pass) + of(Outcome::Fail) + of(Outcome::Known);
         let all = checked + of(Outcome::NotExercised);
         Some(checked as f64 * 100.0 / all.max(1) as f64)
     }
@@ -228,10 +240,10 @@ impl Verdict {
         own.filter(|r| r.outcome == outcome).count()
     }
 
-    /// Symptoms by their cause.
+    /// Symptoms that are listed, by their cause.
     pub fn symptoms(&self) -> HashMap<Key, Vec<&Entry>> {
         let mut all = HashMap::new();
-        for e in &self.findings {
+        for e in self.listed() {
             if let Some(cause) = e.finding.caused_by {
                 let file = e.cause_file.as_ref().map_or(e.file, |(file, _)| *file);
                 let symptoms: &mut Vec<_> = all.entry((file, cause.frame, cause.rule.id)).or_default();

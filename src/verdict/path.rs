@@ -4,38 +4,43 @@ use std::path::{Component, Path};
 
 /// A capture's name from `base` on, where a job's repository is. A name outside of it stays absolute.
 pub fn relative(name: &str, base: Option<&Path>) -> String {
-    let path = Path::new(name);
+    String::from_utf8_lossy(&bytes(Path::new(name), base)).into_owned()
+}
+
+/// The same as bytes, for a name need not be text.
+pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
     let path = base.and_then(|base| path.strip_prefix(base).ok()).unwrap_or(path);
-    let mut out = String::with_capacity(name.len());
+    let mut out = Vec::with_capacity(path.as_os_str().len());
     for part in path.components() {
         match part {
             Component::CurDir => continue,
             Component::RootDir => {
-                out.push('/');
+                out.push(b'/');
                 continue;
             }
             Component::Prefix(_) | Component::ParentDir | Component::Normal(_) => {}
         }
-        if !out.is_empty() && !out.ends_with('/') {
-            out.push('/');
+        if !out.is_empty() && !out.ends_with(b"/") {
+            out.push(b'/');
         }
-        out.push_str(&part.as_os_str().to_string_lossy());
+        out.extend_from_slice(part.as_os_str().as_encoded_bytes());
     }
-    if out.is_empty() { ".".to_owned() } else { out }
+    if out.is_empty() { b".".to_vec() } else { out }
 }
 
-/// A path of [`relative`] as a URI reference (RFC 3986): a relative one, or `file:` where it is absolute.
+/// A path of [`bytes`] as a URI reference (RFC 3986): a relative one, or `file:` where it is absolute.
 /// All but letters, digits, `-._~` and slashes is percent-encoded, so that nothing is left that could be
 /// taken for a scheme, a query or a fragment, or turns text on a terminal.
-pub fn uri(path: &str) -> String {
+pub fn uri(path: impl AsRef<[u8]>) -> String {
+    let path = path.as_ref();
     let mut out = String::with_capacity(path.len());
-    if Path::new(path).is_absolute() {
-        out.push_str(if path.starts_with('/') { "file://" } else { "file:///" });
+    if Path::new(&*String::from_utf8_lossy(path)).is_absolute() {
+        out.push_str(if path.starts_with(b"/") { "file://" } else { "file:///" });
     }
-    for byte in path.bytes() {
+    for byte in path {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                out.push(byte as char)
+                out.push(*byte as char)
             }
             _ => out.push_str(&format!("%{byte:02X}")),
         }
@@ -73,7 +78,7 @@ mod tests {
         let base = Some(Path::new("C:\\ci"));
         assert_eq!(relative("captures\\a.pcap", base), "captures/a.pcap");
         assert_eq!(relative("C:\\ci\\captures\\a.pcap", base), "captures/a.pcap");
-        assert_eq!(uri(&relative("D:\\a b.pcap", base)), "file:///D%3A/a%20b.pcap");
+        assert_eq!(uri(relative("D:\\a b.pcap", base)), "file:///D%3A/a%20b.pcap");
     }
 
     #[test]
@@ -88,6 +93,7 @@ mod tests {
     #[cfg(unix)]
     fn an_absolute_path_is_a_file_uri() {
         assert_eq!(uri("/tmp/a b.pcap"), "file:///tmp/a%20b.pcap");
-        assert_eq!(uri(&relative("//host/a.pcap", None)), "file:///host/a.pcap");
+        assert_eq!(uri(b"/tmp/\xff\xc3.pcap"), "file:///tmp/%FF%C3.pcap", "a name need not be text");
+        assert_eq!(uri(relative("//host/a.pcap", None)), "file:///host/a.pcap");
     }
 }

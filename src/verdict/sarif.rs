@@ -7,6 +7,7 @@
 mod descriptor;
 
 use super::{Entry, Excuse, Outcome, Verdict, path};
+use crate::capture::Facts;
 use crate::report::harmless;
 use crate::rule::Rule;
 use base64::Engine;
@@ -15,6 +16,7 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Address of the schema that readers look up.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -66,8 +68,7 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
 
 /// The findings that become results, in the order found, and how many do not.
 fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
-    let mut all: Vec<(usize, &Entry)> =
-        verdict.findings.iter().filter(|e| e.finding.counts()).enumerate().collect();
+    let mut all: Vec<(usize, &Entry)> = verdict.listed().filter(|e| e.finding.counts()).enumerate().collect();
     let too_many = all.len().saturating_sub(MAX_RESULTS);
     if too_many > 0 {
         // Both sorts are stable: the worst first, what is excused behind all others, then the order found.
@@ -83,6 +84,10 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     let mut notes = vec![];
     if !verdict.totals.complete {
         let text = "Not everything could be read: the verdict is about the readable part.";
+        notes.push(json!({ "level": "error", "message": { "text": text } }));
+    }
+    for u in &verdict.totals.unread {
+        let text = format!("{}: {}.", u.file, u.why);
         notes.push(json!({ "level": "error", "message": { "text": text } }));
     }
     if left_out > 0 {
@@ -134,11 +139,11 @@ impl<'a> Run<'a> {
             });
         }
         let symptoms = verdict.symptoms();
-        let capture = |name: &str| Capture {
-            uri: path::uri(&path::relative(name, base.as_deref())),
-            stream: name == STDIN,
+        let capture = |(name, facts): &(String, Facts)| {
+            let path = facts.strange_name.as_deref().unwrap_or(Path::new(name));
+            Capture { uri: path::uri(path::bytes(path, base.as_deref())), stream: name == STDIN }
         };
-        let captures = verdict.files.iter().map(|(name, _)| capture(name)).collect();
+        let captures = verdict.files.iter().map(capture).collect();
         let baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
         let suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
         Run { style, rules, at, captures, symptoms, baseline, suppressed }

@@ -1,11 +1,14 @@
-//! The verdict for people: one finding after the other as compilers print them, or one a line.
+//! The verdict for people: what fails first, one finding after the other as compilers print them, or one a line.
 
+use super::wrap::wrapped;
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
+use crate::report::screen::style;
 use crate::report::{count, dropped_remark, line_start, shown};
 use crate::rule::Severity;
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use hashbrown::HashMap;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -14,30 +17,55 @@ const BESIDE: usize = 22;
 
 /// Symptoms listed with their cause; a server that answers nothing has as many as there were requests.
 const SYMPTOMS: usize = 8;
+/// Frames named of findings that repeat the first one.
+const FRAMES: usize = 8;
+/// Rows of the table of servers; the worst come first.
+const SERVERS: usize = 20;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-fn style(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => AnsiColor::Red.on_default().bold(),
-        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
-        Severity::Note => AnsiColor::Cyan.on_default(),
+/// A page of so many columns, in colours where they are welcome.
+struct Page<'a> {
+    out: &'a mut dyn Write,
+    colour: bool,
+    width: usize,
+}
+
+impl Page<'_> {
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// A text that begins with a mark, broken between words; what follows is indented as far.
+    fn marked(&mut self, mark: &str, text: &str) -> io::Result<()> {
+        let indent = mark.len() + 1;
+        let lines = wrapped(text, self.width.saturating_sub(indent), 0);
+        for (i, line) in lines.iter().enumerate() {
+            match i {
+                0 => writeln!(self.out, "{} {line}", self.paint(DIM, mark))?,
+                _ => writeln!(self.out, "{:indent$}{line}", "")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A remark about a finding.
+    fn remark(&mut self, text: &str) -> io::Result<()> {
+        self.marked("   =", text)
+    }
+
+    /// A text by itself, broken between words.
+    fn text(&mut self, style: Style, text: &str) -> io::Result<()> {
+        for line in wrapped(text, self.width, 2) {
+            writeln!(self.out, "{}", self.paint(style, &line))?;
+        }
+        Ok(())
     }
 }
 
-/// Paints where colours are welcome.
-#[derive(Clone, Copy, Debug)]
-struct Paint(bool);
-
-impl Paint {
-    fn on(self, style: Style, text: &str) -> String {
-        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
-
-/// Writes the whole report, or only its end where that is all that is wanted; in colours or not, and bytes in lines of so
-/// many columns.
+/// Writes the whole report, or only its end where that is all that is wanted; in colours or not, in lines of so many
+/// columns.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -47,65 +75,89 @@ pub fn table(
     (colour, width): (bool, u16),
     quiet: bool,
 ) -> io::Result<()> {
-    let paint = Paint(colour);
-    if quiet {
-        return foot(out, verdict, paint);
+    let mut page = Page { out, colour, width: width.into() };
+    if !quiet {
+        let symptoms = verdict.symptoms();
+        for block in verdict.blocks() {
+            write_block(&mut page, verdict, &block, &symptoms)?;
+        }
+        servers(&mut page, verdict)?;
     }
-    let symptoms = verdict.symptoms();
-    for entry in verdict.findings.iter().filter(|e| e.finding.counts()) {
-        write_entry(out, verdict, (entry, width), &symptoms, paint)?;
-    }
-    servers(out, verdict, paint)?;
-    foot(out, verdict, paint)
+    foot(&mut page, verdict)
 }
 
-fn write_entry(
-    out: &mut dyn Write,
+/// The first of findings that repeat each other with all that is known of it, and where the others are.
+fn write_block(
+    page: &mut Page<'_>,
     verdict: &Verdict,
-    (e, width): (&Entry, u16),
+    block: &[&Entry],
     symptoms: &HashMap<Key, Vec<&Entry>>,
-    paint: Paint,
 ) -> io::Result<()> {
+    let [e, others @ ..] = block else { return Ok(()) };
     let f = &e.finding;
     let head = format!("{}[{}]", f.severity.name(), f.rule.id);
-    writeln!(out, "{}{}", paint.on(style(f.severity), &head), paint.on(BOLD, &format!(": {}", e.text())))?;
-    let file = shown(verdict.file(e));
-    writeln!(out, "  {} {file}: frame {}{}", paint.on(DIM, "-->"), e.frame, place(e))?;
-    if let Some(line) = hex(e, width) {
-        writeln!(out, "   {} {line}", paint.on(DIM, "|"))?;
+    for line in wrapped(&format!("{head}: {}", e.text()), page.width, 4) {
+        match line.strip_prefix(&head) {
+            Some(rest) => {
+                writeln!(page.out, "{}{}", page.paint(style(f.severity), &head), page.paint(BOLD, rest))?
+            }
+            None => writeln!(page.out, "{}", page.paint(BOLD, &line))?,
+        }
+    }
+    page.marked("  -->", &format!("{}: frame {}{}", shown(verdict.file(e)), e.frame, place(e)))?;
+    if let Some(line) = hex(e, page.width) {
+        writeln!(page.out, "   {} {line}", page.paint(DIM, "|"))?;
     }
     let who = format!("{} {}, client {}", e.protocol.info().name, e.server, e.client);
-    writeln!(out, "   {} {who}; at fault: {}", paint.on(DIM, "="), f.fault.name())?;
-    let cite = &f.rule.cite;
-    writeln!(out, "   {} source: {}, {}", paint.on(DIM, "="), cite.doc, cite.section)?;
+    page.remark(&format!("{who}; at fault: {}", f.fault.name()))?;
+    page.remark(&format!("source: {}, {}", f.rule.cite.doc, f.rule.cite.section))?;
     if e.count > 1 {
-        writeln!(out, "   {} said once for this server; {} times in all", paint.on(DIM, "="), e.count)?;
+        page.remark(&format!("said once for this server; {} times in all", e.count))?;
     }
-    let caused = symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
-    for symptom in caused.iter().take(SYMPTOMS) {
-        let where_from =
-            if symptom.frame == e.frame { String::new() } else { format!(" (frame {})", symptom.frame) };
-        writeln!(
-            out,
-            "   {} caused: {} {}{where_from}",
-            paint.on(DIM, "="),
-            symptom.rule().id,
-            symptom.text()
-        )?;
+    if let Some(line) = repeats(verdict, e, others) {
+        page.remark(&line)?;
     }
-    if let more @ 1.. = caused.len().saturating_sub(SYMPTOMS) {
-        writeln!(out, "   {} and {} caused", paint.on(DIM, "="), count(more as u64, "further finding"))?;
-    }
+    caused(page, block, symptoms)?;
     match &e.excused {
-        Some(Excuse::Baseline) => {
-            writeln!(out, "   {} known: it stands in the baseline", paint.on(DIM, "="))?
-        }
-        Some(Excuse::Suppressed(reason)) => {
-            writeln!(out, "   {} suppressed: {}", paint.on(DIM, "="), shown(reason))?;
-        }
+        Some(Excuse::Baseline) => page.remark("known: it stands in the baseline")?,
+        Some(Excuse::Suppressed(reason)) => page.remark(&format!("suppressed: {}", shown(reason)))?,
         None => {}
     }
-    writeln!(out)
+    writeln!(page.out)
+}
+
+/// Where the findings are that repeat one.
+fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
+    let mut frames: Vec<_> = others
+        .iter()
+        .take(FRAMES)
+        .map(|other| match other.file == e.file {
+            true => other.frame.to_string(),
+            false => format!("{} of {}", other.frame, shown(verdict.file(other))),
+        })
+        .collect();
+    let s = if others.len() == 1 { "" } else { "s" };
+    if others.len() > FRAMES {
+        frames.push("…".to_owned());
+    }
+    (!others.is_empty()).then(|| format!("and {} more, in frame{s} {}", others.len(), frames.join(", ")))
+}
+
+/// What the first of a block caused, and how much the others.
+fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&Entry>>) -> io::Result<()> {
+    let of = |e: &Entry| symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
+    let Some(first) = block.first() else { return Ok(()) };
+    for symptom in of(first).iter().take(SYMPTOMS) {
+        let from = if symptom.frame == first.frame { "" } else { &format!(" (frame {})", symptom.frame) };
+        page.remark(&format!("caused: {} {}{from}", symptom.rule().id, symptom.text()))?;
+    }
+    let mut keys: Vec<Key> = block.iter().map(|e| e.key()).collect();
+    keys.dedup(); // several of one frame share their symptoms
+    let all: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
+    match all.saturating_sub(of(first).len().min(SYMPTOMS)) {
+        0 => Ok(()),
+        more => page.remark(&format!("and {} caused", count(more as u64, "further finding"))),
+    }
 }
 
 /// Field and bytes of a finding.
@@ -116,10 +168,10 @@ fn place(e: &Entry) -> String {
 }
 
 /// The marked bytes, as many as fit on a line.
-fn hex(e: &Entry, width: u16) -> Option<String> {
+fn hex(e: &Entry, width: usize) -> Option<String> {
     let span = e.finding.span.filter(|_| !e.marked.is_empty())?;
     let mut line = String::new();
-    let fits = usize::from(width).saturating_sub(BESIDE) / 3;
+    let fits = width.saturating_sub(BESIDE) / 3;
     let shown = e.marked.get(..fits).unwrap_or(&e.marked);
     for byte in shown {
         let _ = write!(line, "{byte:02x} ");
@@ -131,11 +183,11 @@ fn hex(e: &Entry, width: u16) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// A line for each server with findings that count.
-fn servers(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
+/// A line for each server with findings that count and are listed, the worst first.
+fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     let mut rows: Vec<(String, &str, Counts)> = vec![];
     let mut known = HashMap::new();
-    for e in verdict.findings.iter().filter(|e| e.counts()) {
+    for e in verdict.listed().filter(|e| e.counts()) {
         let at = *known.entry((e.server, e.protocol)).or_insert_with(|| {
             rows.push((e.server.to_string(), e.protocol.info().name, Counts::default()));
             rows.len() - 1
@@ -145,64 +197,82 @@ fn servers(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<(
     if rows.is_empty() {
         return Ok(());
     }
+    rows.sort_by_key(|(_, _, counts)| Reverse((counts.error, counts.warning, counts.note)));
+    let more = rows.len().saturating_sub(SERVERS);
+    rows.truncate(SERVERS);
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let head =
         format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");
-    writeln!(out, "{}", paint.on(BOLD, &head))?;
+    writeln!(page.out, "{}", page.paint(BOLD, &head))?;
     for (server, protocol, Counts { error, warning, note }) in rows {
-        writeln!(out, "{server:<width$}  {protocol:<12} {error:>7} {warning:>9} {note:>6}")?;
+        writeln!(page.out, "{server:<width$}  {protocol:<12} {error:>7} {warning:>9} {note:>6}")?;
     }
-    writeln!(out)
+    if more > 0 {
+        writeln!(page.out, "and {}", count(more as u64, "more server"))?;
+    }
+    writeln!(page.out)
 }
 
-fn foot(out: &mut dyn Write, verdict: &Verdict, paint: Paint) -> io::Result<()> {
+/// How many rules were kept, what is not listed, and what everything adds up to.
+fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     for id in &verdict.protocols {
-        let share = verdict.coverage(*id).unwrap_or(0.0);
         let of = |outcome| verdict.results(*id, outcome);
-        writeln!(
-            out,
-            "{}: {} rules kept, {} broken, {} not exercised ({share:.0} % checked)",
-            id.info().name,
-            of(Outcome::Pass),
-            of(Outcome::Fail),
-            of(Outcome::NotExercised),
+        let known = Some(of(Outcome::Known)).filter(|n| *n > 0).map(|n| format!(" {n} known,"));
+        page.text(
+            Style::new(),
+            &format!(
+                "{}: {} rules kept, {} broken,{} {} not exercised ({:.0} % checked)",
+                id.info().name,
+                of(Outcome::Pass),
+                of(Outcome::Fail),
+                known.unwrap_or_default(),
+                of(Outcome::NotExercised),
+                verdict.coverage(*id).unwrap_or(0.0),
+            ),
         )?;
     }
+    for line in remarks(verdict) {
+        page.text(Style::new(), &line)?;
+    }
+    let worst = match verdict.counts {
+        Counts { error: 1.., .. } => style(Severity::Error),
+        Counts { warning: 1.., .. } => style(Severity::Warning),
+        _ => BOLD,
+    };
+    let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
+    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.sums()))
+}
+
+/// What was not listed, not read, and not certain.
+fn remarks(verdict: &Verdict) -> Vec<String> {
+    let mut said = vec![];
     if verdict.more > 0 {
-        writeln!(out, "{} counted, but not listed.", count(verdict.more, "further finding"))?;
+        said.push(format!("{} counted, but not listed.", count(verdict.more, "further finding")));
     }
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
-        let further = count(symptoms as u64, "further finding");
-        writeln!(out, "{further} caused by these, not counted.")?;
+        said.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
     }
-    if let Some(remark) = dropped_remark(&verdict.totals) {
-        writeln!(out, "{remark}")?;
+    said.extend(verdict.below());
+    said.extend(dropped_remark(&verdict.totals));
+    // Where nothing is certain the exit code says it, and a message with it.
+    let (candidates, more) = verdict.totals.candidates();
+    said.extend(candidates.iter().filter(|_| verdict.totals.recognised > 0).map(|c| format!("{c}")));
+    if more > 0 && verdict.totals.recognised > 0 {
+        said.push(format!("and the same of {}", count(more, "further endpoint")));
     }
-    let Counts { error, warning, note } = verdict.counts;
-    let worst = match () {
-        () if error > 0 => style(Severity::Error),
-        () if warning > 0 => style(Severity::Warning),
-        () => BOLD,
-    };
-    let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
-    let line = format!(
-        "{} of query traffic in {}: {}, {}, {}.{incomplete}",
-        count(verdict.totals.recognised, "datagram"),
-        count(verdict.totals.packets, "packet"),
-        count(error, "error"),
-        count(warning, "warning"),
-        count(note, "note"),
+    said.extend(
+        verdict.totals.unread.iter().map(|u| format!("not read: {}: {}", shown(&u.file), shown(&u.why))),
     );
-    writeln!(out, "{}", paint.on(worst, &line))
+    said
 }
 
-/// Writes one finding a line: capture, frame, severity, rule, what, where; or only the counts.
+/// Writes one finding a line, the worst first: capture, frame, severity, rule, what, where; or only the counts.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<()> {
-    for e in verdict.findings.iter().filter(|e| e.counts() && !quiet) {
+    for e in verdict.worst_first().iter().filter(|e| e.counts() && !quiet) {
         let f = &e.finding;
         writeln!(
             out,
@@ -217,6 +287,6 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             e.server
         )?;
     }
-    let Counts { error, warning, note } = verdict.counts;
-    writeln!(out, "{}, {}, {}", count(error, "error"), count(warning, "warning"), count(note, "note"))
+    verdict.below().iter().filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out, "{}", verdict.sums())
 }

@@ -48,8 +48,8 @@ cargo bench --bench qdissect_bench -- SUBCOMMAND
   memory [--dir DIR]      peak memory at 1 M and 10 M packets; prints a Markdown table
   scale [--rounds N] [--dir DIR]
                           time and memory at 1 M, 10 M and 40 M packets, and of hostile captures; needs 5 GB
-  gate [--update] [--limits FILE] [--dir DIR]
-                          instructions and peak memory held against tests/bench/limits.json
+  gate [--update] [--limits FILE] [--program FILE] [--dir DIR]
+                          instructions and peak memory of target/release/qdissect, held against tests/bench/limits.json
   check                   test the generator and the walk";
 
 fn main() -> ExitCode {
@@ -197,9 +197,10 @@ fn scale(mut arguments: Arguments) -> io::Result<()> {
 fn gate(mut arguments: Arguments) -> io::Result<()> {
     let update = arguments.flag("--update");
     let limits = arguments.option("--limits")?.unwrap_or_else(|| PathBuf::from("tests/bench/limits.json"));
+    let program = arguments.option("--program")?.unwrap_or_else(|| PathBuf::from("target/release/qdissect"));
     let dir = directory(&mut arguments)?.join("gate");
     arguments.finish()?;
-    gate::gate(update, &limits, &dir)
+    gate::gate(&program, update, &limits, &dir)
 }
 
 fn directory(arguments: &mut Arguments) -> io::Result<PathBuf> {

@@ -3,13 +3,13 @@
 use crate::measure::{self, Figures};
 use crate::sets::Set;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the memory of another tool is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A program and what it does with a capture.
 #[derive(Clone, Copy)]
@@ -72,7 +72,7 @@ impl Work {
     pub fn run(self, set: &Set) -> io::Result<Figures> {
         match self {
             Self::Own(subcommand) => own(subcommand, set).map(|(figures, _)| figures),
-            Self::Tool(tool, arguments) => other(tool, arguments, set),
+            Self::Tool(tool, arguments) => other(Path::new(tool), arguments, set),
         }
     }
 }
@@ -92,7 +92,7 @@ pub fn own(subcommand: &str, set: &Set) -> io::Result<(Figures, String)> {
 }
 
 /// Another program, measured from outside, start-up included.
-fn other(tool: &str, arguments: &str, set: &Set) -> io::Result<Figures> {
+pub fn other(tool: &Path, arguments: &str, set: &Set) -> io::Result<Figures> {
     let mut command = Command::new(tool);
     for argument in arguments.split_whitespace() {
         match argument {
@@ -116,7 +116,7 @@ fn other(tool: &str, arguments: &str, set: &Set) -> io::Result<Figures> {
     });
     let status = status?;
     if !status.success() {
-        return Err(io::Error::other(format!("{tool} ended with {status}")));
+        return Err(io::Error::other(format!("{} ended with {status}", tool.display())));
     }
     let cpu_ns = measure::children() - cpu;
     Ok(Figures { packets: set.packets, bytes: set.bytes, wall_ns, cpu_ns, peak_kib })

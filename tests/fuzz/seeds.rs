@@ -60,10 +60,7 @@ impl Seeds {
 
     /// A payload, as its protocol's decoder and those who paste it read it.
     fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
-        let target =
-            Id::ALL.iter().zip(["sqp", "satisfactory", "skycoop", "gqp"]).find(|(known, _)| **known == id);
-        let (_, target) = target.expect("every protocol has a target");
-        self.add(target, decoder::seed(from_server, asked, bytes));
+        self.add(id.info().name, decoder::seed(from_server, asked, bytes));
     }
 
     fn example(&mut self, example: &'static Example) {
@@ -236,7 +233,7 @@ pub fn dictionary() -> String {
     let mut words: BTreeSet<Vec<u8>> = filter::names().into_iter().map(String::into_bytes).collect();
     for id in Id::ALL {
         let info = id.info();
-        let names = info.messages.iter().copied().chain(info.steps.iter().map(|s| s.name));
+        let names = info.messages.iter().map(|m| m.name).chain(info.steps.iter().map(|s| s.name));
         words.extend(names.chain([info.name]).map(|name| name.as_bytes().to_vec()));
         in_payloads(info.samples.iter().chain(id.rules().flat_map(|r| r.examples)), &mut words);
     }

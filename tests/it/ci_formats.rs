@@ -6,10 +6,13 @@ use crate::kit::ci::{
     at_or_above, attribute, elements, hold_github, hold_junit, hold_markdown, unshown, written, xml,
 };
 use given::{bytes, called, forty, hostile_names, judge};
+use qdissect::report::Unread;
 use qdissect::rule::Severity;
-use qdissect::verdict::{Entry, Excuse, JunitStyle, Outcome, github, markdown, step_summary};
+use qdissect::verdict::{
+    Entry, Excuse, JunitStyle, Outcome, Verdict, github, gitlab, markdown, step_summary,
+};
 use roxmltree::Document;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 const DEMO: &str = "captures/demo.pcapng";
 const CLEAN: &str = "captures/sqp/real_cli_sample.pcapng";
@@ -73,44 +76,52 @@ fn junit_lists_twenty_reasons_and_says_that_there_are_others() {
 }
 
 #[test]
-fn junit_numbers_captures_of_the_same_name_and_keeps_their_findings_apart() {
-    let (demo, clean) = (bytes(DEMO), bytes(CLEAN));
-    let captures = [(&clean[..], "x"), (&demo[..], "x"), (&clean[..], "x (2)"), (&clean[..], "x")];
-    let text = xml(&judge(&captures, true, |_| None), JunitStyle::Common, Some(Severity::Error));
+fn junit_has_one_test_for_each_rule_over_all_captures_and_names_those_it_failed_in() {
+    let (broken, clean) = (bytes("captures/sqp/fake_badutf8.pcap"), bytes(CLEAN));
+    let other = bytes("captures/satisfactory/idle.pcap");
+    let captures = [(&broken[..], "broken"), (&clean[..], "clean"), (&other[..], "other"), (&clean[..], "x")];
+    let verdict = judge(&captures, true, |_| None);
+    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Error));
     hold_junit(&text);
     let document = Document::parse(&text).expect("XML");
-    let mut failures: HashMap<&str, usize> = HashMap::new();
-    for suite in elements(document.root_element(), "testsuite") {
-        let name = attribute(&suite, "name").strip_suffix(".sqp");
-        if let Some(name) = name {
-            assert_eq!(failures.insert(name, elements(suite, "failure").len()), None, "{name} twice");
-        }
+    let suites = elements(document.root_element(), "testsuite");
+    let names: Vec<_> = suites.iter().map(|s| attribute(s, "name")).collect();
+    assert_eq!(names, ["qdissect.sqp", "qdissect.satisfactory", "qdissect.run"]);
+    let failures = elements(document.root_element(), "failure");
+    let case = failures[0].parent_element().expect("a test");
+    assert_eq!((failures.len(), attribute(&case, "file")), (1, "broken"));
+    let body = failures[0].text().expect("a body");
+    assert!(body.starts_with("error broken: frame 4 query_response: string is not valid UTF-8"), "{body}");
+    for r in verdict.rules.iter().filter(|r| r.outcome == Outcome::NotExercised) {
+        assert!(
+            !text.contains(&format!("\"{} ", r.rule.id)),
+            "{} has a test and was not exercised",
+            r.rule.id
+        );
     }
-    let others = ["qdissect.x", "qdissect.x (2) (2)", "qdissect.x (3)"];
-    assert!(others.iter().all(|name| failures.remove(name) == Some(0)), "{failures:?}");
-    assert!(failures.len() == 1 && failures["qdissect.x (2)"] > 0, "{failures:?}");
 }
 
 #[test]
-fn junit_passes_nothing_that_another_capture_alone_has_shown() {
-    let (names, other) = (bytes(NAMES[0]), bytes("captures/satisfactory/idle.pcap"));
-    // The same tokens again: said once for the server, with the second capture, and true of the third.
-    let captures = [(&names[..], "a"), (&names[..], "b"), (&names[..], "c"), (&other[..], "other")];
-    let verdict = judge(&captures, true, |_| None);
-    let text = xml(&verdict, JunitStyle::Common, Some(Severity::Warning));
-    hold_junit(&text);
-    let document = Document::parse(&text).expect("XML");
-    let end = |class: &str, rule: &str| {
-        let cases = elements(document.root_element(), "testcase").into_iter();
-        let mut of = cases.filter(|c| attribute(c, "classname") == class);
-        let case = of.find(|c| attribute(c, "name").starts_with(rule))?;
-        Some(case.first_element_child().map_or("passed", |result| result.tag_name().name()).to_owned())
+fn what_is_not_listed_is_counted_by_rule_and_fails_as_before() {
+    let mut verdict = called(DEMO, "demo");
+    let listed = |verdict: &Verdict| {
+        let texts = [written(|out| markdown(out, verdict)), written(|out| github(out, verdict))];
+        texts.map(|text| (text.contains("GEN-007"), text.contains("(--show note lists all)")))
     };
-    assert_eq!(end("qdissect.b.sqp", "SQP-TXN-015").as_deref(), Some("failure"));
-    assert_eq!(end("qdissect.c.sqp", "SQP-TXN-015").as_deref(), Some("skipped"));
-    for r in &verdict.rules {
-        assert_ne!(end("qdissect.other.sqp", r.rule.id).as_deref(), Some("passed"), "{}", r.rule.id);
-    }
+    let gitlab = |verdict: &Verdict| written(|out| gitlab(out, verdict)).matches("\"info\"").count();
+    let results = |verdict: &Verdict| {
+        let text = xml(verdict, JunitStyle::Common, Some(Severity::Error));
+        let document = Document::parse(&text).expect("XML");
+        let end = |name| elements(document.root_element(), name).len();
+        ["testcase", "failure", "skipped"].map(end)
+    };
+    assert_eq!((listed(&verdict), gitlab(&verdict) as u64), ([(true, false); 2], verdict.counts.note));
+    let before = results(&verdict);
+    verdict.show = Severity::Warning;
+    assert_eq!((listed(&verdict), gitlab(&verdict)), ([(true, true); 2], 0), "each rule has its count");
+    assert!(!xml(&verdict, JunitStyle::Common, None).contains("note frame"));
+    assert_eq!(results(&verdict), before);
+    assert_eq!(verdict.counts.note, 21);
 }
 
 #[test]
@@ -128,11 +139,13 @@ fn junit_tests_of_one_capture_end_as_its_rules_do() {
             Outcome::Pass => assert!(!has("failure") && !has("skipped"), "{id}"),
             Outcome::Fail if id.starts_with("GEN-") => assert!(!has("skipped"), "{id}"),
             Outcome::Fail => assert!(has("failure"), "{id}"),
-            Outcome::NotExercised | Outcome::NotApplicable => assert!(has("skipped"), "{id}"),
+            Outcome::Known => assert!(has("skipped"), "{id}"),
+            Outcome::NotExercised | Outcome::NotApplicable => panic!("{id} was not exercised"),
         }
         seen.insert(id);
     }
-    assert_eq!(seen.len(), verdict.rules.len(), "all four protocols are in the demonstration");
+    let exercised = verdict.rules.iter().filter(|r| matches!(r.outcome, Outcome::Pass | Outcome::Fail));
+    assert_eq!(seen.len(), exercised.count());
 }
 
 #[test]
@@ -171,14 +184,21 @@ fn symptoms_do_not_fail_but_are_said() {
 #[test]
 fn a_capture_that_is_cut_short_is_said_everywhere() {
     for complete in [true, false] {
-        let verdict = judge(&[(&bytes(CLEAN), "clean")], complete, |_| None);
+        let mut verdict = judge(&[(&bytes(CLEAN), "clean")], complete, |_| None);
+        let unread = Unread { file: "cut|`<b>.pcap".to_owned(), why: "it ends early".to_owned() };
+        verdict.totals.unread = if complete { vec![] } else { vec![unread] };
         let text = xml(&verdict, JunitStyle::Common, None);
         hold_junit(&text);
         let document = Document::parse(&text).expect("XML");
         let errors = elements(document.root_element(), "error");
         let names: Vec<_> = errors.iter().filter_map(|e| e.parent()?.attribute("name")).collect();
         assert_eq!(names, if complete { vec![] } else { vec!["capture"] });
-        let said = [written(|out| github(out, &verdict)), written(|out| markdown(out, &verdict))];
+        let page = written(|out| markdown(out, &verdict));
+        hold_markdown(&page);
+        for text in [&text, &written(|out| github(out, &verdict)), &page] {
+            assert_eq!(text.contains(": it ends early."), !complete, "{text}");
+        }
+        let said = [written(|out| github(out, &verdict)), page];
         assert_eq!(said.map(|text| text.contains("Incomplete")), [!complete; 2]);
     }
 }
@@ -268,15 +288,15 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
         hold_junit(&text);
         let document = Document::parse(&text).expect("XML");
-        let mut classes =
-            elements(document.root_element(), "testcase").into_iter().map(|c| attribute(&c, "classname"));
-        let is_name = |class: &str| {
-            class
-                .strip_prefix("qdissect.")
-                .and_then(|c| c.strip_suffix(".sqp"))
-                .is_some_and(|c| unshown(c) == name)
+        let failures = elements(document.root_element(), "failure")
+            .into_iter()
+            .chain(elements(document.root_element(), "system-out"));
+        let is_name = |line: &str| {
+            let named = line.split_once(' ').and_then(|(_, rest)| rest.split_once(": frame "));
+            named.is_some_and(|(c, _)| unshown(c) == name)
         };
-        assert!(classes.any(is_name), "{name:?} is lost in {text}");
+        let mut lines = failures.filter_map(|n| n.text()).flat_map(str::lines);
+        assert!(lines.any(is_name), "{name:?} is lost in {text}");
         let texts = document.descendants().filter_map(|n| n.text());
         assert!(!texts.collect::<String>().contains("[[ATTACHMENT|"), "{text}");
 
@@ -293,31 +313,4 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         assert!(found || name.is_empty(), "{name:?} is lost in {page}");
         assert_eq!(step_summary(&verdict), page);
     }
-}
-
-#[test]
-fn a_capture_has_tests_of_what_it_holds_and_passes_what_it_keeps() {
-    let (broken, clean) = (bytes("captures/sqp/fake_badutf8.pcap"), bytes(CLEAN));
-    let other = bytes("captures/satisfactory/idle.pcap");
-    let captures = [(&broken[..], "broken"), (&clean[..], "clean"), (&other[..], "other")];
-    let text = xml(&judge(&captures, true, |_| None), JunitStyle::Common, Some(Severity::Error));
-    hold_junit(&text);
-    let document = Document::parse(&text).expect("XML");
-    let suites = elements(document.root_element(), "testsuite");
-    let names: Vec<_> = suites.iter().map(|s| attribute(s, "name")).collect();
-    assert_eq!(
-        names,
-        ["broken.sqp", "clean.sqp", "other.satisfactory", "run"].map(|n| format!("qdissect.{n}"))
-    );
-    let ends = suites.iter().filter_map(|suite| {
-        let cases = elements(*suite, "testcase");
-        let case = cases.into_iter().find(|c| attribute(c, "name").starts_with("SQP-STR-002 "))?;
-        Some(case.first_element_child().map(|result| result.tag_name().name()))
-    });
-    assert_eq!(ends.collect::<Vec<_>>(), [Some("failure"), None]);
-    let alone = called(CLEAN, "clean");
-    let count = |text: &str| text.matches("<skipped").count();
-    let alone = count(&xml(&alone, JunitStyle::Common, None));
-    let beside = suites.iter().find(|s| attribute(s, "name").contains("clean")).expect("it is there");
-    assert_eq!(attribute(beside, "skipped"), alone.to_string(), "what another capture exercised counts here");
 }

@@ -13,18 +13,6 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("RakNet connected ping", "00 0000000000012345", "03 0000000000012345 0000000000054321", None),
     ("RakNet connected ping at time 0", "00 0000000000000000", "03 0000000000000000 0000000000000001", None),
     (
-        "RakNet unconnected ping",
-        "01 0000000000012345 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
-        "1c 0000000000012345 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
-        None,
-    ),
-    (
-        "RakNet unconnected ping whose time is little-endian",
-        "01 227a000000000000 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
-        "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
-        None,
-    ),
-    (
         "STUN binding",
         "0001 0000 2112a442 000102030405060708090a0b",
         "0101 000c 2112a442 000102030405060708090a0b 0020 0008 0001 a147 e112a643",
@@ -33,7 +21,6 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("WireGuard handshake", "01000000 11223344 aa*140", "02000000 55667788 11223344 bb*80", None),
     ("Source INFO", "ffffffff 54 536f7572636520456e67696e6520517565727900", "ffffffff 41 0a0b0c0d", None),
     ("Source split answer", "ffffffff 56 0a0b0c0d", "feffffff 01000000 02 00 e004 ffffffff45", None),
-    ("GameSpy 3 handshake", "fefd 09 10203040", "09 10203040 3900", None),
     ("GameSpy 2 query", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00", None),
     ("GameSpy 2 answer without text", "fefd 00 10203040 ffffff", "00 10203040", Some(Level::Low)),
     ("Unreal 2 query", "79000000 00", "80000000 00 01 41 00", None),
@@ -107,6 +94,33 @@ fn neighbours_on_the_wire_are_not_claimed() {
     }
 }
 
+/// Neighbours that are protocols themselves, with the name that they must have and no other.
+const CLAIMED: &[(&str, &str, &str)] = &[
+    (
+        "raknet",
+        "01 0000000000012345 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
+        "1c 0000000000012345 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
+    ),
+    // Its time is little-endian, and looks like the header of an SQP query.
+    (
+        "raknet",
+        "01 227a000000000000 00ffff00fefefefefdfdfdfd12345678 0102030405060708",
+        "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
+    ),
+    ("gamespy3", "fefd 09 10203040", "09 10203040 3900"),
+    ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),
+    ("quake3", "ffffffff 'status' 0a", r"ffffffff 'print' 0a '\hostname\Lab' 0a"),
+];
+
+#[test]
+fn neighbours_that_are_known_are_claimed_as_what_they_are() {
+    for (protocol, question, answer) in CLAIMED {
+        let (heard, totals) = play(&conversation(question, answer));
+        assert!(heard.packets.iter().all(|p| p.id.info().name == *protocol), "{protocol}: {heard:#?}");
+        assert_eq!((heard.packets.len() as u64, totals.exchanges), (3, 2), "{protocol}: {heard:#?}");
+    }
+}
+
 #[test]
 fn a_query_and_split_answers_share_four_bytes() {
     // Sky Co-op's query, then a Source server that answers in parts: from the server, and longer.
@@ -156,9 +170,9 @@ fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
     ];
     for (question, answer) in others {
         let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, question), s(5 * MS, answer)];
-        assert_eq!(claimed(&sqp).len(), 4, "{question}");
+        assert_eq!(claimed_as_the_first(&sqp).len(), 4, "{question}");
         let poll = [c(0, POLL), c(MS, question), s(2 * MS, answer), s(3 * MS, STATE)];
-        assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")], "{question}");
+        assert_eq!(claimed_as_the_first(&poll), [(1, "poll"), (4, "state_response")], "{question}");
     }
     // Not everything that begins like one.
     let command =
@@ -178,6 +192,13 @@ fn of_two_conversations_the_one_that_knows_the_message_has_it() {
 fn claimed(shots: &[Shot]) -> Vec<(u64, &'static str)> {
     let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
     heard.packets.iter().map(|p| (p.frame, p.message)).collect()
+}
+
+/// The same, of what is claimed by the protocol of the first datagram.
+fn claimed_as_the_first(shots: &[Shot]) -> Vec<(u64, &'static str)> {
+    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
+    let first = heard.packets[0].id;
+    heard.packets.iter().filter(|p| p.id == first).map(|p| (p.frame, p.message)).collect()
 }
 
 #[test]

@@ -237,3 +237,51 @@ fn a_capture_of_answers_alone_blames_nobody() {
     let found: Vec<_> = got.iter().filter(|r| r["rule"] == "SQP-TXN-003").collect();
     assert!(found.len() >= 3 && found.iter().all(|r| r["severity"] == "error"), "{found:#?}");
 }
+
+#[test]
+fn what_is_no_capture_is_named_for_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let said = |args: &[&str]| {
+        let output = qdissect().args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // A member's name, and at 257 what every archive has.
+    let mut tar = vec![0; 1024];
+    tar[..6].copy_from_slice(b"a.pcap");
+    tar[257..262].copy_from_slice(b"ustar");
+    let packed = crate::kit::packed::all(&tar);
+    let packed = packed.iter().map(|(packing, bytes)| at(&format!("a.{packing}"), bytes));
+    for name in packed.chain([at("a", &tar)]) {
+        let said = said(&["summary", &name]);
+        assert!(
+            said.contains("it is a tar archive, which is not read: ") && said.contains("`tar -xf FILE`"),
+            "{said}"
+        );
+    }
+    let text = at("pasted", b"0000  00 00 00 00 00\n");
+    assert!(said(&["summary", &text]).contains("`qdissect hex FILE`"));
+    let capture = fs::read("captures/sqp/fake_badutf8.pcap").unwrap();
+    let hex: String = capture.iter().map(|byte| format!("{byte:02x}")).collect();
+    let words = said(&["hex", &at("dump", hex.as_bytes())]);
+    assert!(words.contains("These are the bytes of a capture (pcap)") && words.contains("xxd -r"), "{words}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_name_that_is_no_text_keeps_its_bytes_in_sarif() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"a\xff b.pcap"));
+    fs::copy("captures/sqp/fake_badutf8.pcap", &path).unwrap();
+    let output = qdissect().args(["check", "--no-config", "-T", "sarif"]).arg(&path).output().unwrap();
+    let log: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let uri = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    let uri = uri.as_str().unwrap();
+    assert!(uri.starts_with("file:///") && uri.ends_with("/a%FF%20b.pcap"), "{uri}");
+}

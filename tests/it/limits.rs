@@ -76,6 +76,44 @@ fn cookies_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn handshakes_that_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    let (ask, answer) = (hex("fefd09 01020304"), hex("09 01020304 '7' 00"));
+    let both = |n: u32| [shot(START, (host(n), 9), END, &ask), shot(START, END, (host(n), 9), &answer)];
+    let shots: Vec<_> = (0..most + more).flat_map(both).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn requests_for_a_state_that_are_forgotten_are_counted() {
+    let (most, more) = (8_192, 25);
+    let ask = hex("fefd00 01020304 ffffff01");
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn hosts_beyond_those_listed_are_paired_and_counted() {
+    let (most, more) = (256, 5);
+    let magic = "0000000000000001 00ffff00fefefefefdfdfdfd12345678";
+    let ping = hex(&format!("01 {magic} 0000000000000002"));
+    let pong = hex("1c 0000000000000001 0000000000000007 00ffff00fefefefefdfdfdfd12345678");
+    let mut shots = vec![shot(START, (host(9), 9), ([192, 0, 2, 255], 19132), &ping)];
+    shots.extend((10..10 + most + more).map(|n| shot(START, (host(n), 19132), (host(9), 9), &pong)));
+    let (heard, totals) = totals(&shots);
+    assert_eq!(heard.exchanges[0].0.response_frames().len(), most as usize);
+    assert_eq!(totals.evicted, u64::from(more));
+}
+
+#[test]
+fn clients_of_quake_servers_that_are_forgotten_are_counted() {
+    let (most, more) = (4_096, 25);
+    let ask = hex("ffffffff 'getstatus'");
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn clients_that_share_a_cookie_and_are_forgotten_are_counted() {
     let (most, more) = (8_192, 25);
     // The last one is no other.

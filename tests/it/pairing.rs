@@ -47,6 +47,124 @@ fn records(options: Options, shots: &[Shot]) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn an_answer_without_a_key_goes_to_a_request_without_one_first() {
+    const PLAIN: &str = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    let ask = |time, challenge: &str| c(time, &format!("ffffffff 'getinfo{challenge}'"));
+    let end = clock(60 * S);
+    let shots = [ask(0, " abc"), ask(MS, ""), s(2 * MS, PLAIN), end.clone()];
+    assert_eq!(outcomes(&shots), [(1, None, Outcome::Unanswered), (2, Some(3), Outcome::Answered)]);
+    let (heard, _) = play(&[ask(0, " abc"), s(2 * MS, PLAIN), end]);
+    assert!(matches!(heard.frame(2).pairing, Pairing::Answered(a) if a.keyless));
+}
+
+#[test]
+fn an_answer_with_a_key_belongs_to_no_request_with_another_or_none() {
+    const KEYED: &str = r"ffffffff 'infoResponse' 0a '\challenge\x\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    for request in ["ffffffff 'getinfo abc'", "ffffffff 'getinfo'"] {
+        let (heard, _) = play(&[c(0, request), s(MS, KEYED), clock(60 * S)]);
+        assert!(matches!(heard.frame(2).pairing, Pairing::Unasked { open: true, .. }), "{request}");
+    }
+}
+
+#[test]
+fn an_answer_goes_to_a_request_of_another_step_only_where_none_of_its_own_is_open() {
+    const INFO: &str = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    let (status, info) = ("ffffffff 'getstatus'", "ffffffff 'getinfo'");
+    let shots = [c(0, status), c(MS, info), s(2 * MS, INFO), clock(60 * S)];
+    assert_eq!(outcomes(&shots), [(1, None, Outcome::Unanswered), (2, Some(3), Outcome::Answered)]);
+    let (heard, _) = play(&[c(0, status), s(2 * MS, INFO), clock(60 * S)]);
+    assert!(matches!(heard.frame(2).pairing, Pairing::Answered(a) if a.other_step));
+}
+
+/// A handshake and a request for the state, then these answers a millisecond apart.
+fn in_parts(answers: &[&str]) -> Vec<Shot> {
+    let mut shots = vec![c(0, "fefd09 01020304"), s(MS, "09 01020304 '7' 00")];
+    shots.push(c(2 * MS, "fefd00 01020304 00000007 ffffff01"));
+    shots.extend(
+        (3..).zip(answers).map(|(ms, text)| s(ms * MS, &format!("00 01020304 'splitnum' 00 {text}"))),
+    );
+    shots.push(clock(60 * S));
+    shots
+}
+
+#[test]
+fn numbered_parts_come_in_any_order_and_twice() {
+    let [first, second, last] = ["00 01 'a_' 00", "01 01 'a_' 00", "82 01 'a_' 00"];
+    let (heard, _) = play(&in_parts(&[last, first, first, second, last]));
+    let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
+    assert_eq!((e.response_frames(), e.outcome, findings.len()), (&[4, 5, 7][..], Outcome::Answered, 0));
+    for (frame, of) in [(6, 5), (8, 4)] {
+        assert!(matches!(heard.frame(frame).pairing, Pairing::Copy { of: its, .. } if its == of), "{frame}");
+    }
+}
+
+#[test]
+fn parts_that_never_come_are_said_of_the_exchange() {
+    let (heard, _) = play(&in_parts(&["00 01 'a_' 00", "82 01 'a_' 00"]));
+    let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
+    assert!(e.incomplete && e.outcome == Outcome::Answered);
+    assert_eq!(findings.iter().map(|f| f.rule.id).collect::<Vec<_>>(), ["GS3-SPL-002"]);
+}
+
+#[test]
+fn a_part_that_contradicts_another_is_said() {
+    let (heard, _) = play(&in_parts(&["00 01 'a_' 00", "00 01 'b_' 00", "81 01 'a_' 00", "02 01 'a_' 00"]));
+    assert_eq!(heard.frame(5).rules(), ["GS3-SPL-003"]);
+    assert!(matches!(heard.frame(6).pairing, Pairing::Answered(a) if !a.contradicts));
+}
+
+#[test]
+fn an_answer_with_the_key_of_its_handshake_belongs_to_the_only_request() {
+    let shots = [
+        c(0, "fefd09 01020304"),
+        s(MS, "09 01020304 '7' 00"),
+        c(2 * MS, "fefd00 05060708 00000007 00000000"),
+        s(3 * MS, "00 01020304 'splitnum' 00 80 00 00"),
+        clock(60 * S),
+    ];
+    let (heard, _) = play(&shots);
+    assert!(matches!(heard.frame(4).pairing, Pairing::Answered(a) if a.request_frame == 3 && a.foreign_key));
+}
+
+#[test]
+fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
+    let client = CLIENTS[0];
+    let host = |n: u8| ([192, 0, 2, n], 19132);
+    let magic = "00ffff00fefefefefdfdfdfd12345678";
+    let ping = |at, time| {
+        shot(START + at, client, host(255), &hex(&format!("01 {time:016x} {magic} 0000000000000002")))
+    };
+    let pong = |at, n: u8, time| {
+        let text = format!("1c {time:016x} {:016x} {magic} 0001 'x'", 7);
+        shot(START + at, host(n), client, &hex(&text))
+    };
+    // The hosts send the same bytes, the second one twice; nobody answers the second ping.
+    let shots =
+        [ping(0, 1), pong(MS, 21, 1), pong(2 * MS, 22, 1), pong(3 * MS, 22, 1), ping(S, 2), clock(60 * S)];
+    let (heard, totals) = play(&shots);
+    let told: Vec<_> = heard.exchanges.iter().map(|(e, f)| (e.response_frames().to_vec(), f.len())).collect();
+    assert!(told.contains(&(vec![2, 3], 0)) && told.contains(&(vec![], 0)), "{told:?}");
+    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }));
+    assert_eq!((totals.exchanges, totals.answered, totals.unanswered), (2, 1, 1));
+    assert!(heard.findings().all(|f| ["GEN-007", "RAK-TXN-005"].contains(&f.rule.id)), "{heard:#?}");
+    // What was asked of one host, another one does not answer so.
+    let unicast = shot(START, client, host(20), &hex(&format!("01 {:016x} {magic} 0000000000000002", 1)));
+    let (heard, _) = play(&[unicast, pong(MS, 21, 1), clock(60 * S)]);
+    assert!(heard.findings().any(|f| f.rule.id == "GEN-006"), "{heard:#?}");
+}
+
+#[test]
+fn a_key_that_was_answered_before_is_said_to_be_used_again() {
+    let (ping, pong) = (
+        "01 0000000000000001 00ffff00fefefefefdfdfdfd12345678 0000000000000002",
+        "1c 0000000000000001 0000000000000007 00ffff00fefefefefdfdfdfd12345678",
+    );
+    let (heard, _) = play(&[c(0, ping), s(MS, pong), c(S, ping), s(S + MS, pong), clock(60 * S)]);
+    assert!(matches!(heard.frame(3).pairing, Pairing::Asked { reused: true, .. }));
+    assert!(matches!(heard.frame(4).pairing, Pairing::Answered(a) if a.request_frame == 3));
+}
+
+#[test]
 fn a_retransmission_stays_one_exchange() {
     let (e, heard) = one(&[c(0, POLL), c(300 * MS, POLL), s(320 * MS, STATE), clock(60 * S)]);
     assert_eq!((e.request_frame, e.response_frame, e.retransmissions), (1, Some(3), 1));

@@ -41,6 +41,7 @@ fn expected(records: &[Value], row: &held::Row) -> Vec<Value> {
         Some("exchange") => {
             r["id"].as_u64().is_some_and(|id| exchanges.contains(&id)) || row.exchange.is_some_and(|e| e(r))
         }
+        Some("summary") => false,
         _ => true,
     };
     records.iter().filter(&mut passes).cloned().collect()
@@ -48,6 +49,12 @@ fn expected(records: &[Value], row: &held::Row) -> Vec<Value> {
 
 fn without_files(mut records: Vec<Value>) -> Vec<Value> {
     records.retain(|r| r["type"] != "capture");
+    records
+}
+
+/// The same without the summary, which counts what passes.
+fn without_counts(mut records: Vec<Value>) -> Vec<Value> {
+    records.retain(|r| r["type"] != "summary");
     records
 }
 
@@ -64,7 +71,7 @@ fn the_records_that_pass_are_those_for_which_it_holds() {
         let told = expected.iter().filter(|r| r["type"] == "packet").count();
         assert!((1..all.len() / 2).contains(&told), "{} tells {told} packets", row.filter);
         // A file is named before the first record that speaks of it, or when the next one is.
-        let (passed, expected) = (without_files(passed), without_files(expected));
+        let (passed, expected) = (without_files(without_counts(passed)), without_files(expected));
         let differs = passed.iter().zip(&expected).position(|(a, b)| a != b);
         assert_eq!((differs, passed.len()), (None, expected.len()), "{}", row.filter);
     }
@@ -74,9 +81,9 @@ fn the_records_that_pass_are_those_for_which_it_holds() {
 fn without_all_only_packets_of_protocols_pass() {
     let (claimed, all) =
         (dumped(&["-Y", "ip or ipv6"], &[DEMO]), dumped(&["--all", "-Y", "ip or ipv6"], &[DEMO]));
-    assert_eq!(claimed, dumped(&[], &[DEMO]));
-    assert_eq!(all, dumped(&["--all"], &[DEMO]));
     assert!(all.len() > claimed.len());
+    assert_eq!(without_counts(claimed), without_counts(dumped(&[], &[DEMO])));
+    assert_eq!(without_counts(all), without_counts(dumped(&["--all"], &[DEMO])));
 }
 
 #[test]
@@ -159,7 +166,7 @@ fn a_frame_has_the_number_of_its_file_in_rotated_files_too() {
     let all = dumped(&[], &halves);
     for row in ROWS {
         let (passed, expected) = (dumped(&["-Y", row.filter], &halves), expected(&all, row));
-        assert_eq!(without_files(passed), without_files(expected), "{}", row.filter);
+        assert_eq!(without_files(without_counts(passed)), without_files(expected), "{}", row.filter);
     }
     let first = dumped(&["--all", "-Y", "frame.number == 1"], &halves);
     let packets: Vec<_> = first.iter().filter(|r| r["type"] == "packet").collect();
@@ -195,7 +202,8 @@ fn summary_check_and_stats_gather_what_passes() {
     assert_eq!(of(&run(&["summary"]), "server", "protocol"), only("satisfactory"));
     let check = run(&["check"]);
     assert_eq!(of(&check, "finding", "protocol"), only("satisfactory"));
-    assert_eq!(check.last().unwrap()["packets"], 108, "what was read counts");
+    let summary = check.last().unwrap();
+    assert_eq!((&summary["packets"], &summary["of"]["packets"]), (&22.into(), &108.into()));
     assert_eq!(of(&run(&["stats"]), "response_times", "protocol"), only("satisfactory"));
     let layers = of(&run(&["stats", "--only", "hierarchy"]), "hierarchy", "name");
     assert!(layers.contains("satisfactory"), "{layers:?}");
@@ -204,7 +212,50 @@ fn summary_check_and_stats_gather_what_passes() {
 
 #[test]
 fn an_empty_filter_lets_everything_pass() {
-    assert_eq!(dumped(&["-Y", ""], &[DEMO]), dumped(&[], &[DEMO]));
+    let bare = |mut records: Vec<Value>| {
+        let summary = records.pop().unwrap();
+        (records, summary["recognised"].clone(), summary["exchanges"].clone())
+    };
+    assert_eq!(bare(dumped(&["-Y", ""], &[DEMO])), bare(dumped(&[], &[DEMO])));
+}
+
+#[test]
+fn every_number_is_of_what_passes_and_of_everything_beside_it() {
+    let text = |args: &[&str]| {
+        let output = qdissect().args(args).args(["--no-config", DEMO]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let line = "56 of 108 packets, 56 of 97 datagrams of query traffic, 28 of 49 exchanges, 27 of 47 answered, 8 of 30 findings";
+    assert_eq!(text(&["dump", "-q", "-Y", "sqp"]), format!("{line}\n"));
+    let screen = text(&["-Y", "sqp"]);
+    for part in [
+        ", 56 of 108 packets in ",
+        "\n56 of 97 datagrams of query traffic\n",
+        "\n28 of 49 exchanges: 26 of 46 answered, 1 of 1 late, 1 of 2 unanswered\n",
+        "\nfindings: 1 of 3 errors, 2 of 6 warnings, 5 of 21 notes\n",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    assert!(text(&["stats", "-Y", "sqp"]).contains(", 56 of 108 packets in "));
+    assert!(text(&["check", "-Y", "sqp"]).ends_with(
+        "56 of 97 datagrams of query traffic in 56 of 108 packets: 1 error, 2 warnings, 5 notes.\n"
+    ));
+    // What the records add up to is what they are.
+    for expression in
+        ["sqp", "udp", "!sqp", "exchange.outcome == \"unanswered\"", "rule", "frame.number < 20"]
+    {
+        let records = dumped(&["--all", "-Y", expression], &[DEMO]);
+        let count = |kind: &str| records.iter().filter(|r| r["type"] == kind).count();
+        let found: usize = records.iter().filter_map(|r| r["findings"].as_array()).map(Vec::len).sum();
+        let summary = records.last().unwrap();
+        let counts = &summary["finding_counts"];
+        let counted = ["error", "warning", "note"].map(|s| counts[s].as_u64().unwrap()).iter().sum::<u64>();
+        let told = [count("packet"), count("exchange")].map(|n| n as u64);
+        assert_eq!(["packets", "exchanges"].map(|key| summary[key].as_u64().unwrap()), told, "{expression}");
+        assert_eq!(counted, found as u64, "{expression}");
+        assert_eq!((&summary["of"]["packets"], &summary["of"]["exchanges"]), (&108.into(), &49.into()));
+        assert_eq!(summary["udp"].as_u64(), Some(told[0]));
+    }
 }
 
 #[test]

@@ -243,6 +243,7 @@ fn what_could_be_requests_of_a_silent_server_is_told() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{said}");
         assert!(!said.contains("There is no query traffic"), "{said}");
+        assert_eq!(said.contains("one direction may be missing"), more.is_empty(), "{said}");
         // Pinned they are requests.
         let pinned = check(&["-d", "udp.port==7777,sqp", &path], 1);
         assert_eq!(pinned.iter().filter(|(rule, ..)| rule == "GEN-009").count(), 1);
@@ -256,6 +257,9 @@ fn what_was_sent_once_or_answered_is_not_told_as_silence() {
     let could = |shots: &[Shot]| play(&[shots, &[clock(LATER)]].concat()).1.candidates.len();
     assert_eq!(could(&challenges(DOWN, 1)), 0);
     assert_eq!(could(&challenges(DOWN, 2)), 1);
+    // Nor does the end of the capture behind the second one hide it.
+    let open = &play(&challenges(DOWN, 2)).1.candidates;
+    assert_eq!(open.iter().map(|c| (c.datagrams, c.undecided)).collect::<Vec<_>>(), [(2, 1)]);
     // Zeros for zeros prove nothing, but they are an answer.
     let mut shots = challenges(DOWN, 4);
     let kept_alive = shot(shots[3].time + MS, DOWN, (CLIENTS[0].0, 40_003), &hex(H1));
@@ -313,4 +317,12 @@ fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one()
     assert_eq!(frames(&[&a, &b], 1), [1]);
     let table = printed(&run(&["check", "-Tmarkdown", &a, &b]));
     assert!(table.contains("in frame 1 of a later capture"), "{table}");
+}
+
+#[test]
+fn two_requests_without_an_answer_before_the_end_are_told_on_the_first_screen() {
+    let (_folder, path) = captured(&polls(&[0, S]));
+    let said = "2 requests to 192.0.2.10:27100 (satisfactory), never answered, the last just before the end of the capture";
+    let screen = printed(&run(&[&path]));
+    assert!(screen.contains(said), "{screen}");
 }

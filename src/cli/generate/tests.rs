@@ -3,6 +3,7 @@
 
 use super::*;
 use clap::{Arg, Command};
+use qdissect::protocols::Id;
 use std::fs;
 use std::process;
 
@@ -97,9 +98,8 @@ fn what_is_refused_is_not_offered() {
 #[test]
 fn values_are_completed() {
     let script = completions::script(ShellName::Bash);
-    for words in
-        ["sqp satisfactory skycoop gqp", "text tree json ndjson fields csv tsv", "strict default lenient"]
-    {
+    let protocols = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(" ");
+    for words in [&protocols, "text tree json ndjson fields csv tsv", "strict default lenient"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
     }
     assert!(script.contains(" SQP SQP-CHK "), "rules by their beginnings");

@@ -11,7 +11,7 @@ use super::output::Target;
 use super::run::{self, FAILED, OK};
 use super::values::no_rule;
 use super::{error, note};
-use qdissect::capture::Facts;
+use qdissect::capture::{Facts, capture_format};
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
@@ -42,6 +42,13 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
             return FAILED;
         }
     };
+    if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
+        error(&format_args!(
+            "{name}: These are the bytes of a capture ({format}), and not of a datagram: `xxd -r FILE | \
+             qdissect -` reads a dump of xxd, `xxd -r -p FILE | qdissect -` plain hex."
+        ));
+        return FAILED;
+    }
     let complete = complain(&name, &text, &pasted);
     match dissect(args, &common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
@@ -150,7 +157,8 @@ fn dissect(
     let input = Input { name, frames: &frames, complete };
     match args.format.form() {
         Some(form) => {
-            input.play(options, &mut Records::new(Output::new(&mut target, form, false), true, false))?
+            let records = Records::new(Output::new(&mut target, form, false), true, false);
+            input.play(options, &mut records.with_secrets(common.show_secrets))?
         }
         None => {
             let screen = run::how(args.color, common);

@@ -5,6 +5,7 @@ use qdissect::capture::Time;
 use qdissect::check::Finding;
 use qdissect::decode::Heard;
 use qdissect::exchange::Exchange;
+use qdissect::looks_like::looks_like;
 use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
 use qdissect::report::screen::Screen;
 use qdissect::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
@@ -77,7 +78,11 @@ impl<W: Write> Report for Text<W> {
         self.lister.unclaimed(d)?;
         let hex: String = d.payload.iter().take(MAX_BYTES).map(|b| format!("{b:02x}")).collect();
         let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
-        let why = Page::new(self.screen.width, self.screen.colour).paint(DIM, "(no protocol is recognised)");
+        let why = match looks_like(d.payload, [0; 2]) {
+            Some(name) => format!("(no protocol is recognised; it looks like {name})"),
+            None => "(no protocol is recognised)".to_owned(),
+        };
+        let why = Page::new(self.screen.width, self.screen.colour).paint(DIM, &why);
         self.indented(&format!("{hex}{more} {why}"))
     }
 

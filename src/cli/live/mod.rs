@@ -129,7 +129,8 @@ impl Capture<'_> {
                 Ok(done)
             }
             (None, Some(form)) => {
-                self.report(options, &mut report::Records::new(Output::new(to, form, true), true, quiet))
+                let records = report::Records::new(Output::new(to, form, true), true, quiet);
+                self.report(options, &mut records.with_secrets(self.args.common.show_secrets))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
@@ -226,6 +227,7 @@ impl Capture<'_> {
             bytes => format!("; {bytes} bytes of a record that is not whole were left out"),
         };
         let name = named(&self.args.interface);
-        note(&format_args!("{} packets captured on {}, {dropped}{part}.", totals.packets, shown(&name)));
+        let packets = totals.all().packets;
+        note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", shown(&name)));
     }
 }

@@ -11,13 +11,22 @@ use qdissect::report::count;
 
 /// One line for each protocol, with a head.
 pub fn list(page: &mut Page) {
-    let row = |name: &str, title: &str, ports: &str, rules: &str| {
-        format!("{name:<12}  {title:<34}  {ports:<11}  {rules:>5}")
-    };
-    page.line(&page.paint(BOLD, &row("name", "title", "ports", "rules")));
-    for &id in Id::ALL {
+    let head = ["name", "title", "ports", "rules"].map(str::to_owned);
+    let row = |id: &Id| {
         let info = id.info();
-        page.line(&row(info.name, info.title, &ports(info), &id.rules().count().to_string()));
+        // All of them stand on the protocol's page.
+        let ports = match info.ports {
+            [first, second, _, ..] => format!("{first}, {second}, …"),
+            _ => ports(info),
+        };
+        [info.name.to_owned(), info.title.to_owned(), ports, id.rules().count().to_string()]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(Id::ALL.iter().map(row)).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let [name, title, ports, rules] = [0, 1, 2, 3].map(width);
+    for (n, [a, b, c, d]) in rows.iter().enumerate() {
+        let line = format!("{a:<name$}  {b:<title$}  {c:<ports$}  {d:>rules$}");
+        page.line(&if n == 0 { page.paint(BOLD, &line) } else { line });
     }
 }
 
@@ -47,7 +56,7 @@ fn head(page: &mut Page, id: Id) {
     page.line(&page.paint(BOLD, &format!("{}: {}", info.name, info.title)));
     page.line(&format!("  specification  {}", info.spec));
     page.line(&format!("  server ports   {}", ports(info)));
-    let first: Vec<_> = info.first.iter().map(|&b| byte(b)).collect();
+    let first: Vec<_> = info.first_bytes().map(byte).collect();
     page.wrapped(
         "  recognised     ",
         &format!(
@@ -119,7 +128,7 @@ mod tests {
             for f in info.fields.iter().copied().flatten() {
                 assert!(text.lines().any(|l| l.trim_start().starts_with(f.name)), "{}: {text}", f.name);
             }
-            for what in info.messages.iter().chain(&[info.spec, info.title]) {
+            for what in info.messages.iter().map(|m| m.name).chain([info.spec, info.title]) {
                 assert!(text.contains(what), "{what}: {text}");
             }
             assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");

@@ -110,7 +110,7 @@ pub fn protocol_with_fields(id: Id) -> Value {
     let info = id.info();
     let windows = Windows::new(None);
     let mut record = protocol(id);
-    record["first_bytes"] = info.first.iter().map(|b| format!("{b:02x}")).collect();
+    record["first_bytes"] = info.first_bytes().map(|b| format!("{b:02x}")).collect();
     record["steps"] = info
         .steps
         .iter()
@@ -130,9 +130,9 @@ pub fn protocol_with_fields(id: Id) -> Value {
 /// Names of the messages, each once.
 pub fn messages(id: Id) -> Vec<&'static str> {
     let mut names: Vec<_> = vec![];
-    for name in id.info().messages {
-        if !names.contains(name) {
-            names.push(*name);
+    for message in id.info().messages {
+        if !names.contains(&message.name) {
+            names.push(message.name);
         }
     }
     names

@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn of_what_is_alike_four_are_shown_and_of_five_one() {
-        let rule = Id::Satisfactory.info().steps[0].rules.unanswered;
+        let rule = Id::Satisfactory.info().steps[0].rules.unanswered.expect("it has one");
         for (polls, shown) in [(4, 4), (5, 1)] {
             let poll = |n: u8| Step::C(format!("d5f6 00 01 {:02x}00000000000000 01", n + 1).leak());
             let text = text(|page| write_example(page, rule, &example((0..polls).map(poll).collect()), ""));

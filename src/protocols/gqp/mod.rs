@@ -22,7 +22,7 @@ use super::{
     Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -50,11 +50,21 @@ impl Protocol for Gqp {
         ports: &[],
         spec: samples::SPEC,
         first: &[SOH, b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8', b'9', b'a', b'c', b'e', b'i'],
-        messages: &["request", "response", "fragment", "unknown"],
+        messages: &[
+            Message::named("request"),
+            Message::named("response"),
+            Message::named("fragment"),
+            Message::named("unknown"),
+        ],
         fragment: Some(FRAGMENT),
         steps: &[StepInfo {
             name: "request",
             key_digits: 0,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -141,7 +151,7 @@ impl Protocol for Gqp {
 }
 
 fn request(role: Role, memo: u32, level: Level) -> Glance {
-    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true }
+    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(role: Role, memo: u32, level: Level) -> Glance {

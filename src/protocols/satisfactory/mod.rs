@@ -20,7 +20,7 @@ use super::{
     Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -52,11 +52,22 @@ impl Protocol for Satisfactory {
         ports: &[GAME_PORT, LEGACY_PORT],
         spec: samples::SPEC,
         first: &[0xd5, 0xf6, 0x00, 0x01],
-        messages: &["poll", "state_response", "legacy_poll", "legacy_state_response", "unknown"],
+        messages: &[
+            Message::named("poll"),
+            Message::named("state_response"),
+            Message::named("legacy_poll"),
+            Message::named("legacy_state_response"),
+            Message::named("unknown"),
+        ],
         fragment: None,
         steps: &[StepInfo {
             name: "status",
             key_digits: 16,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            key_of: None,
             issues: false,
             retransmits: true,
             once: true,
@@ -156,7 +167,7 @@ impl Protocol for Satisfactory {
 
 #[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
-    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {

@@ -22,7 +22,7 @@ use super::{
     Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Value, fields};
 use crate::exchange::Seen;
@@ -100,17 +100,22 @@ impl Protocol for Skycoop {
         spec: samples::SPEC,
         first: &[0xfe, 0xff, 0x93],
         messages: &[
-            "status_request",
-            "status_response",
-            "rcon_request",
-            "rcon_response",
-            "unknown",
-            "unknown",
+            Message::named("status_request"),
+            Message::named("status_response"),
+            Message::named("rcon_request"),
+            Message::named("rcon_response"),
+            Message::named("unknown"),
+            Message::named("unknown"),
         ],
         fragment: None,
         steps: &[StepInfo {
             name: "status",
             key_digits: 0,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            key_of: None,
             issues: false,
             retransmits: false,
             once: false,
@@ -195,7 +200,7 @@ impl Protocol for Skycoop {
 
 fn request(level: Level) -> Glance {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true }
+    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true, part: None }
 }
 
 fn response(level: Level) -> Glance {

@@ -25,7 +25,7 @@ use super::{
     Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
     is_other_query, is_raknet,
 };
-use crate::contract::Raised;
+use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
 use crate::rule::Rule;
@@ -57,12 +57,23 @@ impl Protocol for Sqp {
         ports: &[],
         spec: samples::SPEC,
         first: &[0x00, 0x01],
-        messages: &["challenge_request", "challenge_response", "query_request", "query_response", "unknown"],
+        messages: &[
+            Message::named("challenge_request"),
+            Message::named("challenge_response"),
+            Message::named("query_request"),
+            Message::named("query_response"),
+            Message::named("unknown"),
+        ],
         fragment: None,
         steps: &[
             StepInfo {
                 name: "challenge",
                 key_digits: 0,
+                keyless: false,
+                reuses_keys: false,
+                also: &[],
+                many: false,
+                key_of: None,
                 issues: true,
                 retransmits: false,
                 once: false,
@@ -79,6 +90,11 @@ impl Protocol for Sqp {
             StepInfo {
                 name: "query",
                 key_digits: 8,
+                keyless: false,
+                reuses_keys: false,
+                also: &[],
+                many: false,
+                key_of: None,
                 issues: false,
                 retransmits: true,
                 once: false,
@@ -246,7 +262,7 @@ fn challenge(role: Role, token: u32, level: Level) -> Glance {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true }
+    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true, part: None }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
@@ -263,7 +279,7 @@ const fn asked(version: u16, chunks: u8) -> u32 {
 #[inline(always)]
 fn query(role: Role, message: u8, token: u32, memo: u32, level: Level) -> Glance {
     let key = Some(token as u64);
-    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true }
+    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true, part: None }
 }
 
 fn stray(level: Level) -> Glance {

@@ -13,6 +13,7 @@ pub fn descriptor(rule: &Rule) -> Value {
     let cite = &rule.cite;
     let why = paragraph(rule.why);
     let link = Some(cite.url).filter(|url| url.starts_with("https://"));
+    let page = crate::docs::page_of(rule);
     let (doc, section) = (escaped(cite.doc), escaped(cite.section));
     let mut plain = format!("{}, {}", cite.doc, cite.section);
     let mut marked = format!("{doc}, {section}");
@@ -27,10 +28,8 @@ pub fn descriptor(rule: &Rule) -> Value {
         "help": {
             "text": format!("{why}\n\nSource: {plain}"), "markdown": format!("{why}\n\nSource: {marked}"),
         },
+        "helpUri": page,
     });
-    if let Some(url) = link {
-        record["helpUri"] = url.into();
-    }
     record["defaultConfiguration"] = json!({ "level": rule.severity.name() });
     record["properties"] = properties(rule);
     record
@@ -91,7 +90,8 @@ mod tests {
             let full = d["fullDescription"]["text"].as_str().unwrap_or_default();
             assert!(full.chars().count() <= MAX_TEXT, "{}", rule.id);
             assert!(!d["help"]["text"].as_str().unwrap_or_default().contains("]("), "{}", rule.id);
-            assert_eq!(d.get("helpUri").is_some(), rule.cite.url.starts_with("https://"), "{}", rule.id);
+            let page = format!("/docs/rules/index.html#{}", rule.id.to_lowercase());
+            assert!(d["helpUri"].as_str().is_some_and(|uri| uri.ends_with(&page)), "{}", rule.id);
             let security = d["properties"].get("security-severity");
             assert_eq!(security.is_some(), rule.ratio, "{}", rule.id);
         }

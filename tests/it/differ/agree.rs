@@ -18,8 +18,9 @@ type Counts = BTreeMap<String, u64>;
 
 const OUTCOMES: [&str; 5] = ["answered", "late", "unanswered", "undecided", "refused"];
 const SEVERITIES: [&str; 3] = ["error", "warning", "note"];
-/// What may differ where a report lets datagrams pass those that wait, and what is compared by itself.
-const APART: [&str; 2] = ["waiting_overflow", "finding_counts"];
+/// What may differ where a report lets datagrams pass those that wait, what is compared by itself, and what only those
+/// gather that judge servers at the end.
+const APART: [&str; 3] = ["waiting_overflow", "finding_counts", "candidates"];
 /// The rule of a message that never reaches its end: it waits for more, and its answer may pass it.
 const NO_END: &str = "GQP-FRM-001";
 

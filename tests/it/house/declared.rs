@@ -8,12 +8,7 @@ pub fn check(id: Id, message: u8, payload: &[u8], tree: &Tree) {
     let mut places = Places { id, open: vec![], wrong: None };
     tree.replay(payload, &mut places);
     if let Some(wrong) = places.wrong {
-        panic!(
-            "{} {}: {wrong}\n{}",
-            id.info().name,
-            id.info().messages[usize::from(message)],
-            tree.render(payload)
-        );
+        panic!("{} {}: {wrong}\n{}", id.info().name, id.info().message_name(message), tree.render(payload));
     }
 }
 
@@ -76,7 +71,7 @@ pub fn every_bit_counts(id: Id, payload: &[u8], cx: &Context) {
                 truth || self::said(id, &other, cx).all != said.all,
                 "{} {}: nobody hears of bit {bit} of byte {at}: {payload:02x?}",
                 id.info().name,
-                id.info().messages[usize::from(cx.message)],
+                id.info().message_name(cx.message),
             );
         }
     }

@@ -161,7 +161,7 @@ pub fn hold_markdown(text: &str) -> HashSet<String> {
             Event::Html(html) | Event::InlineHtml(html) => panic!("HTML: {html} in {text}"),
             Event::Start(Tag::Image { dest_url, .. }) => panic!("an image: {dest_url} in {text}"),
             Event::Start(Tag::Link { dest_url, .. }) => {
-                let ours = qdissect::protocols::rules().any(|r| *dest_url == *r.cite.url);
+                let ours = qdissect::protocols::rules().any(|r| *dest_url == *qdissect::docs::page_of(r));
                 assert!(ours, "a link to {dest_url}");
             }
             Event::Start(Tag::Table(columns)) => width = columns.len(),

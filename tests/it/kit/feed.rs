@@ -81,7 +81,7 @@ pub fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
         bytes.extend(tail);
         bytes
     });
-    let firsts: Vec<u8> = Id::ALL.iter().flat_map(|id| id.info().first).copied().collect();
+    let firsts: Vec<u8> = Id::ALL.iter().flat_map(|id| id.info().first_bytes()).collect();
     let typed = (prop::sample::select(firsts), vec(any::<u8>(), 0..119)).prop_map(|(first, mut bytes)| {
         bytes.insert(0, first);
         bytes

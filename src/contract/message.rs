@@ -1,0 +1,364 @@
+//! Messages as data: how their bytes begin, and what follows from that.
+//!
+//! A protocol lists its messages in [`Info::messages`]. Where that tells them from everything else, the defaults of
+//! [`Protocol`] need no more: the table of first bytes, how sure a datagram is by the number of its
+//! fixed bits, which way it travels, what it does, its step and its key.
+
+use super::{Direction, Glance, Info, Known, Level, Part, Protocol, Role};
+
+/// Finds the key in a payload.
+pub type KeyOf = fn(&[u8]) -> Option<u64>;
+
+/// A message of a protocol.
+#[derive(Debug)]
+pub struct Message {
+    /// Name in records.
+    pub name: &'static str,
+    /// Which way it travels; `None` where both ends send it.
+    pub direction: Option<Direction>,
+    /// What it does.
+    pub role: Role,
+    /// Index into [`Info::steps`].
+    pub step: u8,
+    /// How it begins, the surest form first; none where the protocol recognises it by hand.
+    pub forms: &'static [Form],
+    /// Finds what ties the answer to its request.
+    pub key: Option<KeyOf>,
+    /// Finds what the decoder of the answer must know, see [`Glance::memo`].
+    pub memo: Option<fn(&[u8]) -> u32>,
+    /// Finds its number, where it may be a part of an answer.
+    pub part: Option<fn(&[u8]) -> Option<Part>>,
+    /// What it is worth once it pairs with a request.
+    pub paired: Level,
+}
+
+impl Message {
+    /// A message that the protocol recognises by hand.
+    pub const fn named(name: &'static str) -> Message {
+        Message {
+            name,
+            direction: None,
+            role: Role::Stray,
+            step: 0,
+            forms: &[],
+            key: None,
+            memo: None,
+            part: None,
+            paired: Level::High,
+        }
+    }
+    /// A question of a step.
+    pub const fn request(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
+        Message { direction: Some(Direction::C2s), role: Role::Request, step, forms, ..Message::named(name) }
+    }
+    /// An answer to a step's question.
+    pub const fn response(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
+        Message { direction: Some(Direction::S2c), role: Role::Response, step, forms, ..Message::named(name) }
+    }
+    /// A message that is shown and neither asks nor answers.
+    pub const fn label(name: &'static str, direction: Direction, forms: &'static [Form]) -> Message {
+        Message { direction: Some(direction), forms, ..Message::named(name) }
+    }
+    /// The same, with a key.
+    pub const fn keyed(self, key: KeyOf) -> Message {
+        Message { key: Some(key), ..self }
+    }
+    /// The same, with what its answer must know.
+    pub const fn remembers(self, memo: fn(&[u8]) -> u32) -> Message {
+        Message { memo: Some(memo), ..self }
+    }
+    /// The same, which may come in numbered parts.
+    pub const fn in_parts(self, part: fn(&[u8]) -> Option<Part>) -> Message {
+        Message { part: Some(part), ..self }
+    }
+    /// The same, worth no more than that once it pairs with a request.
+    pub const fn paired(self, paired: Level) -> Message {
+        Message { paired, ..self }
+    }
+
+    /// What recognising says of it, at that level.
+    pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
+        let part = self.part.and_then(|part| part(payload));
+        let alone = part.is_none_or(|part| part == Part { number: 0, total: Some(1) });
+        Glance {
+            message: at,
+            role: if alone { self.role } else { Role::ResponsePart },
+            step: self.step,
+            key: self.key.and_then(|key| key(payload)),
+            memo: self.memo.map_or(0, |memo| memo(payload)),
+            level,
+            paired: self.paired,
+            begins: true,
+            part,
+        }
+    }
+}
+
+/// Fixed bytes of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// What stands in front: any of these.
+    heads: &'static [&'static [u8]],
+    /// What follows that.
+    begins: &'static [u8],
+    /// Further bytes, at an offset from the start of the payload.
+    then: (usize, &'static [u8]),
+    /// What may stand behind `begins`, unless the message ends there; empty where anything may.
+    ends: &'static [u8],
+    /// Letters are compared without case.
+    caseless: bool,
+    /// Least and most length on the wire in bytes.
+    length: (usize, usize),
+    /// What else must hold of the payload.
+    when: Option<fn(&[u8]) -> bool>,
+    /// How sure it is, where the number of fixed bits does not tell.
+    level: Option<Level>,
+    /// It proves nothing but where the conversation or the server is known.
+    known: bool,
+}
+
+impl Form {
+    /// A message that begins with these bytes.
+    pub const fn of(begins: &'static [u8]) -> Form {
+        Form {
+            heads: &[b""],
+            begins,
+            then: (0, b""),
+            ends: b"",
+            caseless: false,
+            length: (0, usize::MAX),
+            when: None,
+            level: None,
+            known: false,
+        }
+    }
+    /// The same behind any of these.
+    pub const fn behind(self, heads: &'static [&'static [u8]]) -> Form {
+        Form { heads, ..self }
+    }
+    /// The same with further bytes at an offset from the start of the payload.
+    pub const fn and(self, at: usize, bytes: &'static [u8]) -> Form {
+        Form { then: (at, bytes), ..self }
+    }
+    /// The same as a word: it ends there, or one of these bytes follows.
+    pub const fn word(self, ends: &'static [u8]) -> Form {
+        Form { ends, ..self }
+    }
+    /// The same in letters of any case; medium at most where the case is another one.
+    pub const fn caseless(self) -> Form {
+        Form { caseless: true, ..self }
+    }
+    /// The same with that many bytes on the wire.
+    pub const fn long(self, least: usize, most: usize) -> Form {
+        Form { length: (least, most), ..self }
+    }
+    /// The same where something else holds, too.
+    pub const fn when(self, holds: fn(&[u8]) -> bool) -> Form {
+        Form { when: Some(holds), ..self }
+    }
+    /// The same, but so sure.
+    pub const fn level(self, level: Level) -> Form {
+        Form { level: Some(level), ..self }
+    }
+    /// The same, but only in a conversation or with a server that is known.
+    pub const fn known(self) -> Form {
+        Form { known: true, ..self }
+    }
+
+    /// The first byte that it may have; there is one at least.
+    const fn begins_with(&self, byte: u8) -> bool {
+        let mut i = 0;
+        while i < self.heads.len() {
+            let head = self.heads[i];
+            let first = if head.is_empty() { self.begins } else { head };
+            if !first.is_empty() && first[0] == byte {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// How sure it is that the payload has this form; `None` where it has not.
+    fn fits(&self, p: &[u8], wire_len: usize, is_known: bool) -> Option<Level> {
+        let (least, most) = self.length;
+        if self.known && !is_known || !(least..=most).contains(&wire_len) {
+            return None;
+        }
+        let (at, then) = self.then;
+        if !then.is_empty() && !p.get(at..).is_some_and(|rest| rest.starts_with(then)) {
+            return None;
+        }
+        let fitting = |head: &&&[u8]| p.strip_prefix(**head).is_some_and(|rest| self.follows(rest));
+        let head = self.heads.iter().find(fitting)?;
+        if self.when.is_some_and(|holds| !holds(p)) {
+            return None;
+        }
+        let fixed = head.len().saturating_add(self.begins.len()).saturating_add(then.len());
+        let level = self.level.unwrap_or(match fixed {
+            0 | 1 => Level::Hint,
+            2 => Level::Low,
+            3..=5 => Level::Medium,
+            _ => Level::High,
+        });
+        let exact = p.get(head.len()..).is_some_and(|rest| rest.starts_with(self.begins));
+        Some(if exact { level } else { level.min(Level::Medium) })
+    }
+
+    /// Whether it goes on so behind its head.
+    fn follows(&self, rest: &[u8]) -> bool {
+        let Some((word, behind)) = rest.split_at_checked(self.begins.len()) else { return false };
+        let same = if self.caseless { word.eq_ignore_ascii_case(self.begins) } else { word == self.begins };
+        same && (self.ends.is_empty() || behind.first().is_none_or(|next| self.ends.contains(next)))
+    }
+}
+
+impl Info {
+    /// Whether a glance may recognise what begins with that byte.
+    pub const fn begins_with(&self, byte: u8) -> bool {
+        let mut i = 0;
+        while i < self.first.len() {
+            if self.first[i] == byte {
+                return true;
+            }
+            i += 1;
+        }
+        let mut i = 0;
+        while i < self.messages.len() {
+            let forms = self.messages[i].forms;
+            let mut j = 0;
+            while j < forms.len() {
+                if !forms[j].known && forms[j].begins_with(byte) {
+                    return true;
+                }
+                j += 1;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// The bytes that a glance may recognise: those declared, then those of the messages.
+    pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
+        let of_messages = (0..=u8::MAX).filter(|byte| self.begins_with(*byte) && !self.first.contains(byte));
+        self.first.iter().copied().chain(of_messages)
+    }
+
+    /// For every first byte, the messages that a glance may recognise.
+    pub(super) const fn begins(&self) -> Begins {
+        assert!(self.messages.len() <= 32, "a bit for each message");
+        let mut table = [0; 256];
+        let mut at = 0;
+        while at < self.messages.len() {
+            let mut form = 0;
+            while form < self.messages[at].forms.len() {
+                let mut byte = 0;
+                while byte < table.len() {
+                    let this = &self.messages[at].forms[form];
+                    if !this.known && this.begins_with(byte as u8) {
+                        table[byte] |= 1 << at;
+                    }
+                    byte += 1;
+                }
+                form += 1;
+            }
+            at += 1;
+        }
+        table
+    }
+
+    /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
+    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Direction>, bits: u32) -> Option<Glance> {
+        let mut best: Option<(usize, Level)> = None;
+        for (at, message) in self.messages.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1) {
+            if known.is_some() && message.direction.is_some() && message.direction != known {
+                continue;
+            }
+            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known.is_some()));
+            let level = levels.max();
+            if level > best.map(|(_, sure)| sure) {
+                best = level.map(|level| (at, level));
+            }
+            if level == Some(Level::High) {
+                break;
+            }
+        }
+        let (at, level) = best?;
+        Some(self.messages.get(at)?.glance(at as u8, p, level))
+    }
+}
+
+/// For every byte, the messages that may begin with it, one bit each.
+pub type Begins = [u32; 256];
+
+/// The message that the payload is by its own bytes, the surest; of equals the first.
+#[inline]
+pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Glance> {
+    // Nearly always the first byte says that it is none.
+    let bits = P::BEGINS[usize::from(*payload.first()?)];
+    if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
+}
+
+/// What the payload is in a conversation or with a server that is known: a message that travels this way, or one that goes
+/// astray.
+pub fn recognise_known<P: Protocol + ?Sized>(
+    payload: &[u8],
+    wire_len: usize,
+    known: Known,
+) -> Option<Glance> {
+    let info = const { &P::INFO };
+    if let Some(g) = info.surest(payload, wire_len, Some(known.direction), u32::MAX) {
+        return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
+    }
+    let g = recognise::<P>(payload, wire_len)?;
+    Some(Glance { role: Role::Stray, key: None, paired: g.level, ..g })
+}
+
+/// A key from any bytes: equal ones have the same, others another one but for chance (FNV-1a).
+pub fn hashed(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn level(form: Form, payload: &[u8]) -> Option<Level> {
+        form.fits(payload, payload.len(), false)
+    }
+
+    #[test]
+    fn the_more_bits_are_fixed_the_surer() {
+        let by_length = [1, 2, 3, 5, 6].map(|n| level(Form::of(&b"abcdef"[..n]), b"abcdefg").unwrap());
+        assert_eq!(by_length, [Level::Hint, Level::Low, Level::Medium, Level::Medium, Level::High]);
+        let apart = Form::of(b"a").and(3, b"defgh");
+        assert_eq!(level(apart, b"a..defgh"), Some(Level::High));
+        assert_eq!([&b"a..defg"[..], b"b..defgh", b"a"].map(|p| level(apart, p)), [None; 3]);
+    }
+
+    #[test]
+    fn a_word_ends_where_it_ends() {
+        let word = Form::of(b"getinfo").word(b" \n");
+        let levels =
+            [&b"getinfo"[..], b"getinfo x", b"getinfos", b"getinf", b"GetInfo"].map(|p| level(word, p));
+        assert_eq!(levels, [Some(Level::High), Some(Level::High), None, None, None]);
+        assert_eq!(level(word.caseless(), b"GetInfo"), Some(Level::Medium));
+    }
+
+    #[test]
+    fn any_of_the_heads_may_stand_in_front() {
+        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+        assert_eq!(level(form, b"\xff\xff\xffn"), Some(Level::Medium));
+        assert_eq!([&b"\xffn"[..], b"n", b"\xff\xff"].map(|p| level(form, p)), [None; 3]);
+        assert!(form.begins_with(0xff) && !form.begins_with(b'n'));
+    }
+
+    #[test]
+    fn what_proves_nothing_alone_is_taken_where_the_conversation_is_known() {
+        let form = Form::of(b"x").known().long(1, 2);
+        assert_eq!([false, true].map(|known| form.fits(b"xy", 2, known)), [None, Some(Level::Hint)]);
+        assert_eq!(form.fits(b"xyz", 3, true), None);
+    }
+}

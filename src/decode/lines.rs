@@ -1,0 +1,167 @@
+//! What text protocols are made of: separators, and lists of keys and values.
+
+use super::cursor::{Cursor, Fault};
+use super::wire::{Wire, text};
+use super::{FieldSink, Str, Value};
+use crate::rule::Rule;
+
+/// Text up to one of these bytes, which is left, or to the end.
+#[inline]
+pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
+    move |i| {
+        let end = i.iter().position(|byte| ends.contains(byte)).unwrap_or(i.len());
+        text(end)(i)
+    }
+}
+
+/// All that is left, as text.
+#[inline]
+pub fn remaining(i: &[u8]) -> Wire<'_, Str<'_>> {
+    text(i.len())(i)
+}
+
+impl<'a, S: FieldSink> Cursor<'a, '_, S> {
+    /// Reads past a separator, if it stands here. Its bytes belong to the field that was read last, behind its value; there must be
+    /// one.
+    #[inline]
+    pub fn skip(&mut self, separator: &[u8]) -> bool {
+        let Some(rest) = self.rest.strip_prefix(separator) else { return false };
+        self.rest = rest;
+        self.sink.separator(separator.len() as u16);
+        true
+    }
+
+    /// Reads past all that is one of these bytes.
+    pub fn skip_all(&mut self, separators: &[u8]) {
+        let most = self.rest.iter().position(|byte| !separators.contains(byte)).unwrap_or(self.rest.len());
+        let (separators, _) = self.rest.split_at(most);
+        if !separators.is_empty() {
+            self.skip(separators);
+        }
+    }
+
+    /// Reads past a separator that must stand here. Where it does not, `rule` is broken by the field read last.
+    ///
+    /// # Errors
+    /// When it does not stand here.
+    #[inline]
+    pub fn expect(&mut self, separator: &[u8], rule: &'static Rule) -> Result<(), Fault> {
+        let stands = self.skip(separator) || self.is_cut() && separator.starts_with(self.rest);
+        self.require(rule, stands)
+    }
+
+    /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte a character.
+    ///
+    /// # Errors
+    /// Where the parser has some.
+    #[inline]
+    pub fn words<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Str<'a>, Fault>
+    where
+        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+    {
+        self.field_as(field, parser, Str::utf8_or_latin1)
+    }
+
+    /// The same for a password: it is shown only if [`secret`](Cursor::secret) says so.
+    ///
+    /// # Errors
+    /// Where the parser has some.
+    pub fn secret_words<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Str<'a>, Fault>
+    where
+        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+    {
+        let secret = self.secret;
+        let show = |text: Str<'a>| if secret { Value::Secret(field.kind) } else { text.utf8_or_latin1() };
+        self.field_as(field, parser, show)
+    }
+
+    /// Reads all that is left of the scope, if there is anything, for nobody else does.
+    ///
+    /// # Errors
+    /// None: what is left can be read.
+    pub fn ignored(&mut self, field: &'static super::Field) -> Result<(), Fault> {
+        let (rest, secret) = (self.rest.len(), self.secret);
+        if rest == 0 {
+            return Ok(());
+        }
+        let show = |left| if secret { Value::Secret(field.kind) } else { Value::Bytes(left) };
+        self.field_as(field, super::wire::bytes(rest), show).map(drop)
+    }
+
+    /// Reads a number in decimal digits; what is none stays text.
+    ///
+    /// # Errors
+    /// Where the parser has some.
+    #[inline]
+    pub fn number<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Option<i32>, Fault>
+    where
+        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+    {
+        self.field_as(field, parser, Str::decimal_or_text).map(Str::decimal)
+    }
+
+    /// Runs `item` for the elements of a list, as long as it says that another one follows; `any` says whether one does at first.
+    /// Each must read at least one byte or fail, or what it says must end by itself.
+    ///
+    /// # Errors
+    /// Where an item has some.
+    #[inline(always)]
+    pub fn repeat(
+        &mut self,
+        field: &'static super::Field,
+        any: bool,
+        mut item: impl FnMut(&mut Self) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        let more = std::cell::Cell::new(any);
+        let item = |c: &mut Self| item(c).map(|follows| more.set(follows));
+        self.list(field, |_, _| more.get(), item).map(drop)
+    }
+
+    /// Reports a part of the payload that a leaf holds, or that is told elsewhere than it stands.
+    pub fn part(&mut self, field: &'static super::Field, text: &'a [u8], show: fn(Str<'a>) -> Value<'a>) {
+        let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
+        let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
+        self.derived_at(field, at, show(Str(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Ends, Field, FieldKind, Tree, dissect};
+    use crate::general::GEN_001;
+
+    static ITEMS: Field = Field::new("items", FieldKind::List, "");
+    static ITEM: Field = Field::new("items[]", FieldKind::Dynamic, "");
+    static LEFT: Field = Field::new("left", FieldKind::Bytes, "");
+    static ENDS: Ends = Ends { early: &GEN_001, early_inside: &GEN_001, late: &GEN_001, surplus: &LEFT };
+
+    #[test]
+    fn separators_belong_to_the_leaf_before_them_and_not_to_its_value() {
+        let (mut tree, mut facts) = (Tree::default(), Default::default());
+        let payload = b"a,  7,\xe9;rest";
+        let out = dissect(payload, 0, &ENDS, &mut tree, &mut facts, |c| {
+            c.repeat(&ITEMS, true, |c| {
+                c.number(&ITEM, until(b",;"))?;
+                let more = c.skip(b",");
+                c.skip_all(b" ");
+                Ok(more)
+            })?;
+            c.expect(b";", &GEN_001)?;
+            c.ignored(&LEFT)
+        });
+        assert!(out.is_ok() && tree.violations().is_empty());
+        let leaves: Vec<_> =
+            tree.nodes().iter().filter_map(|n| Some((n.at.start, n.at.end, n.value(payload)?))).collect();
+        let expected = [
+            (0, 4, Value::Text(b"a")),
+            (4, 6, Value::Int(7)),
+            (6, 8, Value::Latin1(b"\xe9")),
+            (8, 12, Value::Bytes(b"rest")),
+        ];
+        assert_eq!(leaves, expected);
+        let mut again = Tree::default();
+        tree.replay(payload, &mut again);
+        assert_eq!(again.render(payload), tree.render(payload));
+    }
+}

@@ -1,0 +1,136 @@
+//! Answers whose parts have numbers: they come in any order, some twice, some never.
+
+use super::answer::Reply;
+use super::queue::State;
+use super::table::Table;
+use super::{Answer, MAX_HOSTS, Pairing};
+use crate::capture::Time;
+use crate::contract::Part;
+use crate::conversation::Slot;
+
+/// Which parts of an answer have come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered {
+    /// One bit each.
+    seen: u128,
+    /// How many there are, once one has said so.
+    total: Option<u8>,
+    /// The key that they carry.
+    key: Option<u64>,
+    /// Time of the last one.
+    last: Time,
+}
+
+impl Numbered {
+    /// An answer of which this part comes first.
+    pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
+        let mut numbered = Numbered { seen: 0, total: None, key, last: now };
+        numbered.add(part, now);
+        numbered
+    }
+
+    /// Adds a part; `false` where it contradicts those that came before.
+    fn add(&mut self, part: Part, now: Time) -> bool {
+        self.last = self.last.max(now);
+        let bit = 1u128.checked_shl(part.number.into()).unwrap_or(0);
+        let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
+        let total = part.total.or(self.total);
+        let beyond = total.is_some_and(|total| part.number >= total || self.seen & !lowest(total) != 0);
+        if bit == 0 || self.seen & bit != 0 || other_total || beyond {
+            return false;
+        }
+        (self.seen, self.total) = (self.seen | bit, total);
+        true
+    }
+
+    fn is_complete(&self) -> bool {
+        self.total.is_some_and(|total| self.seen == lowest(total))
+    }
+
+    /// Whether parts are missing that are no longer expected, so long after the last one.
+    pub fn misses_some(&self, now: Time, window: i64) -> bool {
+        !self.is_complete() && now.since(self.last).is_some_and(|age| age > window)
+    }
+}
+
+/// So many bits.
+fn lowest(count: u8) -> u128 {
+    1u128.checked_shl(count.into()).map_or(u128::MAX, |above| above - 1)
+}
+
+impl Table {
+    /// A further part of an answer whose parts have numbers; `None` where none is under way with its key.
+    #[cold]
+    pub(super) fn numbered_part(&mut self, slot: Slot, reply: &Reply<'_>, part: Part) -> Option<Pairing> {
+        let &Reply { d, v, now, hash } = reply;
+        let queue = &self.queues[v.id as usize];
+        let key = v.glance.key;
+        let (seq, at) =
+            self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
+                let its = |numbered: &Numbered| numbered.key == key || r.key() == key;
+                let at = self.answering.iter().position(|a| a.exchange == r.id)?;
+                self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
+            })?;
+        let request = queue.get(seq)?;
+        if let Some(&of) = self.seconds.get(&(request.id, hash)) {
+            return Some(Pairing::Copy { exchange: request.id, of, asked: request.memo });
+        }
+        let window = self.windows.answer(v.id);
+        let answering = &mut self.answering[at];
+        let numbered = answering.numbered.as_mut()?;
+        if numbered.misses_some(now, window) {
+            self.finish_parts(slot, seq, &request);
+            return None;
+        }
+        let (foreign_key, contradicts) = (request.key != key, !numbered.add(part, now));
+        let complete = numbered.is_complete();
+        let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
+        if answering.frames.len() < MAX_HOSTS {
+            answering.frames.push(d.frame);
+        }
+        answering.bytes += d.wire_len() as u64;
+        self.seconds.insert((request.id, hash), d.frame);
+        if complete {
+            self.finish_parts(slot, seq, &request);
+        }
+        let answer = request.answered(d.time);
+        Some(Pairing::Answered(Answer { part: true, before, contradicts, foreign_key, ..answer }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Time = Time::from_nanos(0);
+
+    fn part(number: u8, total: Option<u8>) -> Part {
+        Part { number, total }
+    }
+
+    #[test]
+    fn parts_come_in_any_order_and_all_of_them_make_the_answer() {
+        let mut numbered = Numbered::new(part(2, Some(3)), None, AT);
+        assert!(numbered.add(part(0, None), AT) && !numbered.is_complete());
+        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    }
+
+    #[test]
+    fn what_contradicts_is_said_and_changes_nothing() {
+        let mut numbered = Numbered::new(part(0, None), None, AT);
+        assert!(!numbered.add(part(0, None), AT), "the same number");
+        assert!(numbered.add(part(2, Some(3)), AT));
+        assert!(!numbered.add(part(3, None), AT) && !numbered.add(part(1, Some(2)), AT), "beyond the last");
+        assert!(!numbered.add(part(128, None), AT), "no number that there is");
+        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    }
+
+    #[test]
+    fn parts_are_missed_only_after_the_window() {
+        let numbered = Numbered::new(part(0, None), None, AT);
+        assert!(
+            !numbered.misses_some(Time::from_nanos(10), 10) && numbered.misses_some(Time::from_nanos(11), 10)
+        );
+        assert!(!Numbered::new(part(0, Some(1)), None, AT).misses_some(Time::from_nanos(11), 10));
+    }
+}

@@ -1,0 +1,914 @@
+//! GameSpy's query 3, which UT3 and Minecraft speak, too. Big-endian but for one port.
+//!
+//! ```text
+//! challenge  fe fd 09 │ session_id u32                 09 │ session_id │ decimal int32 │ 00
+//! stat       fe fd 00 │ session_id │ [ challenge i32 ] [ server, player, team keys u8 │ options u8 ]
+//! full       00 │ session_id │ splitnum 00 │ number u8, bit 7 in the last part │ sections
+//! basic      00 │ session_id │ name 00 type 00 map 00 players 00 maximum 00 │ port u16, little-endian │ address 00
+//! section    0 │ { key 00 value 00 } 00            1 or 2 │ { name 00 first_index u8 { value 00 } 00 } 00
+//! ```
+//!
+//! Oddities: a part ends anywhere, and the next one says the column again; Minecraft leaves the last zero out and repeats the
+//! handshake's session id; inside a column an empty value cannot be told from its end but by what follows.
+
+use super::is_other_query;
+use super::prelude::*;
+use crate::capture::Time;
+use crate::net::Endpoint;
+
+const SDK: &str = "https://github.com/nitrocaster/GameSpy";
+const fn sdk(section: &'static str) -> Cite {
+    Cite { doc: "GameSpy QR2 SDK", section, url: SDK }
+}
+const fn wiki(section: &'static str) -> Cite {
+    Cite { doc: "wiki.vg, Query", section, url: "https://wiki.vg/Query" }
+}
+const fn gamedig(section: &'static str) -> Cite {
+    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
+}
+
+const HS: rule::Step = C("fefd09 01020304");
+const HR: rule::Step = S("09 01020304 '9513307' 00");
+const FS: rule::Step = C("fefd00 01020304 0091295b ffffff01");
+const FROK: rule::Step = S(
+    "00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 \
+     01 'player_' 00 00 'Ann' 00 00 00 02 00",
+);
+const PART: rule::Step = S(
+    "00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00",
+);
+
+/// Handshakes, and what stat requests proved, that are remembered; the oldest goes first.
+const MAX_HANDSHAKES: usize = 8_192;
+const MAX_STATS: usize = 8_192;
+/// A challenge lives that long in the SDK, in nanoseconds.
+const LIFE: i64 = 4_000_000_000;
+/// Shortest request and answer in bytes.
+const REQUEST_HEADER: usize = 7;
+
+fields! {
+    /// Two bytes before the client's messages.
+    PREFIX = "prefix": Bytes;
+    /// 0 state, 9 challenge.
+    MESSAGE_TYPE = "type": Uint;
+    /// Number of the client's choice, which the answer repeats.
+    SESSION_ID = "session_id": Uint;
+    /// Value that the server issues, and that a request for its state carries.
+    CHALLENGE = "challenge": Int;
+    /// The same where it is no number.
+    CHALLENGE_TEXT = "challenge_text": Text;
+    /// Which keys of the server are asked for: 255 all, 0 none.
+    SERVER_KEYS = "server_keys": Uint;
+    /// Which keys of the players.
+    PLAYER_KEYS = "player_keys": Uint;
+    /// Which keys of the teams.
+    TEAM_KEYS = "team_keys": Uint;
+    /// Bit 0: the answer may come in parts; 2: Just Cause 2's own layout.
+    OPTIONS = "options": Uint;
+    /// What a request has beyond that, or instead.
+    BODY = "body": Bytes;
+    /// The word `splitnum`.
+    SPLIT = "splitnum": Text;
+    /// Number of the part, and bit 7 in the last one.
+    PART_BYTE = "part": Uint;
+    /// Number of the part.
+    PACKET_NUMBER = "packet_number": Uint;
+    /// No further part follows.
+    LAST_PACKET = "last_packet": Bool;
+    /// Kind of the first section: 0 keys, 1 players, 2 teams.
+    SECTION = "section": Uint;
+    /// Keys and values of the server, in the order of the wire.
+    KEYS = "keys": List;
+    /// A pair.
+    PAIR = "keys[]": Group;
+    /// Its key.
+    KEY = "keys[].key": Text;
+    /// Its value.
+    VALUE = "keys[].value": Text;
+    /// Columns of players and teams.
+    COLUMNS = "columns": List;
+    /// A column.
+    COLUMN = "columns[]": Group;
+    /// The section that it stands in: 1 players, 2 teams.
+    COLUMN_SECTION = "columns[].section": Uint;
+    /// Name, which ends in `_` for players and `_t` for teams.
+    COLUMN_NAME = "columns[].name": Text;
+    /// Which player or team the first value is of.
+    FIRST_INDEX = "columns[].first_index": Uint;
+    /// Values.
+    VALUES = "columns[].values": List;
+    /// A value.
+    COLUMN_VALUE = "columns[].values[]": Text;
+    /// Just Cause 2: how many players follow.
+    PLAYER_COUNT = "player_count": Uint;
+    /// Just Cause 2: players.
+    PLAYERS = "players": List;
+    /// A player.
+    PLAYER = "players[]": Group;
+    /// Name.
+    NAME = "players[].name": Text;
+    /// Steam id.
+    STEAM_ID = "players[].steam_id": Text;
+    /// Round trip in milliseconds.
+    PING = "players[].ping": Uint;
+    /// Name of the server.
+    HOSTNAME = "hostname": Text;
+    /// Type of the game.
+    GAMETYPE = "gametype": Text;
+    /// Map.
+    MAP = "map": Text;
+    /// Players now.
+    NUMPLAYERS = "numplayers": Dynamic;
+    /// Players at most.
+    MAXPLAYERS = "maxplayers": Dynamic;
+    /// Port of the game, the only little-endian number.
+    HOSTPORT = "hostport": Uint;
+    /// Address of the server.
+    HOSTIP = "hostip": Text;
+    /// A message of another kind.
+    PAYLOAD = "payload": Bytes;
+    /// What stands behind the end of the message; nobody reads it.
+    IGNORED = "ignored": Bytes;
+}
+
+rules! {
+    /// A request has seven bytes at least, an answer five: type and session id are read first.
+    HDR_001 = "GS3-HDR-001" Error "datagram ends inside its header" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        examples: [
+            Example::of(&[HS, HR, FS, FROK, C("fefd09 01")]),
+            Example::of(&[HS, HR, FS, S("00 0102")]),
+        ],
+    }
+    /// npm gamedig appends four zeros; every server ignores them.
+    REQ_001 = "GS3-REQ-001" Note "bytes follow the challenge request" {
+        cite: gamedig("protocols/gamespy3.js"),
+        examples: [Example::of(&[C("fefd09 01020304 00000000"), HR, FS, FROK])],
+    }
+    /// It is a challenge, a selector of keys, or both: 4, 7 or 8 bytes. BungeeCord and Velocity refuse others, the SDK drops what
+    /// ends inside the selector.
+    REQ_002 = "GS3-REQ-002" Error "body of the request has another length than 4, 7 or 8" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        examples: [
+            Example::of(&[HS, HR, C("fefd00 01020304 0091295b ffff")]),
+            Example::of(&[HS, HR, C("fefd00 01020304 009129")]),
+        ],
+    }
+    /// Minecraft keeps it as text, and sends such bytes back damaged: no client finds its answer.
+    REQ_003 = "GS3-REQ-003" Note "session id has a byte above 0x7f" {
+        cite: wiki("Session ID"),
+        examples: [Example::of(&[C("fefd09 81020304"), S("09 81020304 '9513307' 00")])],
+    }
+    /// Clients read it as a number of 32 bits with a sign; UT3 has more zeros behind it.
+    CHA_001 = "GS3-CHA-001" Error "challenge is no decimal number with a zero behind it" {
+        cite: sdk("qr2.c, compute_challenge_response"),
+        examples: [
+            Example::of(&[HS, S("09 01020304 '0x91295b' 00")]),
+            Example::of(&[HS, S("09 01020304 '9513307'")]),
+            Example::of(&[HS, S("09 01020304 '4294967295' 00")]),
+        ],
+    }
+    /// The server asks for none: its requests prove nothing, and its answers can be sent to a forged address.
+    CHA_002 = "GS3-CHA-002" Note "challenge is 0" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        per_server: true,
+        examples: [Example::of(&[HS, S("09 01020304 '0' 00"), C("fefd00 01020304 ffffff01"), FROK])],
+    }
+    /// A request that allows parts is answered in numbered ones. Clients skip eleven bytes unread, and lose the first keys.
+    SPL_001 = "GS3-SPL-001" Error "answer has no whole number of a part" {
+        cite: sdk("qr2.c, qr_build_split_query_reply"),
+        examples: [
+            Example::of(&[HS, HR, FS, S("00 01020304 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 'hostport' 00 '6500' 00 00")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80")]),
+        ],
+    }
+    /// A number is missing, or no part says that it is the last. Clients wait for all of them, and give up.
+    SPL_002 = "GS3-SPL-002" Warning "parts of the answer are missing" {
+        cite: gamedig("protocols/gamespy3.js"),
+        side: Path,
+        examples: [
+            Example::of(&[HS, HR, FS, PART]),
+            Example::of(&[HS, HR, FS, PART, S("00 01020304 'splitnum' 00 82 02 'team_t' 00 00 'Red' 00 00 00")]),
+        ],
+    }
+    /// Another one has its number, or it stands beyond the last: clients keep one of them by chance.
+    SPL_003 = "GS3-SPL-003" Error "part contradicts another one" {
+        cite: sdk("qr2.c, qr_build_split_query_reply"),
+        examples: [Example::of(&[
+            HS, HR, FS, PART,
+            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
+            S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+        ])],
+    }
+    /// An empty key ends them. Only a part that is not the last may end anywhere.
+    KEY_001 = "GS3-KEY-001" Error "keys are not ended" {
+        cite: sdk("qr2.c, qr_build_query_reply"),
+        examples: [
+            Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8'")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00")]),
+        ],
+    }
+    /// Clients keep the last one, and show what nobody meant.
+    KEY_002 = "GS3-KEY-002" Note "key is given twice" {
+        cite: gamedig("protocols/gamespy3.js"),
+        examples: [Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// Name, players and maximum: every client shows them.
+    KEY_003 = "GS3-KEY-003" Warning "keys lack hostname, numplayers or maxplayers" {
+        cite: gamedig("protocols/gamespy3.js"),
+        examples: [Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// Players, maximum and port are numbers to every client.
+    KEY_004 = "GS3-KEY-004" Warning "value is not a decimal integer" {
+        cite: gamedig("protocols/gamespy3.js"),
+        examples: [Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 'one' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// An empty value ends a column; sections are 0, 1 and 2. Only a part that is not the last may end anywhere.
+    COL_001 = "GS3-COL-001" Error "columns are not ended, or their section is unknown" {
+        cite: sdk("qr2.c, qr_build_query_reply"),
+        examples: [
+            Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann'")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 05 'player_' 00 00 'Ann' 00 00 00")]),
+        ],
+    }
+    /// It has five strings, a port and a string.
+    BAS_001 = "GS3-BAS-001" Error "basic answer is cut" {
+        cite: wiki("Basic Stat"),
+        examples: [Example::of(&[HS, HR, C("fefd00 01020304 0091295b"), S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd")])],
+    }
+    /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "GS3-TXN-001" Error "answer without a request" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        needs_past: true,
+        examples: [Example::of(&[FROK]), Example::of(&[HR])],
+    }
+    /// The answer window is two seconds. Servers are silent to a wrong challenge.
+    TXN_002 = "GS3-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[HS])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "GS3-TXN-003" Note "answer came after the time-out" {
+        cite: gamedig("protocols/core.js, socketTimeout"),
+        examples: [Example::of(&[HS, Wait(2500), HR])],
+    }
+    /// A byte-identical answer or part: UDP duplicated it.
+    TXN_004 = "GS3-TXN-004" Note "answer arrived twice" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        side: Path,
+        examples: [Example::of(&[HS, HR, FS, FROK, FROK])],
+    }
+    /// Servers do not answer it. The usual cause is a fault in sign or byte order.
+    TXN_005 = "GS3-TXN-005" Error "challenge is not the one issued last" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        examples: [Example::of(&[HS, HR, C("fefd00 01020304 5b299100 ffffff01")])],
+    }
+    /// In the SDK it serves once, and for four seconds; in Minecraft for up to 30.
+    TXN_006 = "GS3-TXN-006" Note "challenge is used again or is older than four seconds" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        examples: [
+            Example::of(&[HS, HR, FS, FROK, C("fefd00 01020304 0091295b ffffff00"), S("00 01020304 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 'hostport' 00 '6500' 00 00")]),
+            Example::of(&[HS, HR, Wait(5000), FS, FROK]),
+        ],
+    }
+    /// Clients compare it with that of their request, and drop the answer.
+    TXN_007 = "GS3-TXN-007" Error "session id is neither an open request's nor the handshake's" {
+        cite: gamedig("protocols/gamespy3.js"),
+        examples: [Example::of(&[HS, HR, FS, S("00 09090909 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// Vanilla Minecraft and its kin keep the handshake's.
+    TXN_008 = "GS3-TXN-008" Note "answer carries the session id of the handshake" {
+        cite: wiki("Session ID"),
+        per_server: true,
+        examples: [Example::of(&[HS, HR, C("fefd00 05060708 0091295b 00000000"), FROK])],
+    }
+    /// The challenge is what keeps a forged sender out.
+    SEC_001 = "GS3-SEC-001" Error "server answered a request with a wrong challenge or none" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        examples: [
+            Example::of(&[HS, HR, C("fefd00 01020304 5b299100 ffffff01"), FROK]),
+            Example::of(&[HS, HR, C("fefd00 01020304 ffffff01"), FROK]),
+        ],
+    }
+    /// Nothing proves the client's address then. Battlefield 2 sends 92 to 342 times its request.
+    SEC_002 = "GS3-SEC-002" Note "answer is more than ten times its request, without a challenge" {
+        cite: sdk("qr2.c, qr2_parse_query"),
+        per_server: true,
+        ratio: true,
+        strict: Warning,
+        examples: [Example::of(&[C("fefd00 01020304 ffffff01"), S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 21*120 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")])],
+    }
+}
+
+static HEADER: Ends = ends(&HDR_001);
+static SPLIT_ENDS: Ends = ends(&SPL_001);
+static COLUMN_ENDS: Ends = ends(&COL_001);
+static BASIC_ENDS: Ends = ends(&BAS_001);
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: &HDR_001, surplus: &IGNORED }
+}
+
+const CHALLENGE_REQUEST: u8 = 0;
+const CHALLENGE_RESPONSE: u8 = 1;
+const FULL_REQUEST: u8 = 2;
+const BASIC_REQUEST: u8 = 3;
+const FULL_RESPONSE: u8 = 4;
+const BASIC_RESPONSE: u8 = 5;
+const UNKNOWN: u8 = 6;
+const SHAKE: u8 = 0;
+const STAT: u8 = 1;
+
+const ASKS_CHALLENGE: Form = Form::of(b"\xfe\xfd\x09");
+const ASKS_STAT: Form = Form::of(b"\xfe\xfd\x00");
+
+static MESSAGES: [Message; 7] = [
+    Message::request(
+        "challenge_request",
+        SHAKE,
+        &[
+            ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
+            ASKS_CHALLENGE.long(11, 11).when(ends_in_zeros).level(Level::Medium),
+            ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).known(),
+        ],
+    )
+    .keyed(asked_id),
+    Message::response(
+        "challenge_response",
+        SHAKE,
+        &[
+            Form::of(b"\x09").when(is_challenge).level(Level::Low),
+            Form::of(b"\x09").long(5, usize::MAX).known(),
+        ],
+    )
+    .keyed(answered_id),
+    Message::request(
+        "full_stat_request",
+        STAT,
+        &[
+            ASKS_STAT.and(7, b"\xff\xff\xff").long(11, 11),
+            ASKS_STAT.and(11, b"\xff\xff\xff").long(15, 15),
+            ASKS_STAT.long(15, 15).when(ends_in_zeros).level(Level::Medium),
+            ASKS_STAT.long(14, 14).when(ends_in_keys).level(Level::Medium),
+            ASKS_STAT.long(14, 15).level(Level::Low),
+            ASKS_STAT.long(12, usize::MAX).known(),
+        ],
+    )
+    .keyed(asked_id)
+    .remembers(asked),
+    Message::request(
+        "basic_stat_request",
+        STAT,
+        &[
+            ASKS_STAT.long(11, 11).level(Level::Low),
+            ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
+        ],
+    )
+    .keyed(asked_id)
+    .remembers(asked),
+    Message::response(
+        "full_stat_response",
+        STAT,
+        &[
+            Form::of(b"\x00").and(5, b"splitnum\x00"),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_full).known(),
+        ],
+    )
+    .keyed(answered_id)
+    .in_parts(part),
+    Message::response(
+        "basic_stat_response",
+        STAT,
+        &[Form::of(b"\x00").long(5, usize::MAX).when(is_basic).known()],
+    )
+    .keyed(answered_id),
+    Message::named("unknown"),
+];
+
+const ANSWERED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    other_key: Some(&TXN_007),
+    earlier_key: Some(&TXN_008),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    contradicting: Some(&SPL_003),
+    incomplete: Some(&SPL_002),
+    ..StepRules::new(&TXN_002)
+};
+
+/// GameSpy's query 3.
+#[derive(Debug)]
+pub struct Gamespy3;
+
+impl Protocol for Gamespy3 {
+    type Memory = Memory;
+
+    /// The challenge, then everything, with the number that the challenge's answer holds as text.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        // Some servers take only these bits of a session.
+        let session = (ask.random as u32 & 0x0f0f_0f0f).to_be_bytes();
+        match ask.answered {
+            0 => Some([&[0xfe, 0xfd, 9][..], &session].concat()),
+            1 => {
+                let text = str::from_utf8(ask.first.get(5..)?).ok()?.trim_end_matches('\0');
+                let challenge = text.parse::<i32>().ok()?.to_be_bytes();
+                Some([&[0xfe, 0xfd, 0][..], &session, &challenge, &[0xff, 0xff, 0xff, 1]].concat())
+            }
+            _ => None,
+        }
+    }
+
+    const INFO: Info = Info {
+        name: "gamespy3",
+        title: "GameSpy query 3, and Minecraft's",
+        ports: &[29900, 6500, 64087, 25565],
+        spec: SDK,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            StepInfo {
+                reuses_keys: true,
+                retransmits: true,
+                validated: true,
+                ..StepInfo::keyed("challenge", 8, ANSWERED)
+            },
+            StepInfo {
+                reuses_keys: true,
+                retransmits: true,
+                key_of: Some(SHAKE),
+                ..StepInfo::keyed("stat", 8, ANSWERED)
+            },
+        ],
+        window_ms: 2000,
+        ends: &HEADER,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[
+            Example::of(&[HS, HR, FS, FROK]),
+            Example::of(&[
+                HS,
+                HR,
+                C("fefd00 01020304 0091295b"),
+                S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00"),
+            ]),
+            Example::of(&[
+                HS,
+                HR,
+                FS,
+                PART,
+                S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+            ]),
+        ],
+    };
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let stray = |at: u8| {
+            let level = known.level.min(Level::Medium);
+            let glance = MESSAGES.get(usize::from(at))?.glance(at, p, level);
+            Some(Glance { role: Role::Stray, key: None, paired: level, ..glance })
+        };
+        if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
+            return Some(glance);
+        }
+        if known.level < Level::Medium {
+            return None;
+        }
+        match (p, known.direction) {
+            ([0xfe, 0xfd, 9, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(CHALLENGE_REQUEST),
+            ([0xfe, 0xfd, 0, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(BASIC_REQUEST),
+            ([0, ..], Direction::S2c) if known.open && wire_len < 5 => stray(FULL_RESPONSE),
+            ([9, ..], Direction::S2c) if known.open && wire_len < 5 => stray(CHALLENGE_RESPONSE),
+            ([0xfe, 0xfd, 1..=8 | 10, ..], _) if known.conversation => stray(UNKNOWN),
+            _ if is_other_query(p) => None,
+            _ => (known.conversation || known.pinned).then(|| stray(UNKNOWN))?,
+        }
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message >= UNKNOWN {
+            return c.ignored(&PAYLOAD);
+        }
+        let asks = [CHALLENGE_REQUEST, FULL_REQUEST, BASIC_REQUEST].contains(&cx.message);
+        if asks {
+            c.field(&PREFIX, bytes(2))?;
+        }
+        c.field(&MESSAGE_TYPE, byte)?;
+        let id = c.field(&SESSION_ID, be_u32)?;
+        if asks {
+            c.check(&REQ_003, || id & 0x8080_8080 == 0);
+        }
+        match cx.message {
+            CHALLENGE_REQUEST => {
+                let at = c.to_end();
+                let ended = c.rest().is_empty();
+                c.ignored(&BODY)?;
+                c.check_at(&REQ_001, at, || ended);
+                Ok(())
+            }
+            CHALLENGE_RESPONSE => challenge(c),
+            FULL_REQUEST | BASIC_REQUEST => stat_request(c),
+            FULL_RESPONSE => full(c, cx.asked),
+            _ => basic(c),
+        }
+    }
+
+    fn forgotten(memory: &Memory) -> u64 {
+        memory.handshakes.forgotten().saturating_add(memory.stats.forgotten())
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let symptoms: &[&Rule] = match relation {
+            Relation::Same if cause == &SPL_001 => {
+                &[&KEY_001, &KEY_002, &KEY_003, &KEY_004, &COL_001, &BAS_001]
+            }
+            Relation::Same if cause == &KEY_001 => &[&KEY_003, &COL_001],
+            Relation::Request if [&REQ_003, &TXN_006].contains(&cause) => &[&TXN_002],
+            Relation::Instead if cause == &TXN_007 => &[&TXN_002],
+            _ => &[],
+        };
+        symptoms.contains(&symptom)
+    }
+
+    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let ends = (seen.server, seen.client);
+        match (seen.glance.message, *seen.pairing) {
+            (CHALLENGE_RESPONSE, Pairing::Answered(_)) => {
+                if let Some(value) = issued(seen.datagram.payload) {
+                    let shaken = Handshake { value, since: seen.datagram.time, used: false };
+                    memory.handshakes.insert(ends, shaken);
+                }
+            }
+            (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
+                let carried = carried(seen.datagram.payload);
+                let proof = match memory.handshakes.get_mut(&ends) {
+                    Some(shaken) if shaken.value != 0 => shaken.judge(carried, seen.datagram.time, raised),
+                    _ => Proof::None,
+                };
+                memory.stats.insert(exchange, proof);
+            }
+            (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
+                let most = usize::saturating_mul(10, answer.request_bytes as usize);
+                match memory.stats.get(&answer.exchange) {
+                    Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
+                    Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What servers issued to clients, and what requests for their state proved, by exchange.
+#[derive(Debug)]
+pub struct Memory {
+    handshakes: Bounded<(Endpoint, Endpoint), Handshake>,
+    stats: Bounded<u64, Proof>,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { handshakes: Bounded::new(MAX_HANDSHAKES), stats: Bounded::new(MAX_STATS) }
+    }
+}
+
+/// What a request proves of its sender's address.
+#[derive(Clone, Copy, Debug)]
+enum Proof {
+    /// Nothing, and nothing was to be proved.
+    None,
+    /// That it gets what is sent there.
+    Right,
+    /// Nothing, though the server had issued a challenge.
+    Wrong,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    value: i32,
+    since: Time,
+    used: bool,
+}
+
+impl Handshake {
+    /// What a request proves that carries this challenge, or none.
+    fn judge(&mut self, carried: Option<i32>, now: Time, raised: &mut Raised) -> Proof {
+        let Some(carried) = carried else { return Proof::Wrong };
+        if carried != self.value {
+            raised.add_at(&TXN_005, Span { start: 7, end: 11 });
+            return Proof::Wrong;
+        }
+        if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFE) {
+            raised.add_at(&TXN_006, Span { start: 7, end: 11 });
+        }
+        Proof::Right
+    }
+}
+
+// --- Recognising
+
+fn word_at(p: &[u8], at: usize) -> Option<u32> {
+    p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
+}
+fn asked_id(p: &[u8]) -> Option<u64> {
+    word_at(p, 3).map(u64::from)
+}
+fn answered_id(p: &[u8]) -> Option<u64> {
+    word_at(p, 1).map(u64::from)
+}
+fn ends_in_zeros(p: &[u8]) -> bool {
+    p.ends_with(&[0; 4])
+}
+fn ends_in_keys(p: &[u8]) -> bool {
+    p.iter().rev().take(3).all(|key| [0, 0xff].contains(key))
+}
+/// GameSpy 2 asks with three bytes of keys behind the same header.
+fn is_no_gamespy2(p: &[u8]) -> bool {
+    p.len() != 10 || !ends_in_keys(p)
+}
+/// The challenge that an answer issues.
+fn issued(p: &[u8]) -> Option<i32> {
+    Str(p.get(5..)?.split(|b| *b == 0).next()?).decimal()
+}
+/// Digits and a zero behind them, and nothing else.
+fn is_challenge(p: &[u8]) -> bool {
+    let text = p.get(5..).unwrap_or_default().trim_ascii_end();
+    let digits = text.split(|b| *b == 0).next().unwrap_or_default();
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    let ended = text.get(text.len().saturating_sub(1)..) == Some(&[0]);
+    ended && (1..=10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+}
+/// The challenge in a request; a selector alone is none.
+fn carried(p: &[u8]) -> Option<i32> {
+    let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
+    word_at(p, 7).filter(|_| !selects).map(|word| word as i32)
+}
+/// The options of a full request, that they may be padding, and that parts may come; above that the bytes of the request.
+const SPLITS: u32 = 1 << 8;
+const WHOLE: u32 = Glance::WHOLE_ANSWER;
+fn asked(p: &[u8]) -> u32 {
+    let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
+    let selector = selector.and_then(|at| word_at(p, at));
+    let options = selector.unwrap_or(0) & 0xff;
+    let splits = selector.is_some_and(|all| all == 0 || all & 1 == 1);
+    let whole = selector.is_some() && options == 2;
+    options
+        | if splits { SPLITS } else { 0 }
+        | if whole { WHOLE } else { 0 }
+        | (hashed(p) as u32 & 0x3f_ffff) << 9 & !WHOLE & !Context::NOT_ITS_OWN
+}
+/// Five strings of which the last two are numbers, as far as they are there.
+fn is_basic(p: &[u8]) -> bool {
+    let strings = || p.get(5..).unwrap_or_default().splitn(6, |b| *b == 0);
+    let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
+    strings().count() > 5 && number(3) && number(4)
+}
+fn is_full(p: &[u8]) -> bool {
+    !is_basic(p)
+}
+/// Number of the part, and of all parts where this is the last.
+fn part(p: &[u8]) -> Option<Part> {
+    let number = *p.get(5..)?.strip_prefix(b"splitnum\0")?.first()?;
+    let last = number & 0x80 != 0;
+    let number = number & 0x7f;
+    Some(Part { number, total: last.then(|| number.saturating_add(1)) })
+}
+
+// --- Decoding
+
+fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let rest = c.rest();
+    let digits = rest.split(|b| *b == 0).next().unwrap_or_default();
+    let value = Str(digits).decimal();
+    match value {
+        Some(value) => drop(c.field_as(&CHALLENGE, text(digits.len()), |_| Value::Int(value))?),
+        None => drop(c.words(&CHALLENGE_TEXT, text(digits.len()))?),
+    }
+    let sound = value.is_some() && digits.len() < rest.len() || c.is_cut();
+    c.check(&CHA_001, || sound);
+    c.check(&CHA_002, || value != Some(0));
+    c.skip_all(b"\0");
+    c.ignored(&IGNORED)
+}
+
+fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let len = c.rest().len();
+    let selects = len == 4 && c.rest().starts_with(&[0xff; 3]);
+    if !c.is_cut() && ![4, 7, 8].contains(&len) {
+        let at = c.to_end();
+        c.ignored(&BODY)?;
+        c.about(None);
+        c.check_at(&REQ_002, at, || false);
+        return Ok(());
+    }
+    if !selects {
+        c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
+    }
+    for field in [&SERVER_KEYS, &PLAYER_KEYS, &TEAM_KEYS, &OPTIONS] {
+        if !c.rest().is_empty() {
+            c.field(field, byte)?;
+        }
+    }
+    Ok(())
+}
+
+fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
+    c.ends(&SPLIT_ENDS);
+    let splits = c.rest().starts_with(b"splitnum\0");
+    if !splits {
+        let at = c.to_end();
+        let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
+        let wrong = asked.is_some_and(|asked| asked & SPLITS != 0) && !c.is_cut();
+        c.about(None);
+        c.check_at(&SPL_001, at, || !wrong);
+        keys(c, true)?;
+        return c.ignored(&IGNORED);
+    }
+    c.words(&SPLIT, until(b"\0"))?;
+    c.skip(b"\0");
+    let part = c.field(&PART_BYTE, byte)?;
+    let last = part & 0x80 != 0;
+    c.derived(&PACKET_NUMBER, Value::Uint(u32::from(part & 0x7f)));
+    c.derived(&LAST_PACKET, Value::Bool(last));
+    let mut kind = c.field(&SECTION, byte)?;
+    let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::NOT_ITS_OWN) == WHOLE);
+    let strict = last && !c.is_cut();
+    if kind == 0 {
+        keys(c, strict || own_layout)?;
+        if own_layout {
+            return players(c);
+        }
+        let Some(&next) = c.rest().first() else { return Ok(()) };
+        kind = next;
+        c.ends(&COLUMN_ENDS);
+        if [1, 2].contains(&next) {
+            c.skip(&[next]);
+        }
+    }
+    c.ends(&COLUMN_ENDS);
+    if ![1, 2].contains(&kind) {
+        return if strict { Err(c.stop_here(&COL_001)) } else { c.ignored(&IGNORED) };
+    }
+    columns(c, kind, strict)
+}
+
+/// The server's keys and values. They end with an empty key, if they end here.
+fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, strict: bool) -> Result<(), Fault> {
+    const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
+    let (mut seen, mut ended) = (Repeats::default(), c.skip(b"\0"));
+    let mut found = [false; 3];
+    let mut counts = [None; 2];
+    let any = !ended && !c.rest().is_empty();
+    c.repeat(&KEYS, any, |c| {
+        c.group(&PAIR, |c| {
+            let key = c.words(&KEY, until(b"\0"))?;
+            c.check(&KEY_002, || !seen.repeats(key.0));
+            if !c.skip(b"\0") {
+                return Ok(false);
+            }
+            let value = c.words(&VALUE, until(b"\0"))?;
+            let number = value.decimal();
+            let whole = c.skip(b"\0");
+            c.check(&KEY_004, || !whole || number.is_some() || !NUMBERS.contains(&key.0));
+            let (shown, count) = (Some(value.utf8_or_latin1()), number.and_then(|n| u32::try_from(n).ok()));
+            let [name, now, most] = &mut found;
+            match key.0 {
+                b"hostname" => (*name, c.facts.server_name) = (true, shown),
+                b"numplayers" => (*now, counts) = (true, [count, counts.last().copied().flatten()]),
+                b"maxplayers" => (*most, counts) = (true, [counts.first().copied().flatten(), count]),
+                b"gamename" | b"game_id" => c.facts.game = shown,
+                b"gamever" | b"version" => c.facts.version = shown.map(Version::Text),
+                _ => {}
+            }
+            ended = whole && c.skip(b"\0");
+            Ok(whole && !ended && !c.rest().is_empty())
+        })
+    })?;
+    let [now, most] = counts;
+    c.facts.players = now.zip(most);
+    c.check(&KEY_001, || ended || !strict);
+    c.about(None);
+    let at = c.whole();
+    c.check_at(&KEY_003, at, || !ended || !strict || found == [true; 3]);
+    Ok(())
+}
+
+/// Just Cause 2's players.
+fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    if c.rest().is_empty() {
+        return Ok(());
+    }
+    c.ends(&COLUMN_ENDS);
+    let count = c.field(&PLAYER_COUNT, be_u16)?;
+    c.list(
+        &PLAYERS,
+        |_, done| done < count,
+        |c| {
+            c.group(&PLAYER, |c| {
+                c.words(&NAME, until(b"\0"))?;
+                c.expect(b"\0", &COL_001)?;
+                c.words(&STEAM_ID, until(b"\0"))?;
+                c.expect(b"\0", &COL_001)?;
+                c.field(&PING, be_u16).map(drop)
+            })
+        },
+    )?;
+    c.ignored(&IGNORED)
+}
+
+/// Columns of players and teams. The empty name behind the last one may be missing.
+fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> Result<(), Fault> {
+    let (mut kind, mut open, mut unknown, mut marked) = (kind, false, false, true);
+    let mut next = |c: &mut Cursor<'_, '_, S>, kind: &mut u8| loop {
+        match *c.rest() {
+            [0, 1 | 2, ..] | [0] => {
+                marked = false;
+                c.skip(b"\0");
+            }
+            [section @ (1 | 2), ..] => {
+                unknown |= std::mem::replace(&mut marked, true);
+                *kind = section;
+                c.skip(&[section]);
+            }
+            // A section has a name behind its number, an empty one at least.
+            [] | [0, ..] => {
+                unknown |= marked || !c.rest().is_empty();
+                return false;
+            }
+            _ => {
+                marked = false;
+                return true;
+            }
+        }
+    };
+    let any = next(c, &mut kind);
+    c.repeat(&COLUMNS, any, |c| {
+        open = c.group(&COLUMN, |c| column(c, kind))?;
+        Ok(next(c, &mut kind))
+    })?;
+    let wrong = open || unknown;
+    c.check(&COL_001, || !wrong || !strict);
+    c.ignored(&IGNORED)
+}
+
+/// Reads a column; whether it has no end.
+fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fault> {
+    c.words(&COLUMN_NAME, until(b"\0"))?;
+    c.derived(&COLUMN_SECTION, Value::Uint(kind.into()));
+    if !c.skip(b"\0") || c.rest().is_empty() {
+        return Ok(true);
+    }
+    c.field(&FIRST_INDEX, byte)?;
+    let mut open = true;
+    let mut empty = zeros(c.rest(), &mut open);
+    let any = empty > 0 || open && !c.rest().is_empty();
+    c.repeat(&VALUES, any, |c| {
+        c.words(&COLUMN_VALUE, until(b"\0"))?;
+        let ended = c.skip(b"\0");
+        empty = match empty.checked_sub(1) {
+            Some(left) if left > 0 => left,
+            _ => zeros(c.rest(), &mut open),
+        };
+        Ok(empty > 0 || open && ended && !c.rest().is_empty())
+    })?;
+    if !open {
+        c.skip(b"\0");
+    }
+    Ok(open)
+}
+
+/// How many empty values the zeros are that stand here; whether the column is open behind them.
+fn zeros(rest: &[u8], open: &mut bool) -> usize {
+    let count = rest.iter().take_while(|b| **b == 0).count();
+    let behind = rest.get(count..).unwrap_or_default();
+    let name = behind.split(|b| *b == 0).next().unwrap_or_default();
+    let named = name.len() > 1 && (name.ends_with(b"_") || name.ends_with(b"_t"));
+    let is_name = named && name.first().is_some_and(|first| *first > 2);
+    *open = count == 0 || !behind.is_empty() && !is_name && !matches!(behind, [1 | 2, ..]);
+    match behind {
+        _ if count == 0 || *open => count,
+        _ if is_name => count.saturating_sub(1),
+        _ => count.saturating_sub(2),
+    }
+}
+
+fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.ends(&BASIC_ENDS);
+    let mut counts = [None; 2];
+    for field in [&HOSTNAME, &GAMETYPE, &MAP] {
+        let text = c.words(field, until(b"\0"))?;
+        c.expect(b"\0", &BAS_001)?;
+        match field.key {
+            "hostname" => c.facts.server_name = Some(text.utf8_or_latin1()),
+            "gametype" => c.facts.game = Some(text.utf8_or_latin1()),
+            _ => {}
+        }
+    }
+    for (field, count) in [&NUMPLAYERS, &MAXPLAYERS].into_iter().zip(&mut counts) {
+        *count = c.number(field, until(b"\0"))?.and_then(|n| u32::try_from(n).ok());
+        c.expect(b"\0", &BAS_001)?;
+    }
+    c.field(&HOSTPORT, le_u16)?;
+    c.words(&HOSTIP, until(b"\0"))?;
+    c.expect(b"\0", &BAS_001)?;
+    let [now, most] = counts;
+    c.facts.players = now.zip(most);
+    c.ignored(&IGNORED)
+}

@@ -1,0 +1,969 @@
+//! The status query of Quake 3 and its heirs, of Quake 2 and of QuakeWorld: text behind four bytes of 255.
+//!
+//! ```text
+//! request       ff*4 │ getstatus, getinfo [ ' ' challenge ]; status [ ' ' mode ]; info ' ' protocol; rcon ' ' password ' ' command
+//! Quake 3       ff*4 │ statusResponse '\n' info '\n' { player '\n' }; infoResponse '\n' info
+//! Quake 2       ff*4 │ print '\n' info '\n' { player '\n' }; info '\n' name map n/m
+//! QuakeWorld    ff*4 │ n [ info '\n' ] { player '\n' } '\0'
+//! info          { '\' key '\' value }
+//! ```
+//!
+//! Oddities: MOHAA has a byte for the direction behind the first four, Hexen World a fifth 255; FiveM has a second info string
+//! behind the players; the port is the game's, whose packets stand in the same conversation.
+
+use super::is_other_query;
+use super::prelude::*;
+use crate::capture::Time;
+use crate::net::Endpoint;
+use arrayvec::ArrayVec;
+
+const SPEC: &str = "https://github.com/ioquake/ioq3";
+const fn ioquake3(section: &'static str) -> Cite {
+    Cite { doc: "ioquake3", section, url: SPEC }
+}
+const fn clients(section: &'static str) -> Cite {
+    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
+}
+
+const QS: rule::Step = C("ffffffff 'getstatus'");
+const QI: rule::Step = C("ffffffff 'getinfo abc'");
+const SOK: rule::Step =
+    S(r#"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\mapname\q3dm17\sv_maxclients\8' 0a '5 48 "Ann"' 0a"#);
+const IOK: rule::Step = S(
+    r"ffffffff 'infoResponse' 0a '\challenge\abc\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8\protocol\68'",
+);
+
+/// Longest challenge that servers take, in bytes.
+const LONGEST_CHALLENGE: usize = 128;
+/// Largest UDP payload that fits an Ethernet frame, in bytes.
+const UNFRAGMENTED: usize = 1472;
+/// Tokens of a player's line that are told apart.
+const MAX_TOKENS: usize = 24;
+/// Client addresses of servers that are remembered; the oldest goes first.
+const MAX_CLIENTS: usize = 4_096;
+/// Requests at once that servers take from an address, and after how many nanoseconds one more.
+const BURST: u8 = 10;
+const PERIOD: i64 = 1_000_000_000;
+/// Answers to one address within a second that a server with a limit does not exceed.
+const MOST_ANSWERS: u8 = 20;
+
+fields! {
+    /// Four bytes of 255, which mark packets outside a connection; five in Hexen World.
+    PREFIX = "prefix": Bytes;
+    /// MOHAA: 2 from the client, 1 from the server.
+    DIRECTION_BYTE = "direction_byte": Uint;
+    /// What the message is.
+    WORD = "word": Text;
+    /// Text of the client's choice, which the answer repeats.
+    CHALLENGE = "challenge": Text;
+    /// QuakeWorld: 1 info, 2 players, 4 spectators, 8 spectators as players, 16 teams, 32 QTV.
+    MODE = "mode": Dynamic;
+    /// Version of Quake 2's protocol.
+    PROTOCOL = "protocol": Dynamic;
+    /// Password of the remote console; masked unless --show-secrets is given.
+    PASSWORD = "password": Text;
+    /// Command for the remote console; or the word of a packet that is no query.
+    COMMAND = "command": Text;
+    /// What stands behind the end of the message; nobody reads it.
+    IGNORED = "ignored": Bytes;
+    /// Whose form the answer has.
+    DIALECT = "dialect": Named;
+    /// Variables of the server, in the order of the wire.
+    INFO = "info": List;
+    /// A variable.
+    VARIABLE = "info[]": Group;
+    /// Its name.
+    KEY = "info[].key": Text;
+    /// Its value.
+    VALUE = "info[].value": Text;
+    /// FiveM: the variables behind the players; they stand in `info`, too.
+    MORE_INFO = "more_info": Text;
+    /// Who plays.
+    PLAYERS = "players": List;
+    /// A player.
+    PLAYER = "players[]": Group;
+    /// QuakeWorld: number of the player.
+    USER_ID = "players[].user_id": Dynamic;
+    /// Score; text where the server says something else there.
+    SCORE = "players[].score": Dynamic;
+    /// QuakeWorld: minutes on the server.
+    TIME = "players[].time": Dynamic;
+    /// Round trip in milliseconds; 0 for a bot, 999 while connecting, in QuakeWorld negative for a spectator.
+    PING = "players[].ping": Dynamic;
+    /// Name, in which `^` and a character change the colour.
+    NAME = "players[].name": Text;
+    /// Quake 2's heirs: address of the player.
+    ADDRESS = "players[].address": Text;
+    /// QuakeWorld: skin.
+    SKIN = "players[].skin": Text;
+    /// QuakeWorld: colour of the shirt.
+    TOP_COLOR = "players[].top_color": Dynamic;
+    /// QuakeWorld: colour of the trousers.
+    BOTTOM_COLOR = "players[].bottom_color": Dynamic;
+    /// Team.
+    TEAM = "players[].team": Dynamic;
+    /// What else stands in the line.
+    EXTRA = "players[].extra": List;
+    /// A part of it.
+    EXTRA_PART = "players[].extra[]": Text;
+    /// The whole line, where it is none of a player.
+    LINE = "players[].line": Text;
+    /// Name of a Quake 2 server.
+    HOSTNAME = "hostname": Text;
+    /// Its map.
+    MAP = "map": Text;
+    /// Its players.
+    CLIENTS = "clients": Dynamic;
+    /// How many it takes.
+    MOST_CLIENTS = "max_clients": Dynamic;
+    /// Text for the console.
+    TEXT = "text": Text;
+    /// A packet of the game.
+    PAYLOAD = "payload": Bytes;
+}
+
+rules! {
+    /// Servers take what does not begin with four bytes of 255 for a packet of the game, and do not answer.
+    HDR_001 = "Q3-HDR-001" Error "query begins with fewer than four bytes of 255" {
+        cite: ioquake3("code/server/sv_main.c, SV_PacketEvent"),
+        examples: [Example::of(&[QS, SOK, C("ffffff 'getstatus'")])],
+    }
+    /// ioquake3 compares without case; Quake 2, QuakeWorld, DarkPlaces and FiveM compare bytes and stay silent.
+    REQ_001 = "Q3-REQ-001" Warning "word of the query is not in lower case" {
+        cite: ioquake3("code/server/sv_main.c, SV_ConnectionlessPacket"),
+        examples: [Example::of(&[C("ffffffff 'GetStatus'")])],
+    }
+    /// Servers drop it: such challenges were used to overflow the info string. FiveM takes 8 bytes at most.
+    REQ_002 = "Q3-REQ-002" Error "challenge is longer than 128 bytes" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Info"),
+        examples: [Example::of(&[C("ffffffff 'getinfo ' 78*129")])],
+    }
+    /// The server cannot put it into its info string: the answer comes without it, or with a broken info string.
+    REQ_003 = "Q3-REQ-003" Warning "challenge contains a backslash, a semicolon or a quote" {
+        cite: ioquake3("code/qcommon/q_shared.c, Info_SetValueForKey"),
+        examples: [Example::of(&[
+            C(r"ffffffff 'getinfo a\b'"),
+            S(r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8\protocol\68'"),
+        ])],
+    }
+    /// Every client compares the word together with its line feed.
+    RSP_001 = "Q3-RSP-001" Error "word of the answer is not ended by a line feed" {
+        cite: ioquake3("code/client/cl_main.c, CL_ConnectionlessPacket"),
+        examples: [
+            Example::of(&[QI, S(r"ffffffff 'infoResponse\challenge\abc\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8'")]),
+            Example::of(&[QS, S(r"ffffffff 'statusResponse \sv_hostname\Lab' 0a")]),
+        ],
+    }
+    /// All servers end both. The usual cause is a full buffer: the last name is cut.
+    RSP_002 = "Q3-RSP-002" Warning "last line is not ended by a line feed" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Status"),
+        examples: [
+            Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_maxclients\8'")]),
+            Example::of(&[QS, S(r#"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_maxclients\8' 0a '5 48 "Ann"'"#)]),
+        ],
+    }
+    /// It travels as IP fragments, and does not arrive where these are dropped. Up to 1,814 bytes were measured.
+    RSP_003 = "Q3-RSP-003" Note "answer is larger than 1472 bytes" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Status"),
+        examples: [Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\' 4c*1455 0a")])],
+    }
+    /// Info strings begin with a backslash in every engine; QuakeWorld may leave the whole line out.
+    INF_001 = "Q3-INF-001" Error "info string does not begin with a backslash" {
+        cite: ioquake3("code/qcommon/q_shared.c, Info_NextPair"),
+        examples: [Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a 'sv_hostname\Lab' 0a")])],
+    }
+    /// Info strings are pairs. A backslash inside a value has the same effect.
+    INF_002 = "Q3-INF-002" Error "last key of an info string has no value" {
+        cite: ioquake3("code/qcommon/q_shared.c, Info_NextPair"),
+        examples: [
+            Example::of(&[QI, S(r"ffffffff 'infoResponse' 0a '\challenge\abc\hostname\Lab\mapname\q3dm17\sv_maxclients\8\pure'")]),
+            Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\La\b' 0a")]),
+        ],
+    }
+    /// Engines refuse empty keys: one shows that a value contained a backslash. An empty value is legal.
+    INF_003 = "Q3-INF-003" Warning "key of an info string is empty" {
+        cite: ioquake3("code/qcommon/q_shared.c, Info_SetValueForKey"),
+        examples: [Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\\x' 0a")])],
+    }
+    /// Engines take the first one, most libraries the last.
+    INF_004 = "Q3-INF-004" Note "key is given twice" {
+        cite: ioquake3("code/qcommon/q_shared.c, Info_ValueForKey"),
+        examples: [Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_hostname\Other' 0a")])],
+    }
+    /// `hostname` or `sv_hostname`, `mapname` or `map`, `sv_maxclients` or `maxclients`: server browsers drop a server that lacks
+    /// one of them.
+    INF_005 = "Q3-INF-005" Warning "info response has no name, map or maximum of players" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Info"),
+        examples: [Example::of(&[QI, S(r"ffffffff 'infoResponse' 0a '\challenge\abc\hostname\Lab\clients\1\sv_maxclients\8'")])],
+    }
+    /// `clients`, `sv_maxclients`, `maxclients` and `protocol` are: all clients convert them.
+    INF_006 = "Q3-INF-006" Warning "value is not a decimal integer" {
+        cite: clients("protocols/quake3.js"),
+        examples: [Example::of(&[QI, S(r"ffffffff 'infoResponse' 0a '\challenge\abc\hostname\Lab\mapname\q3dm17\clients\one\sv_maxclients\8'")])],
+    }
+    /// It has score, ping and a name in quotes; in QuakeWorld number, score, minutes and ping stand before the name.
+    PLR_001 = "Q3-PLR-001" Error "line is none of a player" {
+        cite: clients("protocols/quake2.js"),
+        examples: [
+            Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a '5 48 Ann' 0a")]),
+            Example::of(&[QS, S(r#"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a '5 48 "Ann' 0a"#)]),
+            Example::of(&[C("ffffffff 'status'"), S(r#"ffffffff 'n\hostname\Lab\map\dm6' 0a '1 12 "Ann" "base" 4 11' 0a00"#)]),
+        ],
+    }
+    /// No request of its kind is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "Q3-TXN-001" Error "answer without a request" {
+        cite: ioquake3("code/server/sv_main.c, SV_ConnectionlessPacket"),
+        needs_past: true,
+        examples: [Example::of(&[SOK])],
+    }
+    /// The answer window is two seconds. Silence is also how servers refuse: for their limits, or because they are set so.
+    TXN_002 = "Q3-TXN-002" Warning "no answer in time" {
+        cite: clients("protocols/core.js, socketTimeout"),
+        examples: [Example::of(&[QS])],
+    }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "Q3-TXN-003" Note "answer came after the time-out" {
+        cite: clients("protocols/core.js, socketTimeout"),
+        examples: [Example::of(&[QS, Wait(2600), SOK])],
+    }
+    /// A byte-identical answer to a request already answered: UDP duplicated it.
+    TXN_004 = "Q3-TXN-004" Note "answer arrived twice" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Status"),
+        side: Path,
+        examples: [Example::of(&[QS, SOK, SOK])],
+    }
+    /// The challenge keeps out forged answers: clients drop one with another challenge than theirs.
+    TXN_005 = "Q3-TXN-005" Error "answer carries a challenge that no open request carried" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Info"),
+        examples: [Example::of(&[QI, S(r"ffffffff 'infoResponse' 0a '\challenge\xyz\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8'")])],
+    }
+    /// Engines repeat it, but for FiveM's status response. The answer is paired by order then.
+    TXN_006 = "Q3-TXN-006" Note "answer does not repeat the challenge" {
+        cite: ioquake3("code/server/sv_main.c, SVC_Info"),
+        per_server: true,
+        strict: Warning,
+        examples: [Example::of(&[QI, S(r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8'")])],
+    }
+    /// DarkPlaces does so where the list of players does not fit its buffer.
+    TXN_007 = "Q3-TXN-007" Note "getstatus is answered by an info response" {
+        cite: Cite { doc: "DarkPlaces", section: "netconn.c", url: "https://github.com/DarkPlacesEngine/DarkPlaces" },
+        per_server: true,
+        examples: [Example::of(&[C("ffffffff 'getstatus abc'"), IOK])],
+    }
+    /// Servers with a limit drop it: ioquake3 takes ten at once and one a second from an address, FiveM and DarkPlaces similarly.
+    TXN_008 = "Q3-TXN-008" Note "request beyond ten at once and one a second" {
+        cite: ioquake3("code/server/sv_main.c, SVC_RateLimitAddress"),
+        side: Client,
+        examples: [Example::of(&[QS, QS, QS, QS, QS, QS, QS, QS, QS, QS, QS, QS])],
+    }
+    /// A forged source address brings a victim that much more: nothing proves that the client is who it seems to be. Answers of
+    /// 30 to 130 times their request were measured.
+    SEC_001 = "Q3-SEC-001" Note "answer is more than ten times its request" {
+        cite: ioquake3("code/server/sv_main.c, SVC_RateLimitAddress"),
+        per_server: true,
+        ratio: true,
+        strict: Warning,
+        examples: [Example::of(&[QS, S(r"ffffffff 'statusResponse' 0a '\sv_hostname\' 4c*125 0a")])],
+    }
+    /// It has no limit, and can be used to flood a victim whose address is forged. ioquake3 answers 11 times, FiveM 12.
+    SEC_002 = "Q3-SEC-002" Warning "more than 20 answers to one address within a second" {
+        cite: ioquake3("code/server/sv_main.c, SVC_RateLimitAddress"),
+        examples: [Example::of(&[
+            QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK,
+            QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK,
+        ])],
+    }
+    /// Everyone on the path reads the password, and who has it controls the server.
+    SEC_003 = "Q3-SEC-003" Warning "rcon sends its password in clear text" {
+        cite: ioquake3("code/server/sv_main.c, SVC_RemoteCommand"),
+        examples: [Example::of(&[QS, SOK, C("ffffffff 'rcon secret status'"), S("ffffffff 'print' 0a 'ok' 0a")])],
+    }
+}
+
+static ENDS: Ends = Ends { early: &RSP_001, early_inside: &RSP_001, late: &RSP_002, surplus: &IGNORED };
+
+const SAMPLES: &[Example] = &[
+    Example::of(&[
+        C("ffffffff 'getstatus x1' 0a"),
+        S(
+            r#"ffffffff 'statusResponse' 0a '\challenge\x1\sv_maxclients\8\mapname\q3dm1' 0a '3 50 "Ann"' 0a '-1 0 "Bob" 2' 0a"#,
+        ),
+    ]),
+    Example::of(&[QI, IOK]),
+    Example::of(&[
+        C("ffffffff 02 'getinfo x'"),
+        S(r"ffffffff 01 'infoResponse' 0a '\challenge\x\hostname\Lab\mapname\dm\sv_maxclients\8'"),
+    ]),
+    Example::of(&[
+        C("ffffffff 'status' 0a"),
+        S(r#"ffffffff 'print' 0a '\hostname\Lab\maxclients\8' 0a '3 50 "Ann" "10.0.0.1:1"' 0a"#),
+    ]),
+    Example::of(&[
+        C("ffffffff 'status 23'"),
+        S(r#"ffffffff 'n\hostname\Lab\map\dm6' 0a '7 12 3 45 "Ann" "base" 4 11 "red"' 0a00"#),
+    ]),
+    Example::of(&[C("ffffffff 'info 34'"), S("ffffffff 'info' 0a 'Lab q2dm1 3/16' 0a")]),
+];
+
+/// What stands before the word of the client's messages, and of the server's.
+const CLIENT: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x02", b"\xff\xff\xff\xff\xff"];
+const SERVER: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff"];
+/// What may stand behind a word.
+const BEHIND: &[u8] = b" \n\0";
+
+const STATUS: u8 = 0;
+const INFORMATION: u8 = 1;
+const CONSOLE: u8 = 2;
+
+const GETSTATUS_REQUEST: u8 = 0;
+const GETINFO_REQUEST: u8 = 1;
+const STATUS_REQUEST: u8 = 2;
+const INFO_REQUEST: u8 = 3;
+const RCON_REQUEST: u8 = 4;
+const STATUS_RESPONSE: u8 = 5;
+const INFO_RESPONSE: u8 = 6;
+const PRINT_RESPONSE: u8 = 7;
+const OOB: u8 = 8;
+const UNKNOWN: u8 = 9;
+
+/// A form behind what stands before the client's words, and the server's.
+const fn asks(form: Form) -> Form {
+    form.behind(CLIENT)
+}
+const fn answers(form: Form) -> Form {
+    form.behind(SERVER)
+}
+
+static MESSAGES: [Message; 10] = [
+    Message::request("getstatus_request", STATUS, &[asks(Form::of(b"getstatus").word(BEHIND).caseless())])
+        .keyed(asked_challenge),
+    Message::request("getinfo_request", INFORMATION, &[asks(Form::of(b"getinfo").word(BEHIND).caseless())])
+        .keyed(asked_challenge),
+    Message::request(
+        "status_request",
+        STATUS,
+        &[asks(Form::of(b"status").word(BEHIND).caseless()).when(is_number_or_nothing).level(Level::Medium)],
+    ),
+    Message::request(
+        "info_request",
+        INFORMATION,
+        &[asks(Form::of(b"info ").caseless()).when(is_number_or_nothing).level(Level::Medium)],
+    ),
+    Message::request("rcon_request", CONSOLE, &[asks(Form::of(b"rcon ")).level(Level::Low)])
+        .paired(Level::Medium),
+    Message::response(
+        "status_response",
+        STATUS,
+        &[
+            answers(Form::of(b"statusResponse\n\\")),
+            answers(Form::of(b"statusResponse")).level(Level::Medium),
+            answers(Form::of(b"print\n\\")).level(Level::Medium),
+            answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
+            answers(Form::of(b"n")).when(has_player).level(Level::Low),
+        ],
+    )
+    .keyed(repeated_challenge),
+    Message::response(
+        "info_response",
+        INFORMATION,
+        &[
+            answers(Form::of(b"infoResponse\n\\")),
+            answers(Form::of(b"infoResponse")).level(Level::Medium),
+            answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
+        ],
+    )
+    .keyed(repeated_challenge),
+    Message::response("print_response", CONSOLE, &[answers(Form::of(b"print\n")).level(Level::Low)])
+        .paired(Level::Medium),
+    Message::named("oob"),
+    Message::named("unknown"),
+];
+
+const RULES_OF_STEPS: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    other_key: Some(&TXN_005),
+    keyless: Some(&TXN_006),
+    other_step: Some(&TXN_007),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    larger: Some((10, &SEC_001)),
+    ..StepRules::new(&TXN_002)
+};
+
+/// The status query of Quake 3 and its heirs.
+#[derive(Debug)]
+pub struct Quake3;
+
+impl Protocol for Quake3 {
+    type Memory = Memory;
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let commands = [format!("getinfo {:08x}", ask.random as u32), format!("getstatus {:08x}", ask.random as u32)];
+        let wanted = if ask.all { 2 } else { 1 };
+        let command = commands.get(..wanted)?.get(ask.answered)?;
+        Some([&[0xff; 4], command.as_bytes()].concat())
+    }
+
+    const INFO: Info = Info {
+        name: "quake3",
+        title: "Quake 3, Quake 2 and QuakeWorld status query",
+        ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
+            StepInfo { keyless: true, also: &[STATUS], ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
+            StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) }),
+        ],
+        window_ms: 2000,
+        ends: &ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: SAMPLES,
+    };
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let stray = |at: u8| {
+            let message = MESSAGES.get(usize::from(at))?;
+            let level = known.level.min(Level::Medium);
+            Some(Glance { role: Role::Stray, key: None, paired: level, ..message.glance(at, p, level) })
+        };
+        let recognised = recognise_known::<Self>(p, wire_len, known);
+        if recognised.is_some() || known.level < Level::Medium {
+            return recognised;
+        }
+        let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
+        match p {
+            [0xff, 0xff, 0xff, 0xff, ..] => is_word(word).then(|| stray(OOB))?,
+            [0xff, ..] if known.direction == Direction::C2s => stray(query(word)?),
+            _ if is_other_query(p) => None,
+            _ => (known.conversation || known.pinned).then(|| stray(UNKNOWN))?,
+        }
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message >= UNKNOWN {
+            let rest = c.rest().len();
+            return c.field(&PAYLOAD, bytes(rest)).map(drop);
+        }
+        let prefix = c.rest().iter().take(5).take_while(|b| **b == 0xff).count();
+        c.field(&PREFIX, bytes(prefix))?;
+        if c.rest().is_empty() {
+            return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
+        }
+        c.require(&HDR_001, prefix >= 4)?;
+        let moved = matches!(c.rest(), [1 | 2, ..]);
+        if moved {
+            c.field(&DIRECTION_BYTE, byte)?;
+        }
+        let wire_len = c.wire_len();
+        match cx.message {
+            STATUS_RESPONSE | INFO_RESPONSE => {
+                c.check_whole(&RSP_003, || wire_len <= UNFRAGMENTED);
+                response(c, cx.message, prefix, moved)
+            }
+            PRINT_RESPONSE => {
+                c.words(&WORD, until(b"\n"))?;
+                c.skip(b"\n");
+                c.words(&TEXT, remaining).map(drop)
+            }
+            OOB => c.words(&COMMAND, until(BEHIND)).and_then(|_| c.ignored(&IGNORED)),
+            _ => request(c, cx),
+        }
+    }
+
+    fn forgotten(memory: &Memory) -> u64 {
+        memory.clients.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let symptoms: &[&Rule] = match relation {
+            Relation::Same if cause == &RSP_001 => &[&INF_001, &INF_002, &INF_005, &RSP_002],
+            Relation::Same if cause == &INF_001 => &[&INF_005, &PLR_001],
+            Relation::Same if cause == &INF_002 => &[&INF_003, &INF_005],
+            Relation::Same if cause == &RSP_002 => &[&PLR_001],
+            Relation::Request if [&REQ_001, &REQ_003, &TXN_008].contains(&cause) => &[&TXN_002],
+            Relation::Instead if cause == &TXN_005 => &[&TXN_002],
+            _ => &[],
+        };
+        symptoms.contains(&symptom)
+    }
+
+    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let client = memory.clients.get_or_insert((seen.server, seen.client.host()), Client::default());
+        let now = seen.datagram.time;
+        match (seen.glance.message, seen.pairing) {
+            (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. })
+                if client.drops(now) =>
+            {
+                raised.add(&TXN_008);
+            }
+            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) if client.floods(now) => {
+                raised.add(&SEC_002)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What was sent to and from client addresses lately.
+#[derive(Debug)]
+pub struct Memory {
+    clients: Bounded<(Endpoint, Endpoint), Client>,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { clients: Bounded::new(MAX_CLIENTS) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    /// How full the bucket of its requests is, and since when.
+    requests: u8,
+    since: Option<Time>,
+    /// Answers since then.
+    answers: u8,
+    answered: Option<Time>,
+}
+
+impl Client {
+    /// Whether a server with ioquake3's limit drops a request.
+    fn drops(&mut self, now: Time) -> bool {
+        let age = self.since.and_then(|since| now.since(since)).filter(|age| *age >= 0);
+        let leaked = age.map_or(i64::MAX, |age| age.checked_div(PERIOD).unwrap_or(i64::MAX));
+        if leaked > 0 {
+            let rest = age.filter(|_| leaked <= i64::from(BURST)).map_or(0, |age| age.wrapping_rem(PERIOD));
+            self.since = Some(now.plus(rest.saturating_neg()));
+            self.requests = self.requests.saturating_sub(u8::try_from(leaked).unwrap_or(u8::MAX));
+        }
+        let full = self.requests >= BURST;
+        self.requests = if full { BURST } else { self.requests.saturating_add(1) };
+        full
+    }
+
+    /// Whether this is one answer too many within a second.
+    fn floods(&mut self, now: Time) -> bool {
+        let age = self.answered.and_then(|first| now.since(first));
+        if age.is_none_or(|age| !(0..=PERIOD).contains(&age)) {
+            (self.answered, self.answers) = (Some(now), 0);
+        }
+        self.answers = self.answers.saturating_add(1);
+        self.answers == MOST_ANSWERS.saturating_add(1)
+    }
+}
+
+// --- Recognising
+
+/// What stands behind the prefix, and MOHAA's byte.
+fn words(p: &[u8]) -> &[u8] {
+    let rest = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
+    rest.strip_prefix(b"\x01").or(rest.strip_prefix(b"\x02")).unwrap_or(rest)
+}
+
+/// The first line.
+fn line(text: &[u8]) -> &[u8] {
+    text.split(|b| b"\n\0".contains(b)).next().unwrap_or_default()
+}
+
+/// Whether digits and blanks are all that follows the first word of the line.
+fn is_number_or_nothing(p: &[u8]) -> bool {
+    let mut rest = line(words(p)).iter().skip_while(|b| b.is_ascii_alphabetic());
+    rest.all(|b| b.is_ascii_digit() || *b == b' ')
+}
+
+/// Whether a key and a value begin the info string.
+fn has_pair(p: &[u8]) -> bool {
+    line(words(p)).iter().filter(|b| **b == b'\\').count() >= 2
+}
+
+/// Whether a player of QuakeWorld follows.
+fn has_player(p: &[u8]) -> bool {
+    let tokens = words(p).get(1..).and_then(|rest| tokens(line(rest)));
+    tokens.is_some_and(|tokens| layout(&tokens, true).is_some())
+}
+
+/// Whether the line ends with players and their maximum.
+fn ends_with_places(p: &[u8]) -> bool {
+    words(p).strip_prefix(b"info\n").is_some_and(|rest| places(line(rest)).is_some())
+}
+
+/// Whether the payload goes on with a word in letters.
+fn is_word(text: &[u8]) -> bool {
+    let letters = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let ends = text.get(letters).is_none_or(|b| b" \n\0\"\\".contains(b));
+    letters >= 3 && ends && text.first().is_some_and(u8::is_ascii_lowercase)
+}
+
+/// The request that a word is.
+fn query(word: &[u8]) -> Option<u8> {
+    let end = word.iter().position(|b| BEHIND.contains(b)).unwrap_or(word.len());
+    let word = word.get(..end)?;
+    let queries: [&[u8]; 4] = [b"getstatus", b"getinfo", b"status", b"info"];
+    queries.iter().position(|query| *query == word).map(|at| at as u8)
+}
+
+fn asked_challenge(p: &[u8]) -> Option<u64> {
+    let challenge = line(words(p)).split(|b| *b == b' ').nth(1)?;
+    (!challenge.is_empty()).then(|| hashed(challenge))
+}
+
+fn repeated_challenge(p: &[u8]) -> Option<u64> {
+    let (_, info) = p.split_at_checked(p.iter().position(|b| *b == b'\\')?.saturating_add(1))?;
+    let mut parts = line(info).split(|b| *b == b'\\');
+    while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+        if key == b"challenge" {
+            let first = value.split(|b| *b == b' ').next().filter(|first| !first.is_empty())?;
+            return Some(hashed(first));
+        }
+    }
+    None
+}
+
+// --- Decoding
+
+fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    let word = c.words(&WORD, until(BEHIND))?;
+    c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
+    let blank = c.skip(b" ");
+    let more = blank && c.rest().first().is_some_and(|next| !BEHIND.contains(next));
+    match cx.message {
+        GETSTATUS_REQUEST | GETINFO_REQUEST if more => {
+            let challenge = c.words(&CHALLENGE, until(BEHIND))?;
+            c.check(&REQ_002, || challenge.0.len() <= LONGEST_CHALLENGE);
+            c.check(&REQ_003, || !challenge.0.iter().any(|b| b"\\;\"".contains(b)));
+        }
+        STATUS_REQUEST if more => drop(c.number(&MODE, until(BEHIND))?),
+        INFO_REQUEST if more => drop(c.number(&PROTOCOL, until(BEHIND))?),
+        RCON_REQUEST => {
+            c.secret(cx.secrets);
+            c.secret_words(&PASSWORD, until(BEHIND))?;
+            c.check(&SEC_003, || false);
+            c.skip(b" ");
+            c.words(&COMMAND, until(b"\n\0"))?;
+        }
+        _ => {}
+    }
+    c.ignored(&IGNORED)
+}
+
+const DIALECTS: [&str; 5] = ["quake3", "quake2", "quakeworld", "hexenworld", "mohaa"];
+const QUAKE2: usize = 1;
+const QUAKEWORLD: usize = 2;
+
+fn response<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    message: u8,
+    prefix: usize,
+    moved: bool,
+) -> Result<(), Fault> {
+    const WORDS: [(&[u8], usize); 5] = [
+        (b"statusResponse", 0),
+        (b"infoResponse", 0),
+        (b"print", QUAKE2),
+        (b"info", QUAKE2),
+        (b"n", QUAKEWORLD),
+    ];
+    let Some(&(word, family)) = WORDS.iter().find(|(word, _)| c.rest().starts_with(word)) else {
+        return Err(c.short(&RSP_001));
+    };
+    c.words(&WORD, text(word.len()))?;
+    let dialect = match (family, prefix) {
+        (0, _) if moved => 4,
+        (QUAKEWORLD, 5) => 3,
+        _ => family,
+    };
+    c.derived(&DIALECT, Value::Named(dialect as u32, DIALECTS.get(dialect).copied()));
+    if family != QUAKEWORLD {
+        c.expect(b"\n", &RSP_001)?;
+    }
+    if word == b"info" {
+        return quake2_info(c);
+    }
+    let status = message == STATUS_RESPONSE;
+    let known = match c.rest() {
+        [b'\\', ..] => info(c, status)?,
+        _ => {
+            c.require(&INF_001, family == QUAKEWORLD)?;
+            c.list(&INFO, |_, _| false, |_| Ok(()))?;
+            Known3::default()
+        }
+    };
+    if status { status_body(c, family == QUAKEWORLD, known) } else { info_body(c, known) }
+}
+
+/// What an info string says of its server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known3 {
+    name: bool,
+    map: bool,
+    most: Option<u32>,
+    has_most: bool,
+    clients: Option<u32>,
+}
+
+fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<Known3, Fault> {
+    let (mut known, mut seen) = (Known3::default(), Repeats::default());
+    // FiveM's second info string is told with the first.
+    let second = c.rest().windows(2).rposition(|two| two == b"\n\\").filter(|_| status);
+    let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).map(line).unwrap_or_default();
+    let mut parts = second.split(|b| *b == b'\\');
+    let mut pairs = std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).peekable();
+    let mut own = c.skip(b"\\");
+    c.repeat(&INFO, own || pairs.peek().is_some(), |c| {
+        if own {
+            own = variable(c, &mut known, &mut seen)?;
+        } else if let Some((key, value)) = pairs.next() {
+            c.group(&VARIABLE, |c| {
+                c.part(&KEY, key, Str::utf8_or_latin1);
+                c.part(&VALUE, value, Str::utf8_or_latin1);
+                Ok(())
+            })?;
+        }
+        Ok(own || pairs.peek().is_some())
+    })?;
+    Ok(known)
+}
+
+/// Reads a variable; whether another one follows.
+fn variable<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    known: &mut Known3,
+    seen: &mut Repeats<'a>,
+) -> Result<bool, Fault> {
+    const END: &[u8] = b"\\\n\0";
+    const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
+    c.group(&VARIABLE, |c| {
+        let key = c.words(&KEY, until(END))?;
+        c.check(&INF_003, || !key.0.is_empty());
+        c.check(&INF_004, || key.0.is_empty() || !seen.repeats(key.0));
+        // What the capture cut has a value.
+        let valued = c.skip(b"\\") || c.is_cut();
+        c.check(&INF_002, || valued);
+        if !valued {
+            return Ok(false);
+        }
+        let value = c.words(&VALUE, until(END))?;
+        c.check(&INF_006, || value.decimal().is_some() || !COUNTS.contains(&key.0));
+        let count = value.decimal().and_then(|n| u32::try_from(n).ok());
+        let shown = Some(value.utf8_or_latin1());
+        match key.0 {
+            b"sv_hostname" | b"hostname" => (known.name, c.facts.server_name) = (true, shown),
+            b"mapname" | b"map" => known.map = true,
+            b"gamename" => c.facts.game = shown,
+            b"version" | b"*version" | b"shortversion" | b"iv" => c.facts.version = shown.map(Version::Text),
+            b"sv_maxclients" | b"maxclients" => (known.has_most, known.most) = (true, count),
+            b"clients" => known.clients = count,
+            _ => {}
+        }
+        Ok(c.skip(b"\\"))
+    })
+}
+
+/// What follows the variables of an info response.
+fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, known: Known3) -> Result<(), Fault> {
+    let cut = c.is_cut();
+    c.about(None);
+    let at = c.whole();
+    c.check_at(&INF_005, at, || cut || known.name && known.map && known.has_most);
+    c.facts.players = known.clients.zip(known.most);
+    c.ignored(&IGNORED)
+}
+
+/// The players, and what follows them.
+fn status_body<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    quakeworld: bool,
+    known: Known3,
+) -> Result<(), Fault> {
+    let mut ended = c.skip(b"\n") || quakeworld && c.rest().first() != Some(&b'\\');
+    c.skip_all(b"\n");
+    let mut count = 0u32;
+    c.list(
+        &PLAYERS,
+        |c, _| c.rest().first().is_some_and(|next| !b"\\\0".contains(next)),
+        |c| {
+            count = count.saturating_add(1);
+            c.group(&PLAYER, |c| {
+                player(c, quakeworld)?;
+                ended = c.skip(b"\n");
+                // Servers leave empty lines, and QuakeWorld's tell of spectators elsewhere.
+                while let [b'\n', ..] | [b'q', b't', b'v', b' ', ..] = c.rest() {
+                    let text = line(c.rest());
+                    c.skip(text);
+                    c.skip(b"\n");
+                }
+                Ok(())
+            })
+        },
+    )?;
+    let cut = c.is_cut();
+    c.check(&RSP_002, || ended || cut);
+    c.facts.players = Some(known.clients.unwrap_or(count)).zip(known.most);
+    if c.rest().first() == Some(&b'\\') {
+        c.words(&MORE_INFO, until(b"\0"))?;
+    }
+    c.ignored(&IGNORED)
+}
+
+/// Parts of a line, each with whether it stands in quotes.
+type Tokens<'a> = ArrayVec<(bool, &'a [u8]), MAX_TOKENS>;
+
+/// The parts of a line; `None` where a quote does not close, or where there are too many.
+fn tokens(line: &[u8]) -> Option<Tokens<'_>> {
+    let (mut out, mut rest) = (Tokens::new(), line.trim_ascii_start());
+    while let Some(&first) = rest.first() {
+        let quoted = first == b'"';
+        let inside = rest.get(usize::from(quoted)..)?;
+        // A name may hold quotes: one ends it where the line ends, or where another part follows.
+        let ends = |at: &usize| match inside.get(*at..) {
+            Some([b'"', behind @ ..]) if quoted => {
+                let next = behind.trim_ascii_start().first();
+                next.is_none_or(|b| {
+                    behind.first() == Some(&b' ') && (b.is_ascii_digit() || b"-\"".contains(b))
+                })
+            }
+            Some([b' ', ..] | []) => !quoted,
+            _ => false,
+        };
+        let (token, behind) = inside.split_at((0..=inside.len()).find(ends)?);
+        out.try_push((quoted, token)).ok()?;
+        rest = behind.get(usize::from(quoted)..)?.trim_ascii_start();
+    }
+    Some(out)
+}
+
+/// What stands in a player's line, and whether in quotes: up to the name all of it, then as much as there is.
+type Layout = &'static [(bool, &'static Field)];
+const QUAKEWORLD_LAYOUT: Layout = &[
+    (false, &USER_ID),
+    (false, &SCORE),
+    (false, &TIME),
+    (false, &PING),
+    (true, &NAME),
+    (true, &SKIN),
+    (false, &TOP_COLOR),
+    (false, &BOTTOM_COLOR),
+    (true, &TEAM),
+];
+const LAYOUTS: [Layout; 2] = [
+    &[(false, &SCORE), (false, &PING), (true, &NAME), (true, &ADDRESS), (false, &TEAM)],
+    &[(false, &SCORE), (false, &PING), (false, &TEAM), (true, &NAME), (true, &ADDRESS)],
+];
+
+/// The fields of a player's line, in its order; further parts have none. `None` where it is none of a player.
+fn layout(tokens: &Tokens<'_>, quakeworld: bool) -> Option<ArrayVec<&'static Field, 10>> {
+    let name = tokens.iter().position(|(quoted, _)| *quoted)?;
+    let layouts = if quakeworld { &[QUAKEWORLD_LAYOUT][..] } else { &LAYOUTS };
+    let mut layout = layouts.iter().find(|l| l.iter().position(|(quoted, _)| *quoted) == Some(name))?.iter();
+    let fields = tokens.iter().map_while(|(quoted, _)| layout.find(|(is, _)| is == quoted));
+    Some(fields.map(|(_, field)| *field).collect())
+}
+
+fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(), Fault> {
+    let found = tokens(line(c.rest()));
+    let Some((tokens, fields)) = found.and_then(|t| layout(&t, quakeworld).map(|fields| (t, fields))) else {
+        c.words(&LINE, until(b"\n\0"))?;
+        let cut = c.is_cut() && c.rest().is_empty();
+        c.check(&PLR_001, || cut);
+        return Ok(());
+    };
+    c.skip_all(b" ");
+    let (named, extra) = tokens.split_at(fields.len().min(tokens.len()));
+    for (field, part) in fields.iter().zip(named) {
+        token(c, field, *part)?;
+    }
+    let mut extra = extra.iter().copied();
+    let count = extra.len() as u16;
+    if count > 0 {
+        let part =
+            |c: &mut Cursor<'_, '_, S>| extra.next().map_or(Ok(()), |part| token(c, &EXTRA_PART, part));
+        c.list(&EXTRA, |_, done| done < count, part)?;
+    }
+    Ok(())
+}
+
+/// A part of a line, with the quotes and blanks around it.
+fn token<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    (quoted, part): (bool, &[u8]),
+) -> Result<(), Fault> {
+    c.skip(if quoted { b"\"" } else { b"" });
+    match field.kind {
+        FieldKind::Dynamic => drop(c.number(field, text(part.len()))?),
+        _ => drop(c.words(field, text(part.len()))?),
+    }
+    c.skip(if quoted { b"\"" } else { b"" });
+    c.skip_all(b" ");
+    Ok(())
+}
+
+/// The length of the name in Quake 2's line, where map, players and maximum follow it.
+fn places(line: &[u8]) -> Option<usize> {
+    let slash = line.iter().rposition(|b| *b == b'/')?;
+    let number = |text: &[u8]| Str(text.trim_ascii()).decimal().is_some();
+    let before = line.get(..slash)?;
+    let clients = before.iter().rposition(|b| *b == b' ')?;
+    let sound = number(before.get(clients..)?) && number(line.get(slash.saturating_add(1)..)?);
+    let map_end = before.get(..clients)?.trim_ascii_end().len();
+    let name_end = before.get(..map_end)?.iter().rposition(|b| *b == b' ')?;
+    let name = before.get(..name_end)?.trim_ascii_end().len();
+    sound.then_some(name)
+}
+
+/// `%16s %8s %2i/%2i`.
+fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.skip_all(b" ");
+    let line = line(c.rest());
+    let Some(name) = places(line) else {
+        c.words(&TEXT, until(b"\n\0"))?;
+        return c.ignored(&IGNORED);
+    };
+    let hostname = c.words(&HOSTNAME, text(name))?;
+    c.skip_all(b" ");
+    let part = |c: &mut Cursor<'_, '_, S>, field: &'static Field, ends: &'static [u8]| {
+        c.skip_all(b" ");
+        c.number(field, until(ends))
+    };
+    c.words(&MAP, until(b" \n\0"))?;
+    let clients = part(c, &CLIENTS, b"/\n\0")?;
+    c.skip(b"/");
+    let most = part(c, &MOST_CLIENTS, b" \n\0")?;
+    c.facts.server_name = Some(hostname.utf8_or_latin1());
+    let count = |n: Option<i32>| n.and_then(|n| u32::try_from(n).ok());
+    c.facts.players = count(clients).zip(count(most));
+    c.ignored(&IGNORED)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_more_parts_than_are_told_apart_is_none_of_a_player() {
+        let line = |parts: usize| "5 ".repeat(parts - 1) + "\"Ann\"";
+        assert_eq!(tokens(line(MAX_TOKENS).as_bytes()).map(|all| all.len()), Some(MAX_TOKENS));
+        assert!(tokens(line(MAX_TOKENS + 1).as_bytes()).is_none());
+    }
+
+    #[test]
+    fn the_bucket_takes_ten_requests_at_once_and_one_a_second() {
+        let mut client = Client::default();
+        let mut drops = |seconds: i64| client.drops(Time::from_nanos(seconds * PERIOD + PERIOD / 2));
+        assert_eq!((0..12).map(|_| drops(0)).collect::<Vec<_>>(), [vec![false; 10], vec![true; 2]].concat());
+        assert_eq!([1, 1, 3, 3, 3].map(&mut drops), [false, true, false, false, true]);
+        assert_eq!([60, 60].map(&mut drops), [false, false]);
+    }
+
+    #[test]
+    fn a_name_may_hold_quotes() {
+        let parts = tokens(br#"-2 0 "B"ob" 3"#).unwrap();
+        assert_eq!(parts.as_slice(), [(false, &b"-2"[..]), (false, b"0"), (true, b"B\"ob"), (false, b"3")]);
+        assert!(tokens(br#"5 48 "Ann"#).is_none());
+    }
+}

@@ -1,0 +1,427 @@
+//! RakNet's unconnected ping, by which Minecraft Bedrock servers and others are listed. Big-endian throughout.
+//!
+//! ```text
+//! ping    01 or 02 │ time u64 │ magic 16 │ client_guid u64
+//! pong    1c │ time u64 │ server_guid u64 │ magic 16 │ offline data
+//! Bedrock                                              status_length u16 │ status
+//! status  edition;name;protocol;version;players;max_players;server_uid;level;mode;mode id;port;port;…
+//! magic   00ffff00 fefefefe fdfdfdfd 12345678
+//! ```
+//!
+//! Oddities: `time` is opaque, and some clients never change it; 02 is answered only while the server takes connections; a ping to
+//! a broadcast address is answered by any number of servers from their own addresses; the port is the game's, whose other packets
+//! are none of ours.
+
+use super::prelude::*;
+
+const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
+/// Where the magic stands, behind id and times.
+const PING_MAGIC_AT: usize = 9;
+const PONG_MAGIC_AT: usize = 17;
+/// Bytes of a damaged magic that agree, and of one that is cut: fewer prove nothing.
+const AGREEING: usize = 12;
+const LEAST_MAGIC: usize = 8;
+/// Offline data that RakNet does not send, in bytes.
+const TOO_LONG: usize = 400;
+/// Parts that a status has at least.
+const LEAST_PARTS: usize = 6;
+
+const SPEC: &str = "https://github.com/facebookarchive/RakNet";
+const fn raknet(section: &'static str) -> Cite {
+    Cite { doc: "RakNet", section, url: SPEC }
+}
+const fn wiki(section: &'static str) -> Cite {
+    Cite { doc: "wiki.vg, Raknet Protocol", section, url: "https://wiki.vg/Raknet_Protocol" }
+}
+const GAMEDIG: Cite = Cite {
+    doc: "node-gamedig",
+    section: "protocols/minecraftbedrock.js",
+    url: "https://github.com/gamedig/node-gamedig",
+};
+
+const ASK: rule::Step = C("01 0000000000000001 00ffff00fefefefefdfdfdfd12345678 0000000000000002");
+const OK: rule::Step = S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 \
+     0014 'MCPE;A;649;1.20;1;8;'");
+
+fields! {
+    /// 1 ping, 2 ping that is answered only while there is room, 28 pong, 5 to 8 and 25 opening of a connection.
+    MESSAGE_ID = "message_id": Uint;
+    /// The client's time, which the pong repeats: milliseconds by intent, anything in fact.
+    TIME = "time": Uint64;
+    /// Sixteen fixed bytes that mark messages outside a connection.
+    OFFLINE_MAGIC = "magic": Bytes;
+    /// Number the client chose for itself.
+    CLIENT_GUID = "client_guid": Uint64;
+    /// Number the server chose for itself.
+    SERVER_GUID = "server_guid": Uint64;
+    /// Bedrock: length of the status in bytes.
+    STATUS_LENGTH = "status_length": Uint;
+    /// Bedrock: what the server says about itself, in parts between semicolons; `§` and a character change the colour.
+    STATUS = "status": Text;
+    /// MCPE, or MCEE for the Education Edition.
+    EDITION = "edition": Text;
+    /// Name of the server, its first line.
+    SERVER_NAME = "server_name": Text;
+    /// Version of the game's protocol.
+    PROTOCOL_VERSION = "protocol_version": Dynamic;
+    /// Version of the game.
+    VERSION = "version": Text;
+    /// Players now.
+    PLAYERS = "players": Dynamic;
+    /// Players at most.
+    MOST_PLAYERS = "max_players": Dynamic;
+    /// The server's number once more, as text; it may be negative.
+    SERVER_UID = "server_uid": Text;
+    /// Name of the world, or the second line of the name.
+    LEVEL_NAME = "level_name": Text;
+    /// Mode of the game by name.
+    GAME_MODE = "game_mode": Text;
+    /// The same by number.
+    GAME_MODE_ID = "game_mode_id": Dynamic;
+    /// Port for IPv4.
+    PORT_IPV4 = "port_ipv4": Dynamic;
+    /// Port for IPv6; 0 or −1 where there is none.
+    PORT_IPV6 = "port_ipv6": Dynamic;
+    /// Further parts.
+    EXTRA = "extra": List;
+    /// One of them.
+    EXTRA_PART = "extra[]": Text;
+    /// What another game's server says about itself.
+    OFFLINE_DATA = "offline_data_hex": Bytes;
+    /// The rest of a message that is no ping or pong.
+    PAYLOAD = "payload": Bytes;
+    /// What stands behind the end of the message; nobody reads it.
+    IGNORED = "ignored": Bytes;
+}
+
+rules! {
+    /// The sixteen bytes tell a message from a packet of the game: what lacks them is dropped, and clients refuse such a pong.
+    HDR_001 = "RAK-HDR-001" Error "offline magic is damaged" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        examples: [
+            Example::of(&[ASK, OK, Wait(1000), C("01 0000000000000002 00ffff00fefefefefdfdfdfd12345679 0000000000000002")]),
+            Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345679 0014 'MCPE;A;649;1.20;1;8;'")]),
+        ],
+    }
+    /// A ping has id, time and magic at least; what is shorter is dropped.
+    PNG_001 = "RAK-PNG-001" Error "ping ends inside the magic" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        examples: [Example::of(&[ASK, OK, Wait(1000), C("01 0000000000000002 00ffff00fefefefe")])],
+    }
+    /// The documents say 33 bytes; RakNet itself is content with 25.
+    PNG_002 = "RAK-PNG-002" Warning "ping lacks the client's number" {
+        cite: wiki("Unconnected Ping"),
+        examples: [Example::of(&[C("01 0000000000000001 00ffff00fefefefefdfdfdfd12345678"), OK])],
+    }
+    /// A pong has id, time, the server's number and magic: 33 bytes.
+    PON_001 = "RAK-PON-001" Error "pong ends before or inside the magic" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff")])],
+    }
+    /// Clients that trust the length read too little or beyond the end, and some give up.
+    PON_002 = "RAK-PON-002" Error "length of the status is missing or wrong" {
+        cite: wiki("Unconnected Pong"),
+        examples: [
+            Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0015 'MCPE;A;649;1.20;1;8;'")]),
+            Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 'MCPE;A;649;1.20;1;8;'")]),
+        ],
+    }
+    /// RakNet takes fewer than 400 bytes for a pong when it sends one.
+    PON_003 = "RAK-PON-003" Warning "offline data has 400 bytes or more" {
+        cite: raknet("Source/RakNetDefines.h, MAX_OFFLINE_DATA_LENGTH"),
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 78*400")])],
+    }
+    /// Edition, name, protocol, version, players and maximum: clients give up where one is missing.
+    MOT_001 = "RAK-MOT-001" Error "status has fewer than six parts" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0011 'MCPE;A;649;1.20;1'")])],
+    }
+    /// Protocol version, players and maximum are numbers to every client.
+    MOT_002 = "RAK-MOT-002" Error "number in the status is none" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0016 'MCPE;A;649;1.20;one;8;'")])],
+    }
+    /// The documents say UTF-8; clients show replacement characters.
+    MOT_003 = "RAK-MOT-003" Warning "status is not valid UTF-8" {
+        cite: wiki("Unconnected Pong"),
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0015 'MCPE;' fffe ';649;1.20;1;8;'")])],
+    }
+    /// Networks behind a proxy report what they like.
+    MOT_004 = "RAK-MOT-004" Note "more players than places" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0014 'MCPE;A;649;1.20;9;8;'")])],
+    }
+    /// The documents call them the same; many servers do not.
+    MOT_005 = "RAK-MOT-005" Note "number of the server differs between header and status" {
+        cite: wiki("Unconnected Pong"),
+        per_server: true,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 0000000000000005 00ffff00fefefefefdfdfdfd12345678 0016 'MCPE;A;649;1.20;1;8;7;'")])],
+    }
+    /// No ping of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "RAK-TXN-001" Error "pong without a ping" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        needs_past: true,
+        examples: [Example::of(&[OK])],
+    }
+    /// The time is copied from the ping; clients ignore a pong with another one.
+    TXN_002 = "RAK-TXN-002" Error "pong repeats another time than the ping's" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        examples: [Example::of(&[ASK, S("1c 0000000000000007 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0014 'MCPE;A;649;1.20;1;8;'")])],
+    }
+    /// The answer window is two seconds. Message 2 may stay without an answer, and so may a broadcast.
+    TXN_003 = "RAK-TXN-003" Warning "no answer in time" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_004 = "RAK-TXN-004" Note "answer came after the time-out" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, Wait(2500), OK])],
+    }
+    /// A second pong with a time already answered: UDP duplicated it.
+    TXN_005 = "RAK-TXN-005" Note "answer arrived twice" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        side: Path,
+        examples: [Example::of(&[ASK, OK, OK])],
+    }
+    /// Then only order tells which ping a pong belongs to. Some clients always send the same.
+    TXN_006 = "RAK-TXN-006" Note "time is used again after its answer" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, OK, Wait(1000), ASK])],
+    }
+    /// 33 bytes with a forged source address bring a victim that much more: nothing proves the client's address.
+    SEC_001 = "RAK-SEC-001" Note "pong is more than three times its ping" {
+        cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0051 'MCPE;' 41*60 ';649;1.20;1;8;'")])],
+    }
+}
+
+static PING_ENDS: Ends = ends(&PNG_001);
+static GUID_ENDS: Ends = ends(&PNG_002);
+static PONG_ENDS: Ends = ends(&PON_001);
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: &PON_002, surplus: &IGNORED }
+}
+
+const PING: u8 = 0;
+const PING_IF_OPEN: u8 = 1;
+const PONG: u8 = 2;
+const UNKNOWN: u8 = 8;
+
+static MESSAGES: [Message; 9] = [
+    Message::request("unconnected_ping", 0, &[Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC)]).keyed(time),
+    Message::request("unconnected_ping_open_connections", 1, &[Form::of(&[0x02]).and(PING_MAGIC_AT, MAGIC)])
+        .keyed(time),
+    Message::response("unconnected_pong", 0, &[Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC)]).keyed(time),
+    Message::label("open_connection_request_1", Direction::C2s, &[Form::of(&[0x05]).and(1, MAGIC)]),
+    Message::label("open_connection_reply_1", Direction::S2c, &[Form::of(&[0x06]).and(1, MAGIC)]),
+    Message::label("open_connection_request_2", Direction::C2s, &[Form::of(&[0x07]).and(1, MAGIC)]),
+    Message::label("open_connection_reply_2", Direction::S2c, &[Form::of(&[0x08]).and(1, MAGIC)]),
+    Message::label("incompatible_protocol_version", Direction::S2c, &[Form::of(&[0x19]).and(2, MAGIC)]),
+    Message::named("unknown"),
+];
+
+const PINGED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    other_key: Some(&TXN_002),
+    reused: Some(&TXN_006),
+    late: Some(&TXN_004),
+    copy: Some(&TXN_005),
+    larger: Some((3, &SEC_001)),
+    key_at: Some(Span { start: 1, end: 9 }),
+    ..StepRules::new(&TXN_003)
+};
+
+/// RakNet's unconnected ping.
+#[derive(Debug)]
+pub struct Raknet;
+
+impl Protocol for Raknet {
+    type Memory = ();
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
+        let ping = || [&[1, 0, 0, 0, 0, 0, 0, 0, 1][..], MAGIC, &ask.random.to_be_bytes()].concat();
+        (ask.answered == 0).then(ping)
+    }
+
+    const INFO: Info = Info {
+        name: "raknet",
+        title: "RakNet unconnected ping",
+        ports: &[19132, 19133],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            StepInfo { also: &[1], many: true, once: true, ..StepInfo::keyed("ping", 16, PINGED) },
+            StepInfo {
+                many: true,
+                once: true,
+                ..StepInfo::keyed("ping", 16, StepRules { unanswered: None, ..PINGED })
+            },
+        ],
+        window_ms: 2000,
+        ends: &PING_ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[Example::of(&[ASK, OK])],
+    };
+
+    #[inline]
+    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        recognise::<Self>(p, wire_len).or_else(|| damaged(p, Level::Medium, LEAST_MAGIC))
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
+            return Some(glance);
+        }
+        if known.level < Level::Medium {
+            return None;
+        }
+        // Whatever else stands on this port is the game's; a message may end before its magic.
+        let answers = p.first() == Some(&0x1c);
+        damaged(p, Level::Medium, 0).filter(|_| answers == (known.direction == Direction::S2c))
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message > PONG {
+            if !c.rest().is_empty() {
+                c.field(&MESSAGE_ID, byte)?;
+            }
+            return c.ignored(&PAYLOAD);
+        }
+        if cx.message == PONG {
+            c.ends(&PONG_ENDS);
+        }
+        c.field(&MESSAGE_ID, byte)?;
+        c.field(&TIME, be_u64)?;
+        if cx.message == PONG {
+            let guid = c.field(&SERVER_GUID, be_u64)?;
+            magic(c)?;
+            return offline_data(c, guid);
+        }
+        magic(c)?;
+        c.ends(&GUID_ENDS);
+        c.field(&CLIENT_GUID, be_u64)?;
+        c.ignored(&IGNORED)
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let symptoms: &[&Rule] = match relation {
+            Relation::Same if cause == &PON_002 => &[&MOT_001, &MOT_002, &MOT_003],
+            Relation::Request if cause == &PNG_002 => &[&TXN_003],
+            Relation::Instead if cause == &TXN_002 => &[&TXN_003],
+            _ => &[],
+        };
+        symptoms.contains(&symptom)
+    }
+}
+
+fn time(p: &[u8]) -> Option<u64> {
+    p.get(1..)?.first_chunk().map(|time| u64::from_be_bytes(*time))
+}
+
+/// A ping or pong whose magic has mistakes, or that ends inside it or not far before it.
+#[cold]
+fn damaged(p: &[u8], level: Level, least: usize) -> Option<Glance> {
+    let (message, at) = match p.first()? {
+        0x01 => (PING, PING_MAGIC_AT),
+        0x02 => (PING_IF_OPEN, PING_MAGIC_AT),
+        0x1c => (PONG, PONG_MAGIC_AT),
+        _ => return None,
+    };
+    let found = p.get(at..).unwrap_or_default();
+    let agreeing = found.iter().zip(MAGIC).filter(|(a, b)| a == b).count();
+    let whole = found.len() >= MAGIC.len();
+    let ours = if whole { agreeing >= AGREEING } else { agreeing == found.len() && agreeing >= least };
+    let glance = MESSAGES.get(usize::from(message))?.glance(message, p, level);
+    match glance.key {
+        Some(_) => ours.then_some(glance),
+        // Not even its time is there.
+        None => (ours && least == 0).then_some(Glance {
+            message: UNKNOWN,
+            role: Role::Stray,
+            paired: level,
+            ..glance
+        }),
+    }
+}
+
+fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let magic = c.field(&OFFLINE_MAGIC, bytes(MAGIC.len()))?;
+    c.check(&HDR_001, || magic == MAGIC);
+    Ok(())
+}
+
+/// What the server says about itself.
+fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<(), Fault> {
+    let data = c.rest();
+    let (at, len, cut) = (c.to_end(), c.wire_len().saturating_sub(usize::from(c.offset())), c.is_cut());
+    let bedrock =
+        |text: Option<&[u8]>| text.is_some_and(|t| t.starts_with(b"MCPE;") || t.starts_with(b"MCEE;"));
+    let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
+    let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
+    let parts = data.iter().filter(|b| **b == b';').count();
+    let behind_length = bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
+    if behind_length {
+        c.field(&STATUS_LENGTH, be_u16)?;
+        c.check(&PON_002, || exact || cut);
+    }
+    c.about(None);
+    c.check_at(&PON_003, at, || len < TOO_LONG);
+    if !behind_length && !bedrock(Some(data)) {
+        return c.ignored(&OFFLINE_DATA);
+    }
+    let text = c.field(&STATUS, remaining)?;
+    c.check(&PON_002, || behind_length);
+    c.check(&MOT_003, || cut || text.is_utf8());
+    if !cut {
+        status(c, text.0, guid);
+    }
+    Ok(())
+}
+
+/// The parts of the status.
+fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64) {
+    const PARTS: [&Field; 12] = [
+        &EDITION,
+        &SERVER_NAME,
+        &PROTOCOL_VERSION,
+        &VERSION,
+        &PLAYERS,
+        &MOST_PLAYERS,
+        &SERVER_UID,
+        &LEVEL_NAME,
+        &GAME_MODE,
+        &GAME_MODE_ID,
+        &PORT_IPV4,
+        &PORT_IPV6,
+    ];
+    // An empty part at the end is none.
+    let text = text.strip_suffix(b";").unwrap_or(text);
+    let parts = || text.split(|b| *b == b';');
+    for (field, part) in PARTS.iter().zip(parts()) {
+        let number = field.kind == FieldKind::Dynamic;
+        c.part(field, part, if number { Str::decimal_or_text } else { Str::into });
+    }
+    if parts().count() > PARTS.len() {
+        let at = c.last();
+        c.derived_in(&EXTRA, Shape::List, at, |c| {
+            parts().skip(PARTS.len()).for_each(|part| c.part(&EXTRA_PART, part, Str::into));
+        });
+    }
+    let part = |n: usize| parts().nth(n).map(Str);
+    let number = |n: usize| part(n).and_then(Str::decimal);
+    c.check(&MOT_001, || parts().count() >= LEAST_PARTS);
+    c.check(&MOT_002, || [2, 4, 5].into_iter().all(|n| part(n).is_none() || number(n).is_some()));
+    c.check(&MOT_004, || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most));
+    let uid = part(6).filter(|uid| !uid.0.is_empty()).and_then(|uid| std::str::from_utf8(uid.0).ok());
+    let same = |uid: &str| uid.parse::<i64>().map_or(uid.parse().ok(), |uid| Some(uid as u64)) == Some(guid);
+    c.check(&MOT_005, || uid.is_none_or(same));
+    let count = |n: usize| number(n).and_then(|n| u32::try_from(n).ok());
+    c.facts.server_name = part(1).map(Value::from);
+    c.facts.game = part(0).map(Value::from);
+    c.facts.version = part(3).map(|version| Version::Text(version.into()));
+    c.facts.players = count(4).zip(count(5));
+}

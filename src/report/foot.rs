@@ -1,0 +1,107 @@
+//! The end of the summary on a screen: what everything adds up to, what nobody answered, and what memory has cost.
+
+use super::hot::MAX_TIMED;
+use super::screen::{Screen, style};
+use super::summary::{Server, Summary};
+use super::{MAX_LISTED, ONE_WAY, Totals, count, dropped_remark};
+use crate::rule::Severity;
+use anstyle::Style;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// A number of exchanges, and how they ended.
+type Outcome = (fn(&Totals) -> u64, &'static str);
+
+/// Writes it.
+pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
+    let outcomes: [Outcome; 4] = [
+        (|t| t.late, "late"),
+        (|t| t.unanswered, "unanswered"),
+        (|t| t.undecided, "undecided at the end"),
+        (|t| t.refused, "refused"),
+    ];
+    let mut line =
+        format!("\n{}: {} answered", t.part("exchange", |t| t.exchanges), t.number(|t| t.answered));
+    for (n, what) in outcomes.into_iter().filter(|(n, _)| n(t.all()) > 0) {
+        let _ = write!(line, ", {} {what}", t.number(n));
+    }
+    if t.all().retransmissions > 0 {
+        let _ = write!(line, "; {}", t.part("retransmission", |t| t.retransmissions));
+    }
+    writeln!(out, "{line}")?;
+    let c = t.findings;
+    let counts = [
+        (c.error, Severity::Error, t.part("error", |t| t.findings.error)),
+        (c.warning, Severity::Warning, t.part("warning", |t| t.findings.warning)),
+        (c.note, Severity::Note, t.part("note", |t| t.findings.note)),
+    ];
+    let counts = counts
+        .map(|(n, severity, text)| screen.paint(if n > 0 { style(severity) } else { Style::new() }, &text));
+    writeln!(out, "findings: {}", counts.join(", "))?;
+    if let Some(remark) = dropped_remark(t) {
+        writeln!(out, "{remark}")?;
+    }
+    unanswering(out, summary)?;
+    candidates(out, t)?;
+    if summary.one_way || t.one_way() {
+        writeln!(out, "{ONE_WAY}")?;
+    }
+    limits(out, t)?;
+    let bare =
+        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
+    if bare > 0 {
+        writeln!(out, "servers beyond the first {MAX_TIMED} have no median and no p99: {bare}")?;
+    }
+    match summary.elsewhere {
+        0 => Ok(()),
+        n => writeln!(
+            out,
+            "exchanges are in no row above, for their server was not certain or found no place: {n}"
+        ),
+    }
+}
+
+/// Servers that were asked more than once and answered nothing, those asked most first, whatever a rule says of them.
+fn unanswering(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    let silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
+    let mut servers: Vec<_> = summary.servers().filter(silent).collect();
+    servers.sort_by_key(|s| std::cmp::Reverse(s.requests));
+    for s in servers.iter().take(MAX_LISTED) {
+        let open = if s.undecided > 0 { ", the last just before the end of the capture" } else { "" };
+        let name = s.id.info().name;
+        writeln!(out, "{} requests to {} ({name}), never answered{open}", s.requests, s.endpoint)?;
+    }
+    match servers.len().saturating_sub(MAX_LISTED) {
+        0 => Ok(()),
+        n => writeln!(out, "and the same of {}", count(n as u64, "further server")),
+    }
+}
+
+/// What could be requests that nobody answered; those of most datagrams come first.
+fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
+    let (listed, more) = t.candidates();
+    listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
+    match more {
+        0 => Ok(()),
+        n => writeln!(out, "and the same of {}", count(n, "further endpoint")),
+    }
+}
+
+/// What the bounds of memory have cost, and what a capture of one side lacks.
+pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
+    let limits = [
+        (t.evicted, "requests or conversations were forgotten early for want of room"),
+        (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
+        (
+            t.one_sided.len() as u64,
+            "servers have only their answers in the capture, and not what they were asked",
+        ),
+        (
+            t.fragments.disputes,
+            "IP fragments contradicted others of their datagram; of each byte the first counts",
+        ),
+        (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
+        (t.servers_refused, "conversations have servers that found no place in their table"),
+    ];
+    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
+}

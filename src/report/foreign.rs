@@ -1,0 +1,129 @@
+//! The busiest endpoints among what no protocol claims, for a summary.
+
+use super::secrets;
+use crate::looks_like::looks_like;
+use crate::net::{Datagram, Endpoint};
+use arrayvec::ArrayVec;
+use hashbrown::HashMap;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+
+/// Endpoints remembered; datagrams of further ones are only counted.
+pub(super) const MAX_ENDPOINTS: usize = 4_096;
+/// Bytes kept of the first datagram of each.
+const MAX_FIRST: usize = 8;
+/// Datagrams of an endpoint that are looked at for what they look like.
+const LOOKS: u64 = 8;
+
+/// An endpoint, and what it got and sent that no protocol claims.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// Datagrams to and from it.
+    pub datagrams: u64,
+    /// Their payload on the wire.
+    pub bytes: u64,
+    /// The first bytes of its first datagram, up to a password.
+    pub first: ArrayVec<u8, MAX_FIRST>,
+    /// What the first of them look like.
+    pub looks_like: Option<&'static str>,
+}
+
+impl Busy {
+    fn add(&mut self, d: &Datagram<'_>) {
+        self.datagrams += 1;
+        self.bytes += d.wire_len() as u64;
+        if self.looks_like.is_none() && self.datagrams <= LOOKS {
+            self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
+        }
+    }
+
+    /// The first bytes in hex.
+    pub fn first_hex(&self) -> String {
+        self.first.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The `unclaimed` record.
+    pub(super) fn record(&self) -> Value {
+        json!({
+            "type": "unclaimed", "endpoint": self.endpoint.to_string(), "datagrams": self.datagrams,
+            "bytes": self.bytes, "first_bytes": self.first_hex(), "looks_like": self.looks_like,
+        })
+    }
+}
+
+/// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
+pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
+    let secret = secrets::in_unclaimed(d).iter().map(|span| usize::from(span.start)).min();
+    d.payload.get(..secret.unwrap_or(most).min(most)).unwrap_or(d.payload)
+}
+
+/// See the module's words.
+#[derive(Debug, Default)]
+pub struct Foreign {
+    endpoints: HashMap<Endpoint, Busy>,
+    /// Datagrams of endpoints that found no place.
+    pub elsewhere: u64,
+}
+
+impl Foreign {
+    /// Counts a datagram at one of its ends: the one that is known already, or else that with the lower port, for clients
+    /// have high ones.
+    pub(super) fn add(&mut self, d: &Datagram<'_>) {
+        let known = [d.dst, d.src].into_iter().find(|end| self.endpoints.contains_key(end));
+        let end = known.unwrap_or(if d.src.port() < d.dst.port() { d.src } else { d.dst });
+        if known.is_none() && self.endpoints.len() >= MAX_ENDPOINTS {
+            self.elsewhere += 1;
+            return;
+        }
+        let busy = self.endpoints.entry(end).or_insert_with(|| {
+            let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
+            Busy { endpoint: end, datagrams: 0, bytes: 0, first, looks_like: None }
+        });
+        busy.add(d);
+    }
+
+    /// Those with the most datagrams come first.
+    pub fn busiest(&self) -> Vec<&Busy> {
+        let mut all: Vec<_> = self.endpoints.values().collect();
+        all.sort_by_cached_key(|busy| {
+            (Reverse(busy.datagrams), Reverse(busy.bytes), busy.endpoint.to_string())
+        });
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Time;
+    use crate::net::{OwnedFrame, parse};
+
+    fn add(foreign: &mut Foreign, from: u16, to: u16, payload: &[u8]) {
+        let [from, to] = [from, to].map(|port| Endpoint::v4([192, 0, 2, 1], port));
+        let frame = OwnedFrame::udp(Time::UNKNOWN, from, to, payload, 0);
+        let frame = frame.frame(1);
+        foreign.add(&parse(&frame).expect("it is a datagram"));
+    }
+
+    #[test]
+    fn both_directions_count_at_one_end() {
+        let mut foreign = Foreign::default();
+        (0..3).for_each(|n| add(&mut foreign, 40_000 + n, 9_000, b"hello there"));
+        add(&mut foreign, 9_000, 40_001, &[7; 100]);
+        let all = foreign.busiest();
+        let rows: Vec<_> = all.iter().map(|b| (b.endpoint.port(), b.datagrams, b.bytes)).collect();
+        assert_eq!(rows, [(9_000, 4, 133)]);
+        assert_eq!((all[0].first_hex().as_str(), all[0].looks_like), ("68656c6c6f207468", None));
+    }
+
+    #[test]
+    fn further_endpoints_are_only_counted() {
+        let mut foreign = Foreign::default();
+        (0..MAX_ENDPOINTS as u16 + 5).for_each(|n| add(&mut foreign, 60_000, 10_000 + n, b"x"));
+        add(&mut foreign, 60_000, 10_000, b"x");
+        assert_eq!((foreign.busiest().len(), foreign.elsewhere), (MAX_ENDPOINTS, 5));
+        assert_eq!(foreign.busiest()[0].datagrams, 2);
+    }
+}

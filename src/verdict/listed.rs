@@ -1,0 +1,85 @@
+//! What is listed of a verdict, and in what order: what fails comes first, and what repeats is one block.
+
+use super::{Entry, Excuse, Verdict};
+use crate::check::Counts;
+use crate::report::count;
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+/// Rules named in the line about what is not listed.
+const NAMED: usize = 12;
+
+impl Verdict {
+    /// The findings that are listed, in the order found: those at or above [`Verdict::show`].
+    pub fn listed(&self) -> impl Iterator<Item = &Entry> {
+        self.findings.iter().filter(|e| e.finding.severity >= self.show)
+    }
+
+    /// The same, what counts before what is excused, and the worst first.
+    pub fn worst_first(&self) -> Vec<&Entry> {
+        let mut all: Vec<_> = self.listed().collect();
+        all.sort_by_key(|e| (e.excused.is_some(), Reverse(e.finding.severity))); // stable: as found within each
+        all
+    }
+
+    /// The same without symptoms, and what repeats a rule at a server together with the first one, which stands first.
+    pub(super) fn blocks(&self) -> Vec<Vec<&Entry>> {
+        let mut at = HashMap::new();
+        let mut blocks: Vec<Vec<&Entry>> = vec![];
+        for e in self.worst_first().into_iter().filter(|e| e.finding.counts()) {
+            let excuse = match &e.excused {
+                None => "",
+                Some(Excuse::Baseline) => "baseline",
+                Some(Excuse::Suppressed(why)) => why,
+            };
+            let key = (e.rule().id, e.finding.severity, e.server, e.protocol, excuse);
+            match at.get(&key).and_then(|&at: &usize| blocks.get_mut(at)) {
+                Some(block) => block.push(e),
+                None => {
+                    at.insert(key, blocks.len());
+                    blocks.push(vec![e]);
+                }
+            }
+        }
+        blocks
+    }
+
+    /// How many findings that count are below what is listed, by rule; `None` where none is.
+    pub(super) fn below(&self) -> Option<String> {
+        let mut rules: Vec<(&str, u64)> = vec![];
+        let below = |e: &&Entry| e.counts() && e.finding.severity < self.show;
+        for e in self.findings.iter().filter(below) {
+            match rules.iter_mut().find(|(id, _)| *id == e.rule().id) {
+                Some((_, n)) => *n += 1,
+                None => rules.push((e.rule().id, 1)),
+            }
+        }
+        let all: u64 = rules.iter().map(|(_, n)| n).sum();
+        rules.sort_by_key(|&(id, n)| (Reverse(n), id));
+        let are = if all == 1 { "is" } else { "are" };
+        let (all_text, show) = (count(all, "finding"), self.show.name());
+        let mut line = format!("{all_text} below {show} {are} not listed (--show note lists all): ");
+        for (i, (id, n)) in rules.iter().take(NAMED).enumerate() {
+            let _ = write!(line, "{}{id} {n}", if i == 0 { "" } else { ", " });
+        }
+        if let more @ 1.. = rules.len().saturating_sub(NAMED) {
+            let _ = write!(line, ", and of {}", count(more as u64, "further rule"));
+        }
+        (all > 0).then_some(line)
+    }
+
+    /// What the check adds up to: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
+    pub(super) fn sums(&self) -> String {
+        let Counts { error, warning, note } = self.counts;
+        let counts = [(error, "error"), (warning, "warning"), (note, "note")].map(|(n, what)| count(n, what));
+        let mut line = counts.join(", ");
+        let excused = [(self.known, "known (baseline)"), (self.suppressed, "suppressed")];
+        let mut before = "; ";
+        for (n, what) in excused.into_iter().filter(|(n, _)| *n > 0) {
+            let _ = write!(line, "{before}{n} {what}");
+            before = ", ";
+        }
+        line
+    }
+}

@@ -1,0 +1,96 @@
+//! What a caller of the library can do without files: frames, datagrams and time handed in.
+
+use crate::kit::captures::own;
+use qdissect::capture::{Facts, Source, Time};
+use qdissect::check::Finding;
+use qdissect::decode::Notes;
+use qdissect::exchange::{Exchange, Outcome};
+use qdissect::net::{Datagram, Endpoint};
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::report::{Form, Output, Records, Report};
+use std::io;
+
+/// The records of a capture, its frames taken in by `feed`.
+fn records(feed: impl FnOnce(&mut Pipeline<'_, qdissect::decode::Json>)) -> String {
+    let mut out = vec![];
+    let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    let mut pipeline = Pipeline::new(Options::default(), &mut records);
+    feed(&mut pipeline);
+    pipeline.finish(true).expect("nothing fails in memory");
+    String::from_utf8(out).expect("records are text")
+}
+
+#[test]
+fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
+    let mut compared = 0;
+    for path in own() {
+        let open = || Source::open(&path);
+        if open().is_err() {
+            continue; // it ends within its file header
+        }
+        let open = || open().expect("a capture");
+        let name = path.to_string_lossy();
+        let read = records(|pipeline| {
+            let _ = pipeline.read(&mut open(), &name); // some are damaged at their end
+        });
+        let handed_in = records(|pipeline| {
+            let mut source = open();
+            let first = source.next_time();
+            pipeline.begin_file(&name, source.facts(), first).expect("nothing fails in memory");
+            while let Ok(Some(frame)) = source.next() {
+                pipeline.frame(&frame).expect("nothing fails in memory");
+            }
+            pipeline.end_file(source.facts());
+        });
+        // Comments on packets are the file's to hand on.
+        if !read.contains("\"comment\":[") {
+            assert_eq!(read, handed_in, "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+/// The exchanges told so far, with their outcomes.
+#[derive(Default)]
+struct Outcomes(Vec<Outcome>);
+
+impl Report for Outcomes {
+    type Sink = Notes;
+
+    fn exchange(&mut self, exchange: &Exchange, _: &[Finding]) -> io::Result<()> {
+        self.0.push(exchange.outcome);
+        Ok(())
+    }
+}
+
+#[test]
+fn time_that_passes_without_a_frame_closes_what_has_waited_too_long() {
+    let (client, server) = (Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([192, 0, 2, 2], 9_000));
+    let seconds = |n: i64| Time::from_nanos(n * 1_000_000_000);
+    let told = |ticks: &[i64]| {
+        let mut outcomes = Outcomes::default();
+        let mut pipeline = Pipeline::new(Options::default(), &mut outcomes);
+        pipeline.begin_file("socket", &Facts::default(), seconds(1)).expect("no report fails");
+        let sent: [(_, _, &[u8]); 3] = [
+            (client, server, &[0, 0, 0, 0, 0]),
+            (server, client, &[0, 0x5b, 0x6f, 0x2a, 0x91]),
+            (client, server, &[1, 0x5b, 0x6f, 0x2a, 0x91, 0, 1, 1]),
+        ];
+        for (frame, (src, dst, payload)) in (1..).zip(sent) {
+            let datagram = Datagram { frame, time: seconds(1), ..Datagram::between(src, dst, payload) };
+            pipeline.datagram(&datagram).expect("no report fails");
+        }
+        ticks.iter().try_for_each(|&n| pipeline.tick(seconds(n))).expect("no report fails");
+        drop(pipeline);
+        outcomes.0
+    };
+    assert_eq!(told(&[]), [Outcome::Answered]);
+    assert_eq!(told(&[2]), [Outcome::Answered], "an answer may still come late");
+    assert_eq!(told(&[60]), [Outcome::Answered, Outcome::Unanswered]);
+    assert_eq!(
+        told(&[60, 61, 5]),
+        [Outcome::Answered, Outcome::Unanswered],
+        "once, and time never goes back"
+    );
+}

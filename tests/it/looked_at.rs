@@ -1,0 +1,118 @@
+//! What `check` looked at: nothing is no verdict, and what is seen twice is no new thing.
+
+use crate::kit::run::qdissect;
+use std::fs;
+use std::process::Output;
+
+const DEMO: &str = "captures/demo.pcapng";
+
+fn check(args: &[&str]) -> Output {
+    qdissect().args(["check", "--no-config", "--fail-on", "never"]).args(args).output().unwrap()
+}
+
+#[test]
+fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
+    for (args, why) in [
+        (&["-Y", "ip.addr == 203.0.113.99"][..], "None of the query traffic in the input passes the filter."),
+        (&["--protocol", "gqp", "-c", "12"], "There is no query traffic in the input."),
+        (
+            &["--select", "GQP", "-c", "12"],
+            "No rule that --select and --ignore leave is for what the input holds, which is sqp, satisfactory, skycoop.",
+        ),
+        (
+            &["--ignore", "GEN,SQP,SFQ,SKY,GQP"],
+            "No rule that --select and --ignore leave is for what the input holds",
+        ),
+    ] {
+        let output = check(&[args, &[DEMO]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+        let lifted = check(&[args, &["--allow-empty", DEMO]].concat());
+        assert_eq!((lifted.status.code(), lifted.stderr.as_slice()), (Some(0), &[][..]), "{args:?}");
+    }
+    assert_eq!(check(&["--select", "SQP-STR", DEMO]).status.code(), Some(0));
+}
+
+/// Rules and counts of what is found in captures.
+fn found(captures: &[&str]) -> Vec<(String, u64)> {
+    let output = check(&[&["-T", "ndjson"], captures].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let rules = records.filter(|record| record["type"] == "rule" && record["count"] != 0);
+    rules.map(|rule| (rule["id"].as_str().unwrap().to_owned(), rule["count"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn copies_of_a_capture_have_its_findings_as_often_and_no_others() {
+    for name in [DEMO, "captures/sqp/fake_badutf8.pcap", "captures/containers/ng_spb.pcapng"] {
+        let folder = tempfile::tempdir().unwrap();
+        let copies: Vec<_> = (0..5).map(|n| folder.path().join(format!("{n}.pcap"))).collect();
+        copies.iter().for_each(|copy| assert!(fs::copy(name, copy).is_ok()));
+        let copies: Vec<_> = copies.iter().map(|copy| copy.to_str().unwrap()).collect();
+        let alone: Vec<_> = found(&[name]).into_iter().map(|(rule, count)| (rule, 5 * count)).collect();
+        assert_eq!(found(&copies), alone, "{name}");
+    }
+}
+
+#[test]
+fn a_thousand_inputs_that_cannot_be_read_are_remembered() {
+    let names: Vec<String> = (0..1_002).map(|n| format!("missing-{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let output = check(&[&["-T", "ndjson"], &names[..]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(summary["unread"].as_array().map(Vec::len), Some(1_000));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1_002);
+}
+
+#[test]
+fn what_fails_comes_first_and_what_repeats_is_one_block() {
+    let table = String::from_utf8(check(&[DEMO]).stdout).unwrap();
+    let heads: Vec<_> = table.lines().filter(|line| line.contains("]: ")).collect();
+    let severities: Vec<_> = heads.iter().filter_map(|line| line.split('[').next()).collect();
+    assert_eq!(
+        severities,
+        ["error", "error", "error"].iter().chain(["warning"; 6].iter()).copied().collect::<Vec<_>>()
+    );
+    assert!(
+        table
+            .contains("\n21 findings below warning are not listed (--show note lists all): SFQ-SUB-006 10, ")
+    );
+    let all = String::from_utf8(check(&["--show", "note", DEMO]).stdout).unwrap();
+    assert!(all.contains("\n   = and 9 more, in frames ") && !all.contains("not listed"), "{all}");
+    assert_eq!(all.matches("note[SFQ-SUB-006]").count(), 1);
+    // What makes the check fail is listed, whatever is wanted.
+    let strict =
+        qdissect().args(["check", "--no-config", "--fail-on", "note", "--show", "error", DEMO]).output();
+    assert_eq!(String::from_utf8(strict.unwrap().stdout).unwrap(), all);
+    let records = |args: &[&str]| {
+        let output = check(&[args, &["-T", "ndjson", DEMO]].concat()).stdout;
+        String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .filter(|line| line.contains("\"type\":\"finding\""))
+            .count()
+    };
+    assert_eq!([records(&[]), records(&["--show", "note"]), records(&["--show", "error"])], [30, 30, 3]);
+}
+
+#[test]
+fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = folder.path().join("baseline.json");
+    let baseline = baseline.to_str().unwrap();
+    assert!(check(&["--baseline", baseline, "--update-baseline", DEMO]).status.success());
+    let output = qdissect().args(["check", "--no-config", "--baseline", baseline, DEMO]).output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{table}");
+    assert!(table.ends_with("0 errors, 0 warnings, 0 notes; 30 known (baseline).\n"), "{table}");
+    assert!(
+        table.contains("sqp: 66 rules kept, 0 broken, 8 known, 3 not exercised (96 % checked)"),
+        "{table}"
+    );
+    let junit = check(&["--baseline", baseline, "-T", "junit", DEMO]).stdout;
+    assert!(
+        String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it stands in the baseline\"/>")
+    );
+}

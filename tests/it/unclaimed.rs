@@ -1,0 +1,87 @@
+//! What no protocol claims is no secret: whose it is, its first bytes, and what it looks like.
+
+use crate::kit::frames;
+use crate::kit::run::{parsed, qdissect};
+use qdissect::capture::Time;
+use qdissect::net::{Endpoint, OwnedFrame};
+use qdissect::rule::hex;
+use serde_json::Value;
+use tempfile::tempdir;
+
+const DNS: &str = "1a2b 0100 0001 0000 0000 0000 07 6578616d706c65 03 636f6d 00 0001 0001";
+
+/// What a command makes of datagrams of a client to these ports, a second apart.
+fn run(args: &[&str], datagrams: &[(u16, Vec<u8>)]) -> std::process::Output {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    let shots = datagrams.iter().zip(1..).map(|((port, payload), n)| {
+        let time = n * 1_000_000_000;
+        let ends = [([10, 0, 0, 1], 50_000), ([10, 0, 0, 2], *port)].map(|(ip, port)| Endpoint::v4(ip, port));
+        let OwnedFrame { link, wire_len, bytes, .. } =
+            OwnedFrame::udp(Time::from_nanos(time), ends[0], ends[1], payload, 0);
+        frames::Kept { time, link, wire_len, bytes }
+    });
+    std::fs::write(&path, frames::pcap(&shots.collect::<Vec<_>>())).unwrap();
+    qdissect().args(args).args(["--no-config", path.to_str().unwrap()]).output().unwrap()
+}
+
+fn records(args: &[&str], datagrams: &[(u16, Vec<u8>)], kind: &str) -> Vec<Value> {
+    let all = parsed(&run(&[args, &["-T", "ndjson"]].concat(), datagrams), 0);
+    all.into_iter().filter(|record| record["type"] == kind).collect()
+}
+
+#[test]
+fn unclaimed_datagrams_show_their_first_bytes() {
+    let long = vec![0x41; 100];
+    let all = records(&["dump", "--all"], &[(53, hex(DNS)), (9, long)], "packet");
+    let shown: Vec<_> = all.iter().map(|r| (r["payload"].as_str().unwrap(), &r["looks_like"])).collect();
+    assert_eq!(shown[0], ("1a2b01000001000000000000076578616d706c6503636f6d0000010001", &"dns".into()));
+    assert_eq!(shown[1], ("41".repeat(64).as_str(), &Value::Null));
+    let lines = String::from_utf8(run(&["dump", "--all"], &[(53, hex(DNS))]).stdout).unwrap();
+    assert!(lines.contains(" looks like dns"), "{lines}");
+    let pasted = qdissect().args(["hex", "--no-config", DNS]).output().unwrap();
+    let pasted = String::from_utf8(pasted.stdout).unwrap();
+    assert!(pasted.contains("(no protocol is recognised; it looks like dns)"), "{pasted}");
+}
+
+#[test]
+fn a_password_in_what_nobody_claims_is_not_shown() {
+    let rcon = std::fs::read_to_string("docs/protocols/skycoop.md").unwrap();
+    assert!(rcon.contains("RCON"));
+    let rule = qdissect::protocols::rules().find(|rule| rule.id == "SKY-SEC-002").unwrap();
+    let example = rule.examples.iter().flat_map(|example| example.steps).find_map(|step| match step {
+        qdissect::rule::Step::C(text) => Some(hex(text)),
+        _ => None,
+    });
+    let payload = example.expect("a request with a password");
+    let whole: String = payload.iter().take(64).map(|b| format!("{b:02x}")).collect();
+    let shown = |args: &[&str]| {
+        let args = [&["dump", "--all", "--protocol", "gqp"], args].concat();
+        records(&args, &[(26_950, payload.clone())], "packet")[0]["payload"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(shown(&["--show-secrets"]), whole);
+    let masked = shown(&[]);
+    assert!(masked.len() < whole.len() && whole.starts_with(&masked), "{masked} of {whole}");
+}
+
+#[test]
+fn the_busiest_endpoints_are_told() {
+    let mut datagrams: Vec<_> = (0..300).map(|n| (2_000 + n, vec![1, 2, 3])).collect();
+    datagrams.extend((0..7).map(|_| (53, hex(DNS))));
+    let rows = records(&["summary"], &datagrams, "unclaimed");
+    assert_eq!(rows.len(), 200);
+    let first = serde_json::json!({
+        "type": "unclaimed", "endpoint": "10.0.0.2:53", "datagrams": 7, "bytes": 203, "first_bytes": "1a2b010000010000",
+        "looks_like": "dns",
+    });
+    assert_eq!((&rows[0], &rows[1]["datagrams"]), (&first, &1.into()));
+    let screen = String::from_utf8(run(&[], &datagrams).stdout).unwrap();
+    let row = screen.lines().find(|line| line.contains("10.0.0.2:53 ")).expect("a row");
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["10.0.0.2:53", "dns", "1a2b010000010000", "7", "203"]
+    );
+    assert!(screen.contains("\nand 291 more unclaimed endpoints; --top "), "{screen}");
+    // Of what passes a filter only.
+    assert_eq!(records(&["summary", "-Y", "udp.port == 53"], &datagrams, "unclaimed"), rows[..1]);
+}
