@@ -399,6 +399,21 @@ pub struct Gamespy3;
 impl Protocol for Gamespy3 {
     type Memory = Memory;
 
+    /// The challenge, then everything, with the number that the challenge's answer holds as text.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        // Some servers take only these bits of a session.
+        let session = (ask.random as u32 & 0x0f0f_0f0f).to_be_bytes();
+        match ask.answered {
+            0 => Some([&[0xfe, 0xfd, 9][..], &session].concat()),
+            1 => {
+                let text = str::from_utf8(ask.first.get(5..)?).ok()?.trim_end_matches('\0');
+                let challenge = text.parse::<i32>().ok()?.to_be_bytes();
+                Some([&[0xfe, 0xfd, 0][..], &session, &challenge, &[0xff, 0xff, 0xff, 1]].concat())
+            }
+            _ => None,
+        }
+    }
+
     const INFO: Info = Info {
         name: "gamespy3",
         title: "GameSpy query 3, and Minecraft's",

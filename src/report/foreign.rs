@@ -1,6 +1,6 @@
 //! The busiest endpoints among what no protocol claims, for a summary.
 
-use super::secrets;
+use super::secrets::harmless_part;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Endpoint};
 use arrayvec::ArrayVec;
@@ -51,12 +51,6 @@ impl Busy {
             "bytes": self.bytes, "first_bytes": self.first_hex(), "looks_like": self.looks_like,
         })
     }
-}
-
-/// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
-pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
-    let secret = secrets::in_unclaimed(d).iter().map(|span| usize::from(span.start)).min();
-    d.payload.get(..secret.unwrap_or(most).min(most)).unwrap_or(d.payload)
 }
 
 /// See the module's words.

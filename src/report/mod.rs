@@ -14,6 +14,7 @@ mod filtered;
 mod fitted;
 #[cfg(feature = "cli")]
 pub(crate) mod foot;
+#[cfg(feature = "cli")]
 mod foreign;
 mod gathered;
 #[cfg(feature = "cli")]
@@ -64,6 +65,7 @@ pub use fields::{Fields, Layout, Occurrence, Style};
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
+#[cfg(feature = "cli")]
 pub use foreign::{Busy, Foreign};
 pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
 #[cfg(feature = "cli")]

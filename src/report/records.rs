@@ -1,10 +1,10 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
-use super::foreign::harmless_part;
 use super::joined::Joined;
 use super::output::Output;
 use super::push::{push_endpoint, push_ip, push_key};
 use super::ready::Ready;
+use super::secrets::harmless_part;
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{Comments, Facts};

@@ -15,6 +15,12 @@ pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
     of(packet.id, packet.datagram, packet.context(false))
 }
 
+/// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
+pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
+    let secret = in_unclaimed(d).iter().map(|span| usize::from(span.start)).min();
+    d.payload.get(..secret.unwrap_or(most).min(most)).unwrap_or(d.payload)
+}
+
 /// Passwords in a datagram that nobody claims, by what decoders make of it as if its conversation spoke it: it may be of a protocol
 /// that the user left out, or a damaged message.
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {

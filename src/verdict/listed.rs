@@ -24,6 +24,7 @@ impl Verdict {
     }
 
     /// The same without symptoms, and what repeats a rule at a server together with the first one, which stands first.
+    #[cfg(feature = "cli")]
     pub(super) fn blocks(&self) -> Vec<Vec<&Entry>> {
         let mut at = HashMap::new();
         let mut blocks: Vec<Vec<&Entry>> = vec![];

@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use client::{Plan, Talk};
 use qdissect::capture::{Facts, Source, Writer};
 use qdissect::pipeline::Options;
-use qdissect::protocols::Id;
+use qdissect::protocols::{Ask, Id};
 use qdissect::report::{Shown, count, quoted, shown};
 use std::io::{self, Cursor, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -33,6 +33,10 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> u8 {
 }
 
 fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let begin = Ask { answered: 0, all: args.all, random: 0, first: &[] };
+    if args.proto.ask(&begin).is_none() {
+        return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
+    }
     let server = address(&args.server, args.proto)?;
     let mut reading = reading(args)?;
     // Its own pin goes before those of a configuration, and its time before theirs.
