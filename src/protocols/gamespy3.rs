@@ -448,13 +448,6 @@ impl Protocol for Gamespy3 {
                 C("fefd00 01020304 0091295b"),
                 S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00"),
             ]),
-            Example::of(&[
-                HS,
-                HR,
-                FS,
-                PART,
-                S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
-            ]),
         ],
     };
 
