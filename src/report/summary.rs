@@ -41,7 +41,7 @@ pub struct Server {
     pub undecided: u64,
     /// … refused by ICMP errors.
     pub refused: u64,
-    /// Response times; without quantiles beyond [`MAX_TIMED`](super::hot::MAX_TIMED) servers.
+    /// Response times; without quantiles beyond the first 1,024 servers.
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,

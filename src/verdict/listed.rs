@@ -1,8 +1,11 @@
 //! What is listed of a verdict, and in what order: what fails comes first, and what repeats is one block.
 
-use super::{Entry, Excuse, Verdict};
+#[cfg(feature = "cli")]
+use super::Excuse;
+use super::{Entry, Verdict};
 use crate::check::Counts;
 use crate::report::count;
+#[cfg(feature = "cli")]
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::fmt::Write;
