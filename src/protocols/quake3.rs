@@ -399,7 +399,8 @@ impl Protocol for Quake3 {
     type Memory = Memory;
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
-        let commands = [format!("getinfo {:08x}", ask.random as u32), format!("getstatus {:08x}", ask.random as u32)];
+        let commands =
+            [format!("getinfo {:08x}", ask.random as u32), format!("getstatus {:08x}", ask.random as u32)];
         let wanted = if ask.all { 2 } else { 1 };
         let command = commands.get(..wanted)?.get(ask.answered)?;
         Some([&[0xff; 4], command.as_bytes()].concat())

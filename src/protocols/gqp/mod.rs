@@ -151,7 +151,17 @@ impl Protocol for Gqp {
 }
 
 fn request(role: Role, memo: u32, level: Level) -> Glance {
-    Glance { message: REQUEST, role, step: 0, key: None, memo, level, paired: Level::High, begins: true, part: None }
+    Glance {
+        message: REQUEST,
+        role,
+        step: 0,
+        key: None,
+        memo,
+        level,
+        paired: Level::High,
+        begins: true,
+        part: None,
+    }
 }
 
 fn response(role: Role, memo: u32, level: Level) -> Glance {

@@ -200,7 +200,17 @@ impl Protocol for Skycoop {
 
 fn request(level: Level) -> Glance {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance { message, role, step: 0, key: None, memo: 0, level, paired: Level::High, begins: true, part: None }
+    Glance {
+        message,
+        role,
+        step: 0,
+        key: None,
+        memo: 0,
+        level,
+        paired: Level::High,
+        begins: true,
+        part: None,
+    }
 }
 
 fn response(level: Level) -> Glance {
