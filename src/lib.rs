@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod bounded;
+mod buckets;
 pub mod capture;
 pub mod check;
 pub mod classify;
@@ -51,7 +52,6 @@ pub mod example;
 pub mod exchange;
 pub mod filter;
 pub mod general;
-mod lines;
 pub mod looks_like;
 pub mod net;
 mod packed;

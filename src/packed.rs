@@ -51,9 +51,61 @@ impl Marks {
     }
 }
 
+/// Yes or no for each of many numbers, a bit each; no beyond those that there is room for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// Makes room for the numbers below `len`.
+    #[inline]
+    pub fn grow(&mut self, len: usize) {
+        if len > self.0.len() * 64 {
+            self.0.resize(len.div_ceil(64), 0);
+        }
+    }
+    /// Says yes; nothing happens where there is no room.
+    #[inline(always)]
+    pub fn set(&mut self, number: usize) {
+        if let Some(word) = self.0.get_mut(number / 64) {
+            *word |= 1 << (number % 64);
+        }
+    }
+    #[inline(always)]
+    pub fn has(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+    /// Says no of all.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+    /// The highest number of which it is yes.
+    pub fn last(&self) -> Option<usize> {
+        let at = self.0.iter().rposition(|word| *word != 0)?;
+        Some(at * 64 + self.0[at].ilog2() as usize)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_remembered_where_there_is_room() {
+        let mut bits = Bits::default();
+        bits.set(3);
+        assert!(!bits.has(3) && bits.last().is_none());
+        bits.grow(65);
+        [3, 64, 128].into_iter().for_each(|number| bits.set(number));
+        assert_eq!(
+            [2, 3, 63, 64, 65, 128].map(|number| bits.has(number)),
+            [false, true, false, true, false, false]
+        );
+        assert_eq!(bits.last(), Some(64));
+        bits.grow(1);
+        assert!(bits.has(64), "nothing is lost");
+        bits.clear();
+        assert!(!bits.has(64) && bits.last().is_none());
+    }
 
     #[test]
     fn what_is_put_in_comes_out() {

@@ -2,6 +2,7 @@
 
 use crate::general::RULES;
 use crate::net::Endpoint;
+use crate::packed::Bits;
 use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
@@ -27,8 +28,8 @@ pub struct Servers {
     once: Box<[Vec<&'static Rule>]>,
     /// Those that were reported, by server: a bit for each.
     said: Vec<u64>,
-    /// Somebody asked it something: a bit for each server.
-    asked: Vec<u64>,
+    /// Servers that somebody asked something.
+    asked: Bits,
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
     refused: u64,
@@ -51,7 +52,7 @@ impl Default for Servers {
             former: HashMap::new(),
             list: vec![],
             said: vec![],
-            asked: vec![],
+            asked: Bits::default(),
             watched: Box::new([0; 1024]),
             refused: 0,
         }
@@ -86,10 +87,6 @@ impl Servers {
         self.list.get(at as usize).is_some_and(|s| s.endpoint == endpoint && s.id == id)
     }
 
-    fn was_asked(&self, at: usize) -> bool {
-        self.asked.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
-    }
-
     /// Remembers a server; `None` when the table is full.
     pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
         self.watch(endpoint.port());
@@ -104,7 +101,7 @@ impl Servers {
         let index = former.unwrap_or_else(|| {
             self.list.push(Server { endpoint, id, unasked: 0 });
             self.said.push(0);
-            self.asked.resize(self.list.len().div_ceil(64), 0);
+            self.asked.grow(self.list.len());
             self.list.len() as u32 - 1
         });
         let (list, hasher) = (&self.list, &self.hasher);
@@ -121,7 +118,7 @@ impl Servers {
             self.by_endpoint.drain().map(|at| ((list[at as usize].endpoint, list[at as usize].id), at));
         self.former.extend(known);
         self.said.fill(0);
-        self.asked.fill(0);
+        self.asked.clear();
         for server in &mut self.list {
             server.unasked = 0;
         }
@@ -135,9 +132,7 @@ impl Servers {
     /// The server was asked something.
     #[inline(always)]
     pub fn asked(&mut self, index: u32) {
-        if let Some(word) = self.asked.get_mut(index as usize / 64) {
-            *word |= 1 << (index % 64);
-        }
+        self.asked.set(index as usize);
     }
 
     /// The server answered what nobody asked. Whether its requests are probably missing from the capture.
@@ -145,12 +140,12 @@ impl Servers {
     pub fn unasked(&mut self, index: u32) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return false };
         server.unasked = server.unasked.saturating_add(1);
-        server.unasked >= ONE_SIDED && !self.was_asked(index as usize)
+        server.unasked >= ONE_SIDED && !self.asked.has(index as usize)
     }
 
     /// Servers of which only answers were seen.
     pub fn one_sided(&self) -> impl Iterator<Item = (Endpoint, Id)> {
-        let one_sided = |(at, server): &(usize, &Server)| server.unasked >= ONE_SIDED && !self.was_asked(*at);
+        let one_sided = |(at, server): &(usize, &Server)| server.unasked >= ONE_SIDED && !self.asked.has(*at);
         self.list.iter().enumerate().filter(one_sided).map(|(_, server)| (server.endpoint, server.id))
     }
 

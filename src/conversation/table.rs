@@ -6,7 +6,7 @@
 use super::idle::Idle;
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
-use crate::lines::Lines;
+use crate::buckets::Buckets;
 use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::protocols::{Id, Level};
@@ -31,7 +31,7 @@ fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64
 /// See the module's words.
 #[derive(Debug)]
 pub struct Conversations {
-    index: Lines,
+    index: Buckets,
     hasher: DefaultHashBuilder,
     pub(super) slots: Vec<Conversation>,
     pub(super) idle: Idle,
@@ -56,7 +56,7 @@ impl Conversations {
     /// An empty table of at most `most` conversations, or [`MAX_CONVERSATIONS`]; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
         Conversations {
-            index: Lines::default(),
+            index: Buckets::default(),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
             idle: Idle::default(),

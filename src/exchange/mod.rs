@@ -23,7 +23,7 @@ mod windows;
 
 pub use ask::{EARLY, EARLY_FRAMES};
 pub use queue::MAX_REQUESTS;
-pub use rules::{may_break, observe, observe_shared};
+pub use rules::{observe, observe_shared};
 pub use table::Table;
 pub use windows::Windows;
 

@@ -1,32 +1,12 @@
-//! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers. Nearly every datagram
-//! breaks nothing, which is found out first.
+//! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers.
 
-use super::{Answer, Pairing, Seen};
+use super::{Pairing, Seen};
 use crate::contract::{Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
 
-/// Whether a datagram may break one of these rules by its pairing; nearly none does.
-#[inline(always)]
-pub fn may_break(step: &StepInfo, seen: &Seen<'_>) -> bool {
-    match seen.pairing {
-        Pairing::Asked { alone: true, reused: false, .. } | Pairing::Nothing => false,
-        Pairing::Answered(answer) => {
-            let times = step.rules.larger.map_or(u32::MAX, |(times, _)| times as u32);
-            let most = if step.validated { times } else { times.min(1) };
-            let larger = answer.exceeds(answer.request_bytes.saturating_mul(most) as usize, seen.datagram);
-            let Answer { late, foreign_key, elsewhere, keyless, other_step, contradicts, before, .. } =
-                *answer;
-            let odd = foreign_key || elsewhere || keyless || other_step || contradicts;
-            larger || late || odd || before > 0
-        }
-        _ => true,
-    }
-}
-
 /// Raises the rules of the step.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
     let rules = &step.rules;
     match *seen.pairing {
@@ -46,7 +26,7 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             (Some(rule), Some(at)) => raised.add_at(rule, at),
             (rule, _) => add(raised, rule.or(rules.unasked)),
         },
-        Pairing::Answered(answer) => {
+        Pairing::Answered(ref answer) => {
             if answer.late {
                 add(raised, rules.late);
             }
@@ -77,12 +57,11 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
 }
 
 /// Raises the rules that every protocol shares.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn observe_shared(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Unasked { elsewhere: true, .. } => raised.add(&GEN_006),
-        Pairing::Answered(answer) => {
+        Pairing::Answered(ref answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }

@@ -204,13 +204,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     /// # Errors
     /// When the report cannot be written.
     pub fn tick(&mut self, time: Time) -> io::Result<()> {
-        let clock = self.table.clock().max(time);
-        self.settle_room(clock)?;
-        if self.deep.has_pending() {
-            self.give_up(clock, false)?;
-        }
-        self.table.advance(time);
-        self.settle_room(clock)
+        self.advance(time)?;
+        self.after()
     }
 
     /// What a frame changes by coming, whatever is in it.
@@ -221,15 +216,18 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         if self.fresh {
             self.begin_at(time);
         }
-        if !self.room.is_empty() {
-            // Whose time is up before this frame is not to profit from what it says.
-            let at = (self.frame, self.table.clock().max(time));
-            if !self.room.first_stays(self.table.changes(), at) {
-                self.settle_room(at.1)?;
-            }
+        self.advance(time)
+    }
+
+    /// Moves capture time on. Whose time is up before a frame is not to profit from what it says.
+    #[inline(always)]
+    fn advance(&mut self, time: Time) -> io::Result<()> {
+        let clock = self.table.clock().max(time);
+        if !self.room.is_empty() && !self.room.first_stays(self.table.changes(), (self.frame, clock)) {
+            self.settle_room(clock)?;
         }
         if self.deep.has_pending() {
-            self.give_up(self.table.clock().max(time), false)?;
+            self.give_up(clock, false)?;
         }
         self.table.advance(time);
         Ok(())
@@ -384,14 +382,9 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 #[inline(always)]
 fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised) {
     let step = &id.info().steps[seen.glance.step as usize];
-    let may_break = exchange::may_break(step, seen);
-    if may_break {
-        exchange::observe(step, seen, raised);
-    }
+    exchange::observe(step, seen, raised);
     id.observe(memories, seen, raised);
-    if may_break {
-        exchange::observe_shared(step, seen, raised);
-    }
+    exchange::observe_shared(step, seen, raised);
 }
 
 /// What the rules look at that take more than one datagram.

@@ -11,6 +11,7 @@ use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
 use crate::general::GEN_009;
 use crate::net::Endpoint;
+use crate::packed::Bits;
 use crate::protocols::{Direction, Id};
 use crate::report::{Candidate, Silent};
 use crate::servers::MAX_SERVERS;
@@ -66,8 +67,8 @@ struct Unheard {
 #[derive(Debug)]
 pub(super) struct Silences {
     windows: Windows,
-    /// Servers that have answered, one bit each.
-    answered: Box<[u64; MAX_SERVERS / 64]>,
+    /// Servers that have answered.
+    answered: Bits,
     unheard: HashMap<u32, Unheard>,
     again: Numbered<Again>,
     /// Datagrams that could ask something, by whom they ask.
@@ -90,9 +91,11 @@ struct Asked {
 
 impl Silences {
     pub fn new(windows: Windows) -> Self {
+        let mut answered = Bits::default();
+        answered.grow(MAX_SERVERS);
         Silences {
             windows,
-            answered: Box::new([0; MAX_SERVERS / 64]),
+            answered,
             unheard: HashMap::new(),
             again: Numbered::new(MAX_AGAIN),
             candidates: HashMap::new(),
@@ -105,9 +108,7 @@ impl Silences {
     /// A server answers.
     #[inline(always)]
     pub fn answered(&mut self, server: u32) {
-        if let Some(word) = self.answered.get_mut(server as usize / 64) {
-            *word |= 1 << (server % 64);
-        }
+        self.answered.set(server as usize);
     }
 
     /// Something has come from a server, whatever it answers: both directions are in the capture.
@@ -185,7 +186,7 @@ impl Silences {
     }
 
     fn has_answered(&self, server: u32) -> bool {
-        self.answered.get(server as usize / 64).is_some_and(|word| word >> (server % 64) & 1 == 1)
+        self.answered.has(server as usize)
     }
 
     /// The datagrams of a request up to the last one that had its time; `None` where none had.
@@ -220,7 +221,7 @@ impl Silences {
             .filter(|u| u.requests >= LEAST && u.last.since(u.first).is_some_and(|t| t >= long))
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
-        self.answered.fill(0);
+        self.answered.clear();
         (self.anybody, self.end) = (false, Time::UNKNOWN);
         let mut symptoms = Counts::default();
         let Some(severity) = options.policy.severity(&GEN_009) else { return (vec![], symptoms) };

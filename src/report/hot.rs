@@ -4,6 +4,7 @@ use super::summary::Server;
 use super::times::Times;
 use crate::decode::{Facts, Value, Version};
 use crate::exchange::{Exchange, Outcome};
+use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hasher};
 
@@ -18,8 +19,8 @@ const WAITING: usize = 7;
 #[derive(Debug, Default)]
 pub(super) struct Hot {
     lines: Vec<Line>,
-    /// A bit for each server that has its place.
-    begun: Vec<u64>,
+    /// Servers that have their place.
+    begun: Bits,
     waiting: Vec<Waiting>,
     hasher: DefaultHashBuilder,
 }
@@ -61,16 +62,16 @@ impl Hot {
     /// Whether a server has its place.
     #[inline(always)]
     pub fn has(&self, index: u32) -> bool {
-        self.begun.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+        self.begun.has(index as usize)
     }
 
     /// A server gets its place.
     pub fn begin(&mut self, at: usize) {
         if at >= self.lines.len() {
             self.lines.resize_with(at + 1, Line::default);
-            self.begun.resize(at / 64 + 1, 0);
+            self.begun.grow(at + 1);
         }
-        self.begun[at / 64] |= 1 << (at % 64);
+        self.begun.set(at);
     }
 
     /// Whether a server has said something else than last time.
@@ -81,13 +82,15 @@ impl Hot {
         std::mem::replace(&mut line.said, hash) != hash
     }
 
-    /// Counts an exchange with a server.
+    /// Counts an exchange with a server; `false` where that has no place. Of the servers themselves only one whose response times
+    /// are to be moved is looked at.
     #[inline(always)]
-    pub fn count(&mut self, e: &Exchange, server: &mut Server) {
-        let Some(line) = self.lines.get_mut(e.server_index as usize) else { return };
+    pub fn count(&mut self, e: &Exchange, servers: &mut [Option<Server>]) -> bool {
+        let at = e.server_index as usize;
+        let Some(line) = self.lines.get_mut(at).filter(|_| self.begun.has(at)) else { return false };
         line.requests += 1;
         line.answered += u64::from(e.outcome == Outcome::Answered);
-        let Some(time) = e.response_time else { return };
+        let Some(time) = e.response_time else { return true };
         if line.timed == 0 && self.waiting.len() < MAX_TIMED {
             self.waiting.push(Waiting::default());
             line.timed = self.waiting.len() as u16;
@@ -95,7 +98,9 @@ impl Hot {
         match line.sum.checked_add(time) {
             Some(sum) => line.sum = sum,
             None => {
-                server.times.take_in(line.count, line.sum, line.ends);
+                if let Some(Some(server)) = servers.get_mut(at) {
+                    server.times.take_in(line.count, line.sum, line.ends);
+                }
                 (line.count, line.sum) = (0, time);
             }
         }
@@ -106,9 +111,12 @@ impl Hot {
             waiting.len += 1;
             if waiting.len as usize == WAITING {
                 waiting.len = 0;
-                server.times.keep(&waiting.units);
+                if let Some(Some(server)) = servers.get_mut(at) {
+                    server.times.keep(&waiting.units);
+                }
             }
         }
+        true
     }
 
     /// Moves what was counted of a server to it.

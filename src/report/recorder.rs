@@ -8,6 +8,7 @@ use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::packed::Bits;
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
@@ -19,36 +20,31 @@ const MAX_OF_FRAME: usize = 64;
 /// Frames of one capture by number: one bit each.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
-    bits: Vec<u64>,
+    bits: Bits,
 }
 
 impl Frames {
     /// Remembers a frame, counted from 1.
     pub fn mark(&mut self, frame: u64) {
-        let (at, bit) = place(frame);
-        if at >= self.bits.len() {
-            self.bits.resize(at + 1, 0);
-        }
-        self.bits[at] |= bit;
+        let at = place(frame);
+        self.bits.grow(at + 1);
+        self.bits.set(at);
     }
 
     /// Whether a frame was marked.
     pub fn has(&self, frame: u64) -> bool {
-        let (at, bit) = place(frame);
-        self.bits.get(at).is_some_and(|word| word & bit != 0)
+        self.bits.has(place(frame))
     }
 
     /// The highest marked frame; 0 without any.
     pub fn last(&self) -> u64 {
-        // The last word has a bit, for it was made for one.
-        self.bits.last().map_or(0, |word| self.bits.len() as u64 * 64 - u64::from(word.leading_zeros()))
+        self.bits.last().map_or(0, |at| at as u64 + 1)
     }
 }
 
-/// Word and bit of a frame.
-fn place(frame: u64) -> (usize, u64) {
-    let index = frame.saturating_sub(1);
-    ((index / 64) as usize, 1 << (index % 64))
+/// The bit of a frame.
+fn place(frame: u64) -> usize {
+    frame.saturating_sub(1) as usize
 }
 
 /// What is remembered of a capture.

@@ -311,12 +311,11 @@ impl Report for Summary {
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.begin(e.server_index, || (e.server, e.protocol));
-        let Some(Some(server)) = self.servers.get_mut(e.server_index as usize) else {
+        if !self.hot.count(e, &mut self.servers) {
             self.elsewhere += 1;
             self.count(findings, e.request_frame);
             return Ok(());
-        };
-        self.hot.count(e, server);
+        }
         if e.outcome != Outcome::Answered || !findings.is_empty() {
             self.count_rare(e, findings);
         }

@@ -1,28 +1,28 @@
-//! Places in a list by hash: each hash has a line of the cache, which holds fifteen places.
+//! Places in a list by hash: each hash has a bucket of fifteen places, which is one line of the cache.
 //!
 //! ```text
 //!  hash ──low bits──> [ 15 tags of 16 bits │ how many lie further on │ 15 places of 16 bits │ - ]
 //! ```
 
-/// Places of a line.
+/// Places in a bucket.
 const WIDTH: usize = 15;
-/// The least number of lines.
+/// The least number of buckets.
 const LEAST: usize = 16;
 
 /// One line of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line {
+struct Bucket {
     /// Four tags each; the last one counts those that belong here and found no room.
     tags: [u64; 4],
     places: [u16; 16],
 }
 
-const EMPTY: Line = Line { tags: [0; 4], places: [0; 16] };
+const EMPTY: Bucket = Bucket { tags: [0; 4], places: [0; 16] };
 const ONES: u64 = 0x0001_0001_0001_0001;
 const HIGHS: u64 = 0x8000_8000_8000_8000;
 
-impl Line {
+impl Bucket {
     #[inline(always)]
     fn tag(&self, i: usize) -> u16 {
         (self.tags[(i / 4) & 3] >> (i % 4 * 16)) as u16
@@ -58,14 +58,14 @@ impl Line {
 
 /// See the module's words. Tags are never 0.
 #[derive(Debug)]
-pub(crate) struct Lines {
-    lines: Vec<Line>,
+pub(crate) struct Buckets {
+    buckets: Vec<Bucket>,
     len: usize,
 }
 
-impl Default for Lines {
+impl Default for Buckets {
     fn default() -> Self {
-        Lines { lines: vec![EMPTY; LEAST], len: 0 }
+        Buckets { buckets: vec![EMPTY; LEAST], len: 0 }
     }
 }
 
@@ -74,10 +74,10 @@ fn tag_of(hash: u64) -> u16 {
     (hash >> 48) as u16 | 1
 }
 
-impl Lines {
+impl Buckets {
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
-        hash as usize & (self.lines.len() - 1)
+        hash as usize & (self.buckets.len() - 1)
     }
 
     /// The place with this hash of which `is_it` says that it is the one.
@@ -85,28 +85,28 @@ impl Lines {
     pub fn find(&self, hash: u64, is_it: impl Fn(u16) -> bool) -> Option<u16> {
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
-            let line = &self.lines[at];
-            if let Some(i) = line.find(tag, &is_it) {
-                return Some(line.places[i & 15]);
+            let bucket = &self.buckets[at];
+            if let Some(i) = bucket.find(tag, &is_it) {
+                return Some(bucket.places[i & 15]);
             }
-            if line.beyond() == 0 {
+            if bucket.beyond() == 0 {
                 return None;
             }
-            at = (at + 1) & (self.lines.len() - 1);
+            at = (at + 1) & (self.buckets.len() - 1);
         }
     }
 
-    /// Whether there must be more lines before a place is added.
+    /// Whether there must be more buckets before a place is added.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.len >= self.lines.len() * 8
+        self.len >= self.buckets.len() * 8
     }
 
-    /// Begins again with more lines.
+    /// Begins again with more buckets.
     #[cold]
     #[inline(never)]
     pub fn grow(&mut self, all: impl Iterator<Item = (u64, u16)>) {
-        self.lines = vec![EMPTY; self.lines.len() * 2];
+        self.buckets = vec![EMPTY; self.buckets.len() * 2];
         self.len = 0;
         all.for_each(|(hash, place)| self.add(hash, place));
     }
@@ -117,15 +117,15 @@ impl Lines {
         self.len += 1;
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
-            let most = self.lines.len() - 1;
-            let line = &mut self.lines[at];
-            let free = line.find(0, |_| true);
+            let most = self.buckets.len() - 1;
+            let bucket = &mut self.buckets[at];
+            let free = bucket.find(0, |_| true);
             if let Some(i) = free {
-                line.set(i, tag);
-                line.places[i & 15] = place;
+                bucket.set(i, tag);
+                bucket.places[i & 15] = place;
                 return;
             }
-            line.tags[3] = line.tags[3].wrapping_add(1 << 48);
+            bucket.tags[3] = bucket.tags[3].wrapping_add(1 << 48);
             at = (at + 1) & most;
         }
     }
@@ -133,23 +133,23 @@ impl Lines {
     /// Takes a place out.
     #[inline(always)]
     pub fn remove(&mut self, hash: u64, place: u16) {
-        let (home, tag, most) = (self.home(hash), tag_of(hash), self.lines.len() - 1);
+        let (home, tag, most) = (self.home(hash), tag_of(hash), self.buckets.len() - 1);
         let mut at = home;
         loop {
-            let line = &mut self.lines[at];
-            if let Some(i) = line.find(tag, |other| other == place) {
-                line.set(i, 0);
+            let bucket = &mut self.buckets[at];
+            if let Some(i) = bucket.find(tag, |other| other == place) {
+                bucket.set(i, 0);
                 self.len -= 1;
                 break;
             }
-            if line.beyond() == 0 {
+            if bucket.beyond() == 0 {
                 return;
             }
             at = (at + 1) & most;
         }
         let mut back = home;
         while back != at {
-            self.lines[back].tags[3] = self.lines[back].tags[3].wrapping_sub(1 << 48);
+            self.buckets[back].tags[3] = self.buckets[back].tags[3].wrapping_sub(1 << 48);
             back = (back + 1) & most;
         }
     }
@@ -161,30 +161,30 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Few hashes, so that lines run over and tags are the same; each place is there once.
+        /// Few hashes, so that buckets run over and tags are the same; each place is there once.
         #[test]
         fn what_was_added_and_not_removed_is_found(
             steps in prop::collection::vec((any::<bool>(), 0_u16..400, 0_u64..4, 0_u64..3), 1..1_500),
         ) {
-            let (mut lines, mut model) = (Lines::default(), std::collections::BTreeMap::new());
+            let (mut buckets, mut model) = (Buckets::default(), std::collections::BTreeMap::new());
             for (adds, place, low, high) in steps {
                 let hash = low | high << 48;
                 match model.remove(&place) {
-                    Some(hash) => lines.remove(hash, place),
+                    Some(hash) => buckets.remove(hash, place),
                     None if adds => {
-                        if lines.is_full() {
-                            lines.grow(model.iter().map(|(&place, &hash)| (hash, place)));
+                        if buckets.is_full() {
+                            buckets.grow(model.iter().map(|(&place, &hash)| (hash, place)));
                         }
-                        lines.add(hash, place);
+                        buckets.add(hash, place);
                         model.insert(place, hash);
                     }
                     None => {}
                 }
-                prop_assert_eq!(lines.find(hash, |other| other == place), model.get(&place).map(|_| place));
+                prop_assert_eq!(buckets.find(hash, |other| other == place), model.get(&place).map(|_| place));
             }
             for (&place, &hash) in &model {
-                prop_assert_eq!(lines.find(hash, |other| other == place), Some(place));
-                prop_assert_eq!(lines.find(hash ^ 1 << 60, |other| other == place), None);
+                prop_assert_eq!(buckets.find(hash, |other| other == place), Some(place));
+                prop_assert_eq!(buckets.find(hash ^ 1 << 60, |other| other == place), None);
             }
         }
     }
