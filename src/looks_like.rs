@@ -3,6 +3,8 @@
 //! Each signature looks at a few fixed bytes and lengths; the first one that fits has the word. Those that prove most stand
 //! first, and those of a few bits last; where a few bits are all there is, a known port must agree.
 
+use crate::protocols::raknet::MAGIC;
+
 /// A name, and whether a datagram fits it.
 type Signature = (&'static str, fn(&Seen<'_>) -> bool);
 
@@ -130,7 +132,6 @@ impl Seen<'_> {
 
     /// Messages out of a connection, which hold its magic.
     fn is_raknet(&self) -> bool {
-        const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
         let start = self.payload.get(..self.len().min(40)).unwrap_or_default();
         matches!(self.byte(0), 0x01..=0x1c) && start.windows(MAGIC.len()).any(|window| window == MAGIC)
     }

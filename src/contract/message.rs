@@ -269,6 +269,12 @@ impl Info {
         table
     }
 
+    /// What a known conversation or server sends that is taken for this message, but goes astray: medium at most.
+    pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Glance> {
+        let level = known.level.min(Level::Medium);
+        Some(self.messages.get(usize::from(message))?.glance(message, payload, level).astray())
+    }
+
     /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
     fn surest(&self, p: &[u8], wire_len: usize, known: Option<Direction>, bits: u32) -> Option<Glance> {
         let mut best: Option<(usize, Level)> = None;
@@ -312,8 +318,7 @@ pub fn recognise_known<P: Protocol + ?Sized>(
     if let Some(g) = info.surest(payload, wire_len, Some(known.direction), u32::MAX) {
         return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
     }
-    let g = recognise::<P>(payload, wire_len)?;
-    Some(Glance { role: Role::Stray, key: None, paired: g.level, ..g })
+    recognise::<P>(payload, wire_len).map(Glance::astray)
 }
 
 /// A key from any bytes: equal ones have the same, others another one but for chance (FNV-1a).

@@ -452,11 +452,7 @@ impl Protocol for Gamespy3 {
     };
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        let stray = |at: u8| {
-            let level = known.level.min(Level::Medium);
-            let glance = MESSAGES.get(usize::from(at))?.glance(at, p, level);
-            Some(Glance { role: Role::Stray, key: None, paired: level, ..glance })
-        };
+        let stray = |at: u8| Self::INFO.stray(at, p, known);
         if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
             return Some(glance);
         }

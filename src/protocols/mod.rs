@@ -93,6 +93,8 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, si
     Ok(facts)
 }
 
+pub(crate) use raknet::is_ping_or_pong as is_raknet;
+
 /// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one
 /// socket.
 pub(crate) fn is_other_query(payload: &[u8]) -> bool {
@@ -104,17 +106,6 @@ pub(crate) fn is_other_query(payload: &[u8]) -> bool {
         // GameSpy 1: `\key\`, and what belongs to it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
         _ => is_raknet(payload),
-    }
-}
-
-/// Whether the payload is RakNet's ping or pong, which hold sixteen fixed bytes. A ping's time may look like the header of an SQP
-/// answer.
-pub(crate) fn is_raknet(payload: &[u8]) -> bool {
-    const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
-    match payload {
-        [1 | 2, ..] => payload.get(9..25) == Some(MAGIC),
-        [0x1c, ..] => payload.get(17..33) == Some(MAGIC),
-        _ => false,
     }
 }
 

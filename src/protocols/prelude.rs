@@ -3,7 +3,7 @@
 pub(crate) use crate::bounded::Bounded;
 pub(crate) use crate::contract::{
     Ask, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol, Raised,
-    Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Relation, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{

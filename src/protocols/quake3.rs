@@ -427,11 +427,7 @@ impl Protocol for Quake3 {
     };
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        let stray = |at: u8| {
-            let message = MESSAGES.get(usize::from(at))?;
-            let level = known.level.min(Level::Medium);
-            Some(Glance { role: Role::Stray, key: None, paired: level, ..message.glance(at, p, level) })
-        };
+        let stray = |at: u8| Self::INFO.stray(at, p, known);
         let cut = cut_response(p).filter(|_| known.direction == Direction::S2c && known.open);
         if let Some((at, message)) = cut.and_then(|at| Some((at, MESSAGES.get(usize::from(at))?))) {
             return Some(message.glance(at, p, known.level.min(Level::Medium)));
@@ -498,18 +494,24 @@ impl Protocol for Quake3 {
     }
 
     fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let asks = matches!(
+            (seen.glance.message, seen.pairing),
+            (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. })
+        );
+        let answers = matches!(
+            (seen.glance.message, seen.pairing),
+            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_))
+        );
+        if !asks && !answers {
+            return; // nearly all is the game's
+        }
         let client = memory.clients.get_or_insert((seen.server, seen.client.host()), Client::default());
         let now = seen.datagram.time;
-        match (seen.glance.message, seen.pairing) {
-            (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. })
-                if client.drops(now) =>
-            {
-                raised.add(&TXN_008);
-            }
-            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) if client.floods(now) => {
-                raised.add(&SEC_002)
-            }
-            _ => {}
+        if asks && client.drops(now) {
+            raised.add(&TXN_008);
+        }
+        if answers && client.floods(now) {
+            raised.add(&SEC_002);
         }
     }
 }

@@ -14,7 +14,7 @@
 
 use super::prelude::*;
 
-const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
+pub(crate) const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
 /// Where the magic stands, behind id and times.
 const PING_MAGIC_AT: usize = 9;
 const PONG_MAGIC_AT: usize = 17;
@@ -339,13 +339,18 @@ fn damaged(p: &[u8], level: Level, least: usize) -> Option<Glance> {
     match glance.key {
         Some(_) => ours.then_some(glance),
         // Not even its time is there.
-        None => (ours && least == 0).then_some(Glance {
-            message: UNKNOWN,
-            role: Role::Stray,
-            paired: level,
-            ..glance
-        }),
+        None => (ours && least == 0).then_some(Glance { message: UNKNOWN, ..glance.astray() }),
     }
+}
+
+/// Whether the payload is a ping or pong, by its sixteen fixed bytes. A ping's time may look like the header of an SQP answer.
+pub(crate) fn is_ping_or_pong(p: &[u8]) -> bool {
+    let at = match p.first() {
+        Some(1 | 2) => PING_MAGIC_AT,
+        Some(0x1c) => PONG_MAGIC_AT,
+        _ => return false,
+    };
+    p.get(at..).is_some_and(|rest| rest.starts_with(MAGIC))
 }
 
 fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

@@ -58,19 +58,11 @@ impl Protocol for Gqp {
         ],
         fragment: Some(FRAGMENT),
         steps: &[StepInfo {
-            name: "request",
-            key_digits: 0,
-            keyless: false,
-            reuses_keys: false,
-            also: &[],
-            many: false,
-            key_of: None,
-            issues: false,
-            retransmits: false,
-            once: false,
-            validated: false,
             repeats: Some(&request::NAME),
-            rules: StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
+            ..StepInfo::ordered(
+                "request",
+                StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
+            )
         }],
         window_ms: 2000,
         ends: &message::ENDS,

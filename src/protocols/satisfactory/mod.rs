@@ -61,27 +61,21 @@ impl Protocol for Satisfactory {
         ],
         fragment: None,
         steps: &[StepInfo {
-            name: "status",
-            key_digits: 16,
-            keyless: false,
-            reuses_keys: false,
-            also: &[],
-            many: false,
-            key_of: None,
-            issues: false,
             retransmits: true,
             once: true,
-            validated: false,
-            repeats: None,
-            rules: StepRules {
-                unasked: Some(&TXN_001),
-                other_key: Some(&TXN_002),
-                repeated: Some(&TXN_004),
-                late: Some(&TXN_010),
-                copy: Some(&TXN_005),
-                larger: Some((3, &SEC_001)),
-                ..StepRules::new(&TXN_003)
-            },
+            ..StepInfo::keyed(
+                "status",
+                16,
+                StepRules {
+                    unasked: Some(&TXN_001),
+                    other_key: Some(&TXN_002),
+                    repeated: Some(&TXN_004),
+                    late: Some(&TXN_010),
+                    copy: Some(&TXN_005),
+                    larger: Some((3, &SEC_001)),
+                    ..StepRules::new(&TXN_003)
+                },
+            )
         }],
         window_ms: 2000,
         ends: &envelope::ENVELOPE,

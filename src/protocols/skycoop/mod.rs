@@ -108,20 +108,9 @@ impl Protocol for Skycoop {
             Message::named("unknown"),
         ],
         fragment: None,
-        steps: &[StepInfo {
-            name: "status",
-            key_digits: 0,
-            keyless: false,
-            reuses_keys: false,
-            also: &[],
-            many: false,
-            key_of: None,
-            issues: false,
-            retransmits: false,
-            once: false,
-            validated: false,
-            repeats: None,
-            rules: StepRules {
+        steps: &[StepInfo::ordered(
+            "status",
+            StepRules {
                 unasked: Some(&TXN_001),
                 overlapping: Some(&TXN_003),
                 late: Some(&TXN_005),
@@ -129,7 +118,7 @@ impl Protocol for Skycoop {
                 larger: Some((10, &SEC_001)),
                 ..StepRules::new(&TXN_002)
             },
-        }],
+        )],
         window_ms: 5000,
         ends: &reply::FIXED,
         fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],

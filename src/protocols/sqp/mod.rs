@@ -67,49 +67,36 @@ impl Protocol for Sqp {
         fragment: None,
         steps: &[
             StepInfo {
-                name: "challenge",
-                key_digits: 0,
-                keyless: false,
-                reuses_keys: false,
-                also: &[],
-                many: false,
-                key_of: None,
                 issues: true,
-                retransmits: false,
-                once: false,
                 validated: true,
-                repeats: None,
-                rules: StepRules {
-                    unasked: Some(&TXN_005),
-                    late: Some(&TXN_016),
-                    copy: Some(&TXN_013),
-                    larger: Some((1, &SEC_002)),
-                    ..StepRules::new(&TXN_009)
-                },
+                ..StepInfo::ordered(
+                    "challenge",
+                    StepRules {
+                        unasked: Some(&TXN_005),
+                        late: Some(&TXN_016),
+                        copy: Some(&TXN_013),
+                        larger: Some((1, &SEC_002)),
+                        ..StepRules::new(&TXN_009)
+                    },
+                )
             },
             StepInfo {
-                name: "query",
-                key_digits: 8,
-                keyless: false,
-                reuses_keys: false,
-                also: &[],
-                many: false,
-                key_of: None,
-                issues: false,
                 retransmits: true,
-                once: false,
                 validated: true,
-                repeats: None,
-                rules: StepRules {
-                    unasked: Some(&TXN_003),
-                    other_key: Some(&TXN_004),
-                    repeated: Some(&TXN_018),
-                    late: Some(&TXN_016),
-                    copy: Some(&TXN_013),
-                    larger: Some((10, &SEC_003)),
-                    key_at: Some(TOKEN_AT),
-                    ..StepRules::new(&TXN_009)
-                },
+                ..StepInfo::keyed(
+                    "query",
+                    8,
+                    StepRules {
+                        unasked: Some(&TXN_003),
+                        other_key: Some(&TXN_004),
+                        repeated: Some(&TXN_018),
+                        late: Some(&TXN_016),
+                        copy: Some(&TXN_013),
+                        larger: Some((10, &SEC_003)),
+                        key_at: Some(TOKEN_AT),
+                        ..StepRules::new(&TXN_009)
+                    },
+                )
             },
         ],
         window_ms: 1000,

@@ -1,0 +1,265 @@
+//! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
+
+use super::message::{Begins, Message, recognise, recognise_known};
+use super::{Context, Glance, Known, Level, Raised, Seen};
+use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
+use crate::rule::{Example, Rule, Severity};
+
+/// One step of a protocol: a question and its answer.
+#[derive(Debug)]
+pub struct StepInfo {
+    /// Name in records: `challenge`, `query`, `status`, `request`.
+    pub name: &'static str,
+    /// Hex digits of the key; 0 where order pairs.
+    pub key_digits: usize,
+    /// An answer without a key is paired by order, with a request that has none if there is one; one with a key never is.
+    pub keyless: bool,
+    /// Its clients send the same key again and again: of open requests the one counts that was not given up.
+    pub reuses_keys: bool,
+    /// Its answers may answer requests of these steps, too, where none of its own is open.
+    pub also: &'static [u8],
+    /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
+    pub many: bool,
+    /// An answer may carry the key of an earlier request of this step instead, where only one of its own is open.
+    pub key_of: Option<u8>,
+    /// Its answers carry a value made for this client, which later requests must repeat.
+    pub issues: bool,
+    /// A request with the key of an open one is a retransmission.
+    pub retransmits: bool,
+    /// Any second answer to a key is a copy, even a different one.
+    pub once: bool,
+    /// Its requests prove that the client receives what is sent to its address.
+    pub validated: bool,
+    /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
+    /// sure as [`Glance::paired`] says; others are medium at most. What is wrong with it there, is here too.
+    pub repeats: Option<&'static Field>,
+    /// What its datagrams break by their pairing.
+    pub rules: StepRules,
+}
+
+/// The rules that a step breaks by pairing alone, as far as its protocol has them: they are the same everywhere, and raised in one
+/// place, see [`crate::exchange`].
+#[derive(Debug)]
+pub struct StepRules {
+    /// No answer has come in time, or none at all; of the exchange.
+    pub unanswered: Option<&'static Rule>,
+    /// An answer that nobody asked for.
+    pub unasked: Option<&'static Rule>,
+    /// An answer whose key is that of no open request, though there are some.
+    pub other_key: Option<&'static Rule>,
+    /// A request while another one of the step is open.
+    pub overlapping: Option<&'static Rule>,
+    /// An open request is sent again.
+    pub repeated: Option<&'static Rule>,
+    /// A request with the key of one that was answered.
+    pub reused: Option<&'static Rule>,
+    /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
+    pub keyless: Option<&'static Rule>,
+    /// An answer to a request of another step, see [`StepInfo::also`].
+    pub other_step: Option<&'static Rule>,
+    /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
+    pub earlier_key: Option<&'static Rule>,
+    /// A part of an answer that contradicts another one.
+    pub contradicting: Option<&'static Rule>,
+    /// An answer of which parts are missing when the window is over; of the exchange.
+    pub incomplete: Option<&'static Rule>,
+    /// An answer behind the answer window.
+    pub late: Option<&'static Rule>,
+    /// An answer that came before.
+    pub copy: Option<&'static Rule>,
+    /// An answer more than so many times as large as its request.
+    pub larger: Option<(usize, &'static Rule)>,
+    /// Where the key stands in an answer, where the rules about it are to point to that.
+    pub key_at: Option<Span>,
+}
+
+impl StepRules {
+    /// None at all.
+    pub const NONE: StepRules = StepRules {
+        unanswered: None,
+        unasked: None,
+        other_key: None,
+        overlapping: None,
+        repeated: None,
+        reused: None,
+        keyless: None,
+        other_step: None,
+        earlier_key: None,
+        contradicting: None,
+        incomplete: None,
+        late: None,
+        copy: None,
+        larger: None,
+        key_at: None,
+    };
+
+    /// The one that nearly every step has, and no other.
+    pub const fn new(unanswered: &'static Rule) -> StepRules {
+        StepRules { unanswered: Some(unanswered), ..StepRules::NONE }
+    }
+}
+
+impl StepInfo {
+    /// A step whose answers are paired by order.
+    pub const fn ordered(name: &'static str, rules: StepRules) -> StepInfo {
+        StepInfo::keyed(name, 0, rules)
+    }
+
+    /// A step whose answers are paired by a key of so many hex digits.
+    pub const fn keyed(name: &'static str, key_digits: usize, rules: StepRules) -> StepInfo {
+        StepInfo {
+            name,
+            key_digits,
+            keyless: false,
+            reuses_keys: false,
+            also: &[],
+            many: false,
+            key_of: None,
+            issues: false,
+            retransmits: false,
+            once: false,
+            validated: false,
+            repeats: None,
+            rules,
+        }
+    }
+
+    /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
+    pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
+        let agree = memos[0] == memos[1] && memos[0] != 0;
+        match agree {
+            // Who gets back what it sent speaks with an echo.
+            true if self.issues => paired.min(Level::Low),
+            false if self.repeats.is_some() => paired.min(Level::Medium),
+            _ => paired,
+        }
+    }
+}
+
+/// Where a cause stands, seen from its symptom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// In the same datagram.
+    Same,
+    /// In the request that was not answered.
+    Request,
+    /// In a datagram of the server that came while the request was open, and answered nothing.
+    Instead,
+    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats).
+    Asked,
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
+    /// a cause is one of itself.
+    Earlier,
+}
+
+/// Everything static about a protocol.
+#[derive(Debug)]
+pub struct Info {
+    /// Name in records and on the command line.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Default server ports: they never decide, but break ties.
+    pub ports: &'static [u16],
+    /// Address of the specification.
+    pub spec: &'static str,
+    /// First bytes that a glance may recognise, beside those of the messages' forms.
+    pub first: &'static [u8],
+    /// Its messages; the last one is `unknown`.
+    pub messages: &'static [Message],
+    /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
+    pub fragment: Option<u8>,
+    /// Its steps.
+    pub steps: &'static [StepInfo],
+    /// Answer window in milliseconds of capture time.
+    pub window_ms: u32,
+    /// What the ends of the datagram break until the decoder says otherwise.
+    pub ends: &'static Ends,
+    /// The declared fields, file by file.
+    pub fields: &'static [&'static [&'static Field]],
+    /// The declared rules, file by file; the last file has those that take more than one datagram.
+    pub rules: &'static [&'static [&'static Rule]],
+    /// Conversations that follow the specification. Tested: no rule above note is broken in them.
+    pub samples: &'static [Example],
+}
+
+impl Info {
+    /// What holds for every protocol: who sends a request with an error in it gets no answer.
+    pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        relation == Relation::Request && cause.severity == Severity::Error && self.is_silence(symptom)
+    }
+
+    /// Whether a rule says that no answer has come.
+    pub fn is_silence(&self, rule: &Rule) -> bool {
+        self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
+    }
+
+    /// Name of a message.
+    pub fn message_name(&self, message: u8) -> &'static str {
+        self.messages.get(usize::from(message)).map_or("unknown", |message| message.name)
+    }
+
+    /// Index of the message called `unknown`.
+    pub const fn unknown(&self) -> u8 {
+        self.messages.len().saturating_sub(1) as u8
+    }
+}
+
+/// Where a client stands that asks a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// Requests that have been answered.
+    pub answered: usize,
+    /// Everything is to be asked for, and not only what every client wants.
+    pub all: bool,
+    /// Random bits, for cookies.
+    pub random: u64,
+    /// Payload of the answer to the first request; empty before it.
+    pub first: &'a [u8],
+}
+
+/// One game-query protocol; implemented by a unit struct in a file or folder of its own.
+pub trait Protocol {
+    /// What its cross-packet rules remember: bounded.
+    type Memory: Default;
+    /// Everything static.
+    const INFO: Info;
+    /// Which of its messages may begin with a byte; not to be written by hand.
+    const BEGINS: &'static Begins = &Self::INFO.begins();
+
+    /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
+    /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
+    /// By default by the forms of its messages.
+    #[inline]
+    fn glance(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        recognise::<Self>(payload, wire_len)
+    }
+
+    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
+    /// of its messages.
+    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        recognise_known::<Self>(payload, wire_len, known)
+    }
+
+    /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
+
+    /// How many entries that memory has forgotten for want of room.
+    fn forgotten(_memory: &Self::Memory) -> u64 {
+        0
+    }
+
+    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere; beside what holds for every protocol, see
+    /// [`Info::causes`].
+    fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
+        false
+    }
+
+    /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
+    fn ask(_: &Ask<'_>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Checks what one datagram alone cannot show. Runs in frame order.
+    fn observe(_memory: &mut Self::Memory, _seen: &Seen<'_>, _raised: &mut Raised) {}
+}
