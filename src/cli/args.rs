@@ -143,7 +143,7 @@ pub struct CheckArgs {
 }
 
 /// What the user makes of the rules.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RuleArgs {
     /// Severities: some dialects are warnings in `strict`, what every server does is a note in `lenient`
     #[arg(long, value_enum, default_value_t = ProfileName::Default, value_name = "NAME")]
@@ -157,6 +157,17 @@ pub struct RuleArgs {
     /// Severity of rules: error, warning, note or off
     #[arg(long, value_name = "RULE=SEVERITY", value_parser = level)]
     pub level: Vec<(String, Option<Severity>)>,
+}
+
+/// Which configuration is obeyed.
+#[derive(Clone, Debug, Args)]
+pub struct ConfigurationArgs {
+    /// Configuration; else the nearest qdissect.toml from the working directory upwards
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// No configuration
+    #[arg(long, conflicts_with = "config")]
+    pub no_config: bool,
 }
 
 /// `qdissect exchanges`
@@ -216,12 +227,8 @@ pub struct Common {
     pub min_confidence: Confidence,
     #[command(flatten)]
     pub rules: RuleArgs,
-    /// Configuration; else the nearest qdissect.toml from the working directory upwards
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// No configuration
-    #[arg(long, conflicts_with = "config")]
-    pub no_config: bool,
+    #[command(flatten)]
+    pub configuration: ConfigurationArgs,
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

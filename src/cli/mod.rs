@@ -46,8 +46,10 @@ use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use meant::with_subcommand;
+use qdissect::capture::Time;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
@@ -98,6 +100,12 @@ fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
 fn given(matches: &ArgMatches, option: &str) -> bool {
     let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
     own == Some(ValueSource::CommandLine)
+}
+
+/// The time of day.
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_wide(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }
 
 /// Writes to standard error; nobody need be reading it.

@@ -218,8 +218,8 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     // A dash is standard output, as in -w.
     common.output.take_if(|path| save::to_stdout(path));
     let nearest = || Config::find(&std::env::current_dir().ok()?);
-    let path = match &common.config {
-        None if common.no_config => None,
+    let path = match &common.configuration.config {
+        None if common.configuration.no_config => None,
         None => nearest(),
         named => named.clone(),
     };

@@ -1,6 +1,8 @@
 //! The command line of `ask`, as clap sees it.
 
-use crate::cli::args::{CheckFormat, Colour, DumpFormat, FailOn, RuleArgs, report, timeout};
+use crate::cli::args::{
+    CheckFormat, Colour, ConfigurationArgs, DumpFormat, FailOn, RuleArgs, report, timeout,
+};
 use crate::cli::offered;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -48,12 +50,8 @@ pub struct AskArgs {
     pub write: Option<PathBuf>,
     #[command(flatten)]
     pub rules: RuleArgs,
-    /// Configuration; else the nearest qdissect.toml from the working directory upwards
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// No configuration
-    #[arg(long, conflicts_with = "config")]
-    pub no_config: bool,
+    #[command(flatten)]
+    pub configuration: ConfigurationArgs,
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Sends what a client sends, and keeps everything that goes to and fro.
 
-use crate::cli::stop;
+use crate::cli::{now, stop};
 use qdissect::capture::Time;
 use qdissect::net::{Endpoint, OwnedFrame};
 use qdissect::protocols::{Ask, Id};
@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How often a request is sent at most.
 const TRIES: usize = 3;
@@ -177,11 +177,6 @@ fn sleep_until(time: Instant) {
         }
         thread::sleep(left.min(LOOK));
     }
-}
-
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_wide(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }
 
 fn endpoint(address: SocketAddr) -> Endpoint {

@@ -147,13 +147,10 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
         _ => {}
     }
     let common: &mut Common = reading.common_mut();
-    common.rules.profile = args.rules.profile;
-    common.rules.select.clone_from(&args.rules.select);
-    common.rules.ignore.clone_from(&args.rules.ignore);
-    common.rules.level.clone_from(&args.rules.level);
-    common.config.clone_from(&args.config);
+    common.rules.clone_from(&args.rules);
+    common.configuration.clone_from(&args.configuration);
     common.output.clone_from(&args.output);
-    (common.no_config, common.quiet) = (args.no_config, args.quiet);
+    common.quiet = args.quiet;
     Ok(reading)
 }
 

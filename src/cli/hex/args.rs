@@ -1,6 +1,6 @@
 //! The command line of `hex`, as clap sees it.
 
-use crate::cli::args::{Colour, Common, Confidence, RuleArgs, decode_as, timeout};
+use crate::cli::args::{Colour, Common, Confidence, ConfigurationArgs, RuleArgs, decode_as, timeout};
 use crate::cli::offered;
 use crate::cli::save::SaveArgs;
 use clap::{Args, ValueEnum};
@@ -41,12 +41,8 @@ pub struct HexArgs {
     min_confidence: Confidence,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Configuration; else the nearest qdissect.toml from the working directory upwards
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// No configuration
-    #[arg(long, conflicts_with = "config")]
-    no_config: bool,
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -134,14 +130,8 @@ impl HexArgs {
             decode_as: take(&mut self.decode_as),
             timeout: self.timeout,
             min_confidence: self.min_confidence,
-            rules: RuleArgs {
-                profile: self.rules.profile,
-                select: take(&mut self.rules.select),
-                ignore: take(&mut self.rules.ignore),
-                level: take(&mut self.rules.level),
-            },
-            config: self.config.take(),
-            no_config: self.no_config,
+            rules: self.rules.clone(),
+            configuration: self.configuration.clone(),
             output: self.output.take(),
             count: None,
             quiet: false,

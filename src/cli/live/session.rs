@@ -11,14 +11,14 @@ use super::program::Program;
 use super::records::Records;
 use super::stderr::{Messages, Stderr};
 use crate::cli::read::QUIET;
-use crate::cli::stop;
+use crate::cli::{now, stop};
 use qdissect::capture::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long packets may be under way from the interface to the pipe, besides what the program needs.
 const UNDER_WAY: Duration = Duration::from_millis(100);
@@ -155,9 +155,7 @@ impl Session {
     /// The capture is over; what was captured may still be under way.
     fn linger(&mut self) {
         if matches!(self.phase, Phase::Running) {
-            let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let end = Time::from_wide(i128::try_from(time.as_nanos()).unwrap_or(i128::MAX));
-            self.phase = Phase::Lingering(Instant::now(), end);
+            self.phase = Phase::Lingering(Instant::now(), now());
         }
     }
 
