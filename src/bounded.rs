@@ -54,6 +54,11 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         newest_first.into_iter().find(|(_, value)| is(value)).map(|(key, _)| *key)
     }
 
+    /// Forgets everything, and how much was forgotten before.
+    pub fn clear(&mut self) {
+        *self = Bounded::new(self.most);
+    }
+
     /// Whether nothing is remembered.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -1,11 +1,13 @@
-//! Places in a list by hash: each hash has a bucket of fifteen places, which is one line of the cache.
+//! Places in a list by hash: each hash has a bucket of ten places, which is one line of the cache.
 //!
 //! ```text
-//!  hash ──low bits──> [ 15 tags of 16 bits │ how many lie further on │ 15 places of 16 bits │ - ]
+//!  hash ──low bits──> [ 10 tags of 16 bits │ - │ how many lie further on │ 10 places of 32 bits ]
 //! ```
 
 /// Places in a bucket.
-const WIDTH: usize = 15;
+const WIDTH: usize = 10;
+/// How many of them are filled on average when there must be more buckets.
+const FULL: usize = 5;
 /// The least number of buckets.
 const LEAST: usize = 16;
 
@@ -14,39 +16,39 @@ const LEAST: usize = 16;
 #[repr(align(64))]
 struct Bucket {
     /// Four tags each; the last one counts those that belong here and found no room.
-    tags: [u64; 4],
-    places: [u16; 16],
+    tags: [u64; 3],
+    places: [u32; WIDTH],
 }
 
-const EMPTY: Bucket = Bucket { tags: [0; 4], places: [0; 16] };
+const EMPTY: Bucket = Bucket { tags: [0; 3], places: [0; WIDTH] };
 const ONES: u64 = 0x0001_0001_0001_0001;
 const HIGHS: u64 = 0x8000_8000_8000_8000;
 
 impl Bucket {
     #[inline(always)]
     fn tag(&self, i: usize) -> u16 {
-        (self.tags[(i / 4) & 3] >> (i % 4 * 16)) as u16
+        (self.tags[i / 4] >> (i % 4 * 16)) as u16
     }
     #[inline(always)]
     fn set(&mut self, i: usize, tag: u16) {
         let shift = i % 4 * 16;
-        let word = &mut self.tags[(i / 4) & 3];
+        let word = &mut self.tags[i / 4];
         *word = *word & !(0xffff << shift) | u64::from(tag) << shift;
     }
     #[inline(always)]
     fn beyond(&self) -> u16 {
-        (self.tags[3] >> 48) as u16
+        (self.tags[2] >> 48) as u16
     }
     /// Asks about each place with that tag; false alarms are possible.
     #[inline(always)]
-    fn find(&self, tag: u16, mut is_it: impl FnMut(u16) -> bool) -> Option<usize> {
+    fn find(&self, tag: u16, mut is_it: impl FnMut(u32) -> bool) -> Option<usize> {
         let all = u64::from(tag).wrapping_mul(ONES);
-        for word in 0..4 {
-            let x = self.tags[word] ^ all;
+        for (word, tags) in self.tags.iter().enumerate() {
+            let x = tags ^ all;
             let mut hits = x.wrapping_sub(ONES) & !x & HIGHS;
             while hits != 0 {
                 let i = word * 4 + hits.trailing_zeros() as usize / 16;
-                if i < WIDTH && self.tag(i) == tag && is_it(self.places[i & 15]) {
+                if i < WIDTH && self.tag(i) == tag && is_it(self.places[i]) {
                     return Some(i);
                 }
                 hits &= hits - 1;
@@ -82,12 +84,12 @@ impl Buckets {
 
     /// The place with this hash of which `is_it` says that it is the one.
     #[inline(always)]
-    pub fn find(&self, hash: u64, is_it: impl Fn(u16) -> bool) -> Option<u16> {
+    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
             let bucket = &self.buckets[at];
             if let Some(i) = bucket.find(tag, &is_it) {
-                return Some(bucket.places[i & 15]);
+                return Some(bucket.places[i]);
             }
             if bucket.beyond() == 0 {
                 return None;
@@ -99,13 +101,13 @@ impl Buckets {
     /// Whether there must be more buckets before a place is added.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.len >= self.buckets.len() * 8
+        self.len >= self.buckets.len() * FULL
     }
 
     /// Begins again with more buckets.
     #[cold]
     #[inline(never)]
-    pub fn grow(&mut self, all: impl Iterator<Item = (u64, u16)>) {
+    pub fn grow(&mut self, all: impl Iterator<Item = (u64, u32)>) {
         self.buckets = vec![EMPTY; self.buckets.len() * 2];
         self.len = 0;
         all.for_each(|(hash, place)| self.add(hash, place));
@@ -113,7 +115,7 @@ impl Buckets {
 
     /// Adds a place that is not there.
     #[inline(always)]
-    pub fn add(&mut self, hash: u64, place: u16) {
+    pub fn add(&mut self, hash: u64, place: u32) {
         self.len += 1;
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
@@ -122,17 +124,17 @@ impl Buckets {
             let free = bucket.find(0, |_| true);
             if let Some(i) = free {
                 bucket.set(i, tag);
-                bucket.places[i & 15] = place;
+                bucket.places[i] = place;
                 return;
             }
-            bucket.tags[3] = bucket.tags[3].wrapping_add(1 << 48);
+            bucket.tags[2] = bucket.tags[2].wrapping_add(1 << 48);
             at = (at + 1) & most;
         }
     }
 
     /// Takes a place out.
     #[inline(always)]
-    pub fn remove(&mut self, hash: u64, place: u16) {
+    pub fn remove(&mut self, hash: u64, place: u32) {
         let (home, tag, most) = (self.home(hash), tag_of(hash), self.buckets.len() - 1);
         let mut at = home;
         loop {
@@ -149,7 +151,7 @@ impl Buckets {
         }
         let mut back = home;
         while back != at {
-            self.buckets[back].tags[3] = self.buckets[back].tags[3].wrapping_sub(1 << 48);
+            self.buckets[back].tags[2] = self.buckets[back].tags[2].wrapping_sub(1 << 48);
             back = (back + 1) & most;
         }
     }
@@ -164,7 +166,7 @@ mod tests {
         /// Few hashes, so that buckets run over and tags are the same; each place is there once.
         #[test]
         fn what_was_added_and_not_removed_is_found(
-            steps in prop::collection::vec((any::<bool>(), 0_u16..400, 0_u64..4, 0_u64..3), 1..1_500),
+            steps in prop::collection::vec((any::<bool>(), 0_u32..400, 0_u64..4, 0_u64..3), 1..1_500),
         ) {
             let (mut buckets, mut model) = (Buckets::default(), std::collections::BTreeMap::new());
             for (adds, place, low, high) in steps {

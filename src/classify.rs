@@ -5,6 +5,7 @@
 //! and holds what was learnt: which endpoints are servers of what, and what the user pinned. What a
 //! conversation has shown is handed in, see [`crate::conversation`].
 
+use crate::contract::Budget;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Glance, Id, Known, Level, Role};
@@ -152,8 +153,8 @@ pub struct Memory {
 
 impl Memory {
     /// A memory that obeys the user's choice.
-    pub fn new(choice: Choice) -> Self {
-        let mut servers = Servers::default();
+    pub fn new(choice: Choice, budget: Budget) -> Self {
+        let mut servers = Servers::new(budget);
         choice.pins.iter().for_each(|&(port, _)| servers.watch(port));
         Memory { servers, choice }
     }

@@ -1,5 +1,6 @@
 //! The table of servers: endpoints that have shown what they speak.
 
+use crate::contract::Budget;
 use crate::general::RULES;
 use crate::net::Endpoint;
 use crate::packed::Bits;
@@ -8,7 +9,7 @@ use crate::rule::Rule;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use std::hash::BuildHasher;
 
-/// Most servers remembered; further ones are counted, and their conversations speak for themselves.
+/// Most servers remembered with 64 MiB; further ones are counted, and their conversations speak for themselves.
 pub const MAX_SERVERS: usize = 16_384;
 
 /// So many answers to nothing, and no request to the server at all: the capture holds only one side of its
@@ -33,6 +34,7 @@ pub struct Servers {
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
     refused: u64,
+    most: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +47,15 @@ struct Server {
 
 impl Default for Servers {
     fn default() -> Self {
+        Servers::new(Budget::default())
+    }
+}
+
+impl Servers {
+    /// An empty table; memory is taken as it fills.
+    pub fn new(budget: Budget) -> Self {
         Servers {
+            most: budget.of(MAX_SERVERS),
             once: Id::ALL.iter().map(|id| once(*id)).collect(),
             by_endpoint: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
@@ -57,9 +67,7 @@ impl Default for Servers {
             refused: 0,
         }
     }
-}
 
-impl Servers {
     /// From now on a datagram with this port is worth a look at what is known.
     #[inline]
     pub fn watch(&mut self, port: u16) {
@@ -94,7 +102,7 @@ impl Servers {
             return Some(index);
         }
         let former = self.former.remove(&(endpoint, id));
-        if former.is_none() && self.list.len() >= MAX_SERVERS {
+        if former.is_none() && self.list.len() >= self.most {
             self.refused += 1;
             return None;
         }

@@ -17,6 +17,7 @@ use super::stats::StatsArgs;
 use super::text::absent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
+use qdissect::contract::Budget;
 use qdissect::protocols::Id;
 use qdissect::report::quoted;
 use qdissect::rule::Severity;
@@ -246,6 +247,10 @@ pub struct Common {
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// How much may be remembered of servers, conversations and requests; what was forgotten for want of room is counted
+    #[arg(long, value_name = "MIB", default_value_t = Budget::DEFAULT_MIB,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(Budget::MOST_MIB)))]
+    pub memory: u32,
     /// Nothing goes on from one file to the next: each is read as if it were alone
     #[arg(long)]
     pub per_file: bool,

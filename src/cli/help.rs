@@ -13,6 +13,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "port",
             "count",
             "threads",
+            "memory",
             "follow",
             "per_file",
             "allow_truncated",

@@ -16,6 +16,7 @@ use super::wrap::Wrap;
 use super::{error, note, save, warning};
 use qdissect::check::{Policy, Profile, Unknown};
 use qdissect::classify::Choice;
+use qdissect::contract::Budget;
 use qdissect::decode::Listener;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
@@ -393,6 +394,7 @@ pub fn options(common: &Common, all: bool) -> Result<Options, Unknown> {
         policy: policy(&common.rules)?,
         count: common.count,
         per_file: common.per_file,
+        budget: Budget::mib(common.memory),
         watched: None,
     })
 }

@@ -1,7 +1,7 @@
 //! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
 
 use super::message::{Begins, Message, recognise, recognise_known};
-use super::{Context, Glance, Known, Level, Raised, Seen};
+use super::{Budget, Context, Glance, Known, Level, Raised, Seen};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
 
@@ -221,7 +221,7 @@ pub struct Ask<'a> {
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
     /// What its cross-packet rules remember: bounded.
-    type Memory: Default;
+    type Memory: From<Budget>;
     /// Everything static.
     const INFO: Info;
     /// Which of its messages may begin with a byte; not to be written by hand.

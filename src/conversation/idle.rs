@@ -14,7 +14,7 @@ use crate::packed::Count;
 use crate::protocols::{Id, Level};
 use std::collections::VecDeque;
 
-/// Most conversations that stay known so.
+/// Most conversations that stay known so with 64 MiB.
 pub const MAX_IDLE: usize = 8_192;
 /// How long they do after their last datagram, in milliseconds of capture time.
 const KEPT: u64 = 60_000;
@@ -39,7 +39,7 @@ pub(super) struct Idle {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     last: Count,
-    at: u16,
+    at: u32,
 }
 
 /// The list of those that said something.
@@ -57,7 +57,7 @@ impl Idle {
         (self.len, self.oldest) = (0, None);
     }
 
-    fn add(&mut self, list: usize, last: u64, at: u16) {
+    fn add(&mut self, list: usize, last: u64, at: u32) {
         self.lists[list].push_back(Entry { last: Count::new(last), at });
         self.len += 1;
         if self.lists[list].len() == 1 {
@@ -87,7 +87,7 @@ impl Conversations {
                 c.marks.set(IDLE, true);
                 c.latest = Count::new(stamp(last));
                 let list = c.id as usize;
-                self.idle.add(list, stamp(last), slot.at as u16);
+                self.idle.add(list, stamp(last), slot.at);
                 self.keep_to_bound();
             }
             _ => self.close(slot),
@@ -104,13 +104,13 @@ impl Conversations {
             c.latest = Count::new(1); // the first request of all, which is forgotten
         } else if now > c.latest.get() + SOON {
             c.latest = Count::new(now);
-            self.idle.add(HEARD, now, slot.at as u16);
+            self.idle.add(HEARD, now, slot.at);
             self.keep_to_bound();
         }
     }
 
     fn keep_to_bound(&mut self) {
-        if self.idle.len > MAX_IDLE {
+        if self.idle.len > self.most_idle {
             self.drop_first();
         }
     }
@@ -144,7 +144,7 @@ impl Conversations {
     fn drop_first(&mut self) -> bool {
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
-        let slot = self.at(at.into()).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
+        let slot = self.at(at).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
         slot.into_iter().for_each(|slot| self.close(slot));
         slot.is_some()
     }
@@ -153,6 +153,7 @@ impl Conversations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Budget;
     use crate::net::Endpoint;
 
     const S: i64 = 1_000 * MS;
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn who_was_certain_stays_known_for_a_minute() {
-        let mut table = Conversations::new(8);
+        let mut table = Conversations::new(Budget::default());
         let (slot, _) = table.open(end(1), end(9), Id::Sqp);
         table.rest(slot, at(0));
         assert!(table.get(slot).is_none(), "it never was");
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_minute_begins_anew_with_each_datagram_and_a_request_ends_it() {
-        let mut table = Conversations::new(8);
+        let mut table = Conversations::new(Budget::default());
         let [other, one] = [(1, 0), (2, 10)].map(|(n, since)| rests(&mut table, n, since));
         let older = rests_in(&mut table, Id::Gqp, 3, 5);
         table.wake(one, false, at(50));
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_idle_go_first_and_are_not_counted() {
-        let mut table = Conversations::new(3);
+        let mut table = Conversations::of(Budget::default(), 3);
         let (asking, _) = table.open(end(1), end(9), Id::Sqp);
         let [one, two] = [2, 3].map(|n| rests(&mut table, n, 0));
         table.wake(one, true, at(1));
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn so_many_are_idle_at_once_and_of_more_the_oldest_goes() {
-        let mut table = Conversations::new(2 * MAX_IDLE);
+        let mut table = Conversations::new(Budget::default());
         let first = rests(&mut table, 0, 0);
         let all: Vec<_> = (1..MAX_IDLE as u16).map(|n| rests(&mut table, n, 1)).collect();
         assert!(table.get(first).is_some());

@@ -9,7 +9,6 @@ use crate::contract::Issued;
 use crate::net::Endpoint;
 use crate::packed::{Count, Marks};
 use crate::protocols::{Direction, Id, Level};
-use crate::servers::MAX_SERVERS;
 
 /// No slot, no server.
 pub const NONE: u32 = u32::MAX;
@@ -26,11 +25,8 @@ pub struct Conversation {
     generation: u32,
     /// See [`Conversation::latest`]; where it is [`IDLE`], the time of its last datagram in milliseconds.
     latest: Count,
-    /// See [`Conversation::server_index`]: [`NONE`] is -1 in either width.
-    server: i16,
-    /// The slots of those that asked after this one and before; the newest one and the oldest stand side by side.
-    newer: u16,
-    older: u16,
+    /// See [`Conversation::server_index`].
+    server: u32,
     /// The protocol.
     pub id: Id,
     /// How sure that is.
@@ -55,7 +51,7 @@ const OVER: u8 = 1 << 5;
 /// All that it asked is forgotten.
 const IDLE: u8 = 1 << 6;
 
-const _: () = assert!(MAX_SERVERS <= i16::MAX as usize && size_of::<Conversation>() == 64);
+const _: () = assert!(size_of::<Conversation>() == 64);
 
 impl Conversation {
     #[inline(always)]
@@ -67,9 +63,7 @@ impl Conversation {
             value: 0,
             generation: 0,
             latest: Count::default(),
-            server: NONE as i16,
-            newer: 0,
-            older: 0,
+            server: NONE,
             id,
             level: Level::Hint,
             unanswered: 0,
@@ -137,12 +131,12 @@ impl Conversation {
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]
     pub fn server_index(&self) -> u32 {
-        self.server as u32
+        self.server
     }
     /// Says what that is.
     #[inline(always)]
     pub fn set_server_index(&mut self, index: u32) {
-        self.server = index as i16;
+        self.server = index;
     }
     /// That table had no place for it.
     pub fn refused(&self) -> bool {

@@ -3,22 +3,22 @@
 //! Bounded. When it is full an idle conversation goes, see `idle`, else the one whose last request is oldest, and is
 //! counted.
 
-use super::idle::Idle;
+use super::idle::{Idle, MAX_IDLE};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
 use crate::buckets::Buckets;
+use crate::contract::Budget;
 use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::protocols::{Id, Level};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
-/// Most conversations remembered.
-pub const MAX_CONVERSATIONS: usize = 65_536;
-const _: () = assert!(MAX_CONVERSATIONS <= u16::MAX as usize + 1);
+/// Most conversations remembered with 64 MiB.
+pub const MAX_CONVERSATIONS: usize = 262_144;
 
 /// Values issued and not used before their conversations were over; the oldest goes first.
-const MAX_UNUSED: usize = 8_192;
+const MAX_UNUSED: usize = 131_072;
 
 /// The same for either direction. Endpoints that differ in their first words differ in hash; the protocol is told apart
 /// by comparing.
@@ -33,12 +33,15 @@ fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64
 pub struct Conversations {
     index: Buckets,
     hasher: DefaultHashBuilder,
-    pub(super) slots: Vec<Conversation>,
+    slots: Vec<Conversation>,
+    /// By slot.
+    links: Vec<Links>,
     pub(super) idle: Idle,
     most: usize,
+    pub(super) most_idle: usize,
     /// Slot of the conversation that asked last; [`NONE`] where there is none at all.
     newest: u32,
-    /// First of the slots that are free, chained by `older`, or [`NONE`]; the last one is its own `older`.
+    /// First of the slots that are free, chained by `older`; [`NONE`] where there is none.
     free: u32,
     evicted: u64,
     /// What was issued in conversations that are over and is not used yet, by their hash: the next one of the same two goes
@@ -46,25 +49,33 @@ pub struct Conversations {
     unused: Bounded<u64, Option<u32>>,
 }
 
-impl Default for Conversations {
-    fn default() -> Self {
-        Conversations::new(MAX_CONVERSATIONS)
-    }
+/// The slots of those that asked after a conversation and before; the newest one and the oldest stand side by side.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    newer: u32,
+    older: u32,
 }
 
 impl Conversations {
-    /// An empty table of at most `most` conversations, or [`MAX_CONVERSATIONS`]; memory is taken as it fills.
-    pub fn new(most: usize) -> Self {
+    /// An empty table; memory is taken as it fills.
+    pub fn new(budget: Budget) -> Self {
+        Conversations::of(budget, budget.of(MAX_CONVERSATIONS))
+    }
+
+    /// The same of at most `most` conversations.
+    pub(super) fn of(budget: Budget, most: usize) -> Self {
         Conversations {
             index: Buckets::default(),
             hasher: DefaultHashBuilder::default(),
             slots: vec![],
+            links: vec![],
             idle: Idle::default(),
-            most: most.min(MAX_CONVERSATIONS),
+            most,
+            most_idle: budget.of(MAX_IDLE),
             newest: NONE,
             free: NONE,
             evicted: 0,
-            unused: Bounded::new(MAX_UNUSED),
+            unused: Bounded::new(budget.of(MAX_UNUSED)),
         }
     }
 
@@ -77,12 +88,12 @@ impl Conversations {
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
         let hash = hash_of(&self.hasher, a, b, id);
-        let is_it = |at: u16| {
-            let c = self.slots.get(usize::from(at));
+        let is_it = |at: u32| {
+            let c = self.slots.get(at as usize);
             c.is_some_and(|c| c.is_of([a, b]) && c.id == id)
         };
         let at = self.index.find(hash, is_it)?;
-        Some(self.slots[usize::from(at)].slot(at.into()))
+        Some(self.slots[at as usize].slot(at))
     }
 
     /// The conversation in a slot; `None` once it was evicted.
@@ -130,26 +141,26 @@ impl Conversations {
         let evicted = if full && !self.drop_idle() { self.evict() } else { None };
         let at = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
-                let (at, next) = (self.free as u16, slot.older);
-                self.free = if next == at { NONE } else { next.into() };
+                let at = self.free;
+                self.free = self.links[at as usize].older;
                 new.generation = slot.generation;
                 *slot = new;
                 at
             }
             None => {
                 self.slots.push(new);
-                (self.slots.len() - 1) as u16
+                self.links.push(Links { newer: NONE, older: NONE });
+                (self.slots.len() - 1) as u32
             }
         };
         if self.index.is_full() {
             let (slots, hasher) = (&self.slots, &self.hasher);
-            let others =
-                slots.iter().enumerate().filter(|&(n, c)| n != usize::from(at) && !c.marks.has(OVER));
-            self.index.grow(others.map(|(at, c)| (hash_of(hasher, c.client(), c.server(), c.id), at as u16)));
+            let others = slots.iter().enumerate().filter(|&(n, c)| n != at as usize && !c.marks.has(OVER));
+            self.index.grow(others.map(|(at, c)| (hash_of(hasher, c.client(), c.server(), c.id), at as u32)));
         }
         self.index.add(hash, at);
         self.link(at);
-        (new.slot(at.into()), evicted)
+        (new.slot(at), evicted)
     }
 
     /// Ends a conversation that has nothing left to remember; its slot serves the next one, so that
@@ -158,26 +169,25 @@ impl Conversations {
         if self.get(slot).is_none() {
             return;
         }
-        let at = slot.at as u16;
+        let at = slot.at;
         self.unlink(at);
-        if self.slots[usize::from(at)].issued().is_some_and(|issued| !issued.used) {
+        if self.slots[at as usize].issued().is_some_and(|issued| !issued.used) {
             self.keep_unused(at);
         }
-        let c = &self.slots[usize::from(at)];
+        let c = &self.slots[at as usize];
         self.index.remove(hash_of(&self.hasher, c.client(), c.server(), c.id), at);
-        let slot = &mut self.slots[usize::from(at)];
+        let slot = &mut self.slots[at as usize];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();
         slot.marks.set(IDLE, false);
         slot.marks.set(OVER, true);
-        slot.older = if self.free == NONE { at } else { self.free as u16 };
-        self.free = at.into();
+        self.links[at as usize].older = std::mem::replace(&mut self.free, at);
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_unused(&mut self, at: u16) {
-        let c = &self.slots[usize::from(at)];
+    fn keep_unused(&mut self, at: u32) {
+        let c = &self.slots[at as usize];
         let (hash, issued) = (self.hash_of_ways(c), c.issued());
         self.unused.insert(hash, issued.map(|issued| issued.value));
     }
@@ -189,7 +199,7 @@ impl Conversations {
 
     /// Forgets what was issued in conversations that are over.
     pub fn forget_unused(&mut self) {
-        self.unused = Bounded::new(MAX_UNUSED);
+        self.unused.clear();
     }
 
     /// How much of that was forgotten for want of room.
@@ -206,8 +216,8 @@ impl Conversations {
     }
 
     fn oldest(&self) -> Option<Slot> {
-        let at = self.slots.get(self.newest as usize)?.newer;
-        Some(self.slots[usize::from(at)].slot(at.into()))
+        let at = self.links.get(self.newest as usize)?.newer;
+        Some(self.slots[at as usize].slot(at))
     }
 
     /// Ends the conversation whose last request is oldest, for want of room.
@@ -224,28 +234,27 @@ impl Conversations {
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         if slot.at != self.newest && self.get(slot).is_some() {
-            self.unlink(slot.at as u16);
-            self.link(slot.at as u16);
+            self.unlink(slot.at);
+            self.link(slot.at);
         }
     }
 
-    fn link(&mut self, at: u16) {
-        let newest = std::mem::replace(&mut self.newest, at.into());
-        let (older, newer) = match self.slots.get_mut(newest as usize) {
-            Some(newest_so_far) => (newest as u16, std::mem::replace(&mut newest_so_far.newer, at)),
+    fn link(&mut self, at: u32) {
+        let newest = std::mem::replace(&mut self.newest, at);
+        let (older, newer) = match self.links.get_mut(newest as usize) {
+            Some(newest_so_far) => (newest, std::mem::replace(&mut newest_so_far.newer, at)),
             None => (at, at),
         };
-        self.slots[usize::from(newer)].older = at;
-        let slot = &mut self.slots[usize::from(at)];
-        (slot.older, slot.newer) = (older, newer);
+        self.links[newer as usize].older = at;
+        self.links[at as usize] = Links { newer, older };
     }
 
-    fn unlink(&mut self, at: u16) {
-        let Conversation { newer, older, .. } = self.slots[usize::from(at)];
-        self.slots[usize::from(newer)].older = older;
-        self.slots[usize::from(older)].newer = newer;
-        if self.newest == u32::from(at) {
-            self.newest = if older == at { NONE } else { older.into() };
+    fn unlink(&mut self, at: u32) {
+        let Links { newer, older } = self.links[at as usize];
+        self.links[newer as usize].older = older;
+        self.links[older as usize].newer = newer;
+        if self.newest == at {
+            self.newest = if older == at { NONE } else { older };
         }
     }
 }
@@ -260,7 +269,7 @@ mod tests {
 
     #[test]
     fn both_directions_find_the_conversation_and_protocols_are_apart() {
-        let mut table = Conversations::new(8);
+        let mut table = Conversations::new(Budget::default());
         let (slot, _) = table.open(end(1), end(2), Id::Sqp);
         assert_eq!(table.find(end(2), end(1), Id::Sqp), Some(slot));
         assert_eq!(table.find(end(1), end(2), Id::Satisfactory), None);
@@ -269,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_touched_goes_and_its_slot_is_dead() {
-        let mut table = Conversations::new(2);
+        let mut table = Conversations::of(Budget::default(), 2);
         let (first, _) = table.open(end(1), end(9), Id::Sqp);
         let (second, _) = table.open(end(2), end(9), Id::Sqp);
         table.touch(first);
@@ -282,7 +291,7 @@ mod tests {
 
     #[test]
     fn of_values_that_were_not_used_the_oldest_are_forgotten() {
-        let mut table = Conversations::new(8);
+        let mut table = Conversations::new(Budget::default());
         let mut over = |client: u32, issue: bool| {
             let client = Endpoint::v4(client.to_be_bytes(), 1);
             let (slot, _) = table.open(client, end(9), Id::Sqp);

@@ -1,7 +1,7 @@
 //! A request: opens an exchange, repeats one that is open, or is a further part of one.
 
 use super::answer::record;
-use super::queue::{Kept, MAX_REQUESTS, Request, State};
+use super::queue::{Kept, Request, State};
 use super::table::Table;
 use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
@@ -205,10 +205,11 @@ impl Table {
         self.orphans.push_back(new);
     }
 
-    /// The oldest request of a full queue goes.
+    /// The request whose late window ends first goes, for want of room.
     #[cold]
     #[inline(never)]
-    fn evict(&mut self, at: usize) {
+    fn evict(&mut self) {
+        let Some(at) = self.oldest_due() else { return };
         self.changes += 1;
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);
@@ -216,7 +217,7 @@ impl Table {
         self.heed_idle();
     }
 
-    /// Appends a request to its queue and its conversation; the oldest goes when the queue is full.
+    /// Appends a request to its queue and its conversation; the oldest of all goes when there is no room.
     #[inline(always)]
     fn push(&mut self, id: Id, slot: Slot, request: &Request) {
         let at = id as usize;
@@ -224,10 +225,11 @@ impl Table {
             request.key.into_iter().for_each(|key| c.carry(key));
             c.ask(self.queues[at].end() + 1);
         }
-        if self.queues[at].len() >= MAX_REQUESTS {
+        if self.remembered >= self.most {
             // Its conversation, too, unless that has asked since; this one just has.
-            self.evict(at);
+            self.evict();
         }
+        self.remembered += 1;
         self.queues[at].push(request);
         self.conversations.touch(slot);
         self.next_deadline = self.next_deadline.min(self.queues[at].due());
@@ -310,7 +312,9 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::Windows;
+    use crate::contract::Budget;
+    use crate::conversation::MAX_CONVERSATIONS;
+    use crate::exchange::{MAX_REQUESTS, Windows};
     use crate::net::Endpoint;
     use crate::protocols::Glance;
 
@@ -331,22 +335,25 @@ mod tests {
 
     #[test]
     fn who_asks_again_when_its_request_is_the_oldest_of_too_many_is_heard() {
-        let mut table = Table::new(Windows::new(None));
-        (0..MAX_REQUESTS as u32).for_each(|n| {
+        let budget = Budget::mib(1);
+        let (requests, clients) = (budget.of(MAX_REQUESTS), budget.of(MAX_CONVERSATIONS) as u32);
+        let mut table = Table::new(Windows::new(None), budget);
+        let others = (1..clients).cycle().take(requests - 1);
+        std::iter::once(0).chain(others).for_each(|n| {
             sends(&mut table, n, true);
         });
-        let exchange = MAX_REQUESTS as u64 + 1;
+        let exchange = requests as u64 + 1;
         let (_, asked) = sends(&mut table, 0, true);
         assert!(matches!(asked, Pairing::Asked { exchange: its, .. } if its == exchange));
         assert_eq!((table.evicted(), table.next_closed().map(|e| e.id)), (1, Some(1)));
         table.finish();
         let closed: Vec<_> = std::iter::from_fn(|| table.next_closed()).map(|e| e.id).collect();
-        assert_eq!((closed.len(), closed.last()), (MAX_REQUESTS, Some(&exchange)));
+        assert_eq!((closed.len(), closed.last()), (requests, Some(&exchange)));
     }
 
     #[test]
     fn of_what_turned_out_to_be_no_request_the_oldest_is_forgotten() {
-        let mut table = Table::new(Windows::new(None));
+        let mut table = Table::new(Windows::new(None), Budget::default());
         let turn = |table: &mut Table, n| {
             let (slot, _) = sends(table, n, false);
             table.withdraw(slot, Id::Sqp);

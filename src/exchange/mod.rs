@@ -140,7 +140,9 @@ impl Exchange {
             protocol,
             step: 0,
             level: Level::High,
-            conversation: Conversations::new(1).open(client, server, protocol).0,
+            conversation: Conversations::new(crate::contract::Budget::default())
+                .open(client, server, protocol)
+                .0,
             client,
             server,
             server_index: crate::conversation::NONE,

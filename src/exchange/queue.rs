@@ -6,8 +6,8 @@ use crate::packed::Marks;
 use crate::protocols::Level;
 use std::collections::VecDeque;
 
-/// Most requests remembered per protocol: open ones, and answered ones until their late window ends.
-pub const MAX_REQUESTS: usize = 65_536;
+/// Most requests remembered with 64 MiB: open ones, and answered ones until their late window ends.
+pub const MAX_REQUESTS: usize = 524_288;
 /// The least that a queue grows by.
 const MIN_GROWTH: usize = 256;
 
@@ -364,9 +364,6 @@ impl Queue {
         let end = self.end();
         (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
     }
-    pub fn len(&self) -> usize {
-        self.requests.len()
-    }
 }
 
 #[cfg(test)]
@@ -419,7 +416,7 @@ mod tests {
                     model.pop_front();
                     first += 1;
                 }
-                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.requests.len(), model.len());
                 prop_assert_eq!(queue.due(), model.front().map_or(NEVER, |oldest: &Request| oldest.last.plus(7)));
                 for (seq, r) in (first..).zip(&model) {
                     prop_assert_eq!(queue.get(seq).map(|r| format!("{r:?}")), Some(format!("{r:?}")));

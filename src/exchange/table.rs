@@ -2,11 +2,12 @@
 
 use super::answer::{Answering, record};
 use super::ask::Orphan;
-use super::queue::{Closed, Kept, NEVER, Queue, Request, State};
+use super::queue::{Closed, Kept, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
 use crate::classify::Verdict;
+use crate::contract::Budget;
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role};
@@ -14,7 +15,7 @@ use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-/// Further answers to requests, of all of them together; the oldest goes first.
+/// Further answers to requests, of all of them together, with 64 MiB; the oldest goes first.
 const MAX_SECONDS: usize = 1_024;
 
 /// See the module's words. Every part is bounded, and what has to go is counted.
@@ -23,6 +24,9 @@ pub struct Table {
     /// Who speaks with whom.
     pub conversations: Conversations,
     pub(super) queues: Vec<Queue>,
+    /// How many requests are in them, and the most that may be.
+    pub(super) remembered: usize,
+    pub(super) most: usize,
     pub(super) windows: Windows,
     pub(super) orphans: VecDeque<Orphan>,
     pub(super) answering: VecDeque<Answering>,
@@ -42,10 +46,12 @@ pub struct Table {
 
 impl Table {
     /// An empty table.
-    pub fn new(windows: Windows) -> Self {
+    pub fn new(windows: Windows, budget: Budget) -> Self {
         Table {
-            conversations: Conversations::default(),
+            conversations: Conversations::new(budget),
             queues: Id::ALL.iter().map(|&id| Queue::new(windows.late(id))).collect(),
+            remembered: 0,
+            most: budget.of(MAX_REQUESTS),
             windows,
             orphans: VecDeque::new(),
             answering: VecDeque::new(),
@@ -55,7 +61,7 @@ impl Table {
             next_id: 1,
             evicted: 0,
             closed: Closed::default(),
-            seconds: Bounded::new(MAX_SECONDS),
+            seconds: Bounded::new(budget.of(MAX_SECONDS)),
             withdrawn: VecDeque::new(),
             changes: 1,
         }
@@ -163,7 +169,7 @@ impl Table {
     }
 
     /// The queue whose oldest request is due first; `None` where all are empty.
-    fn oldest_due(&self) -> Option<usize> {
+    pub(super) fn oldest_due(&self) -> Option<usize> {
         let filled = self.queues.iter().enumerate().filter(|(_, queue)| queue.oldest().is_some());
         filled.min_by_key(|(_, queue)| queue.due()).map(|(at, _)| at)
     }
@@ -200,6 +206,7 @@ impl Table {
         }
         let last = self.queues[at].oldest_sent();
         self.queues[at].drop_oldest();
+        self.remembered -= 1;
         // The slot may be another conversation's by now: that has asked later, or something else.
         if let Some((slot, c)) = self.conversations.at(conversation)
             && c.latest() == seq + 1
@@ -378,7 +385,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_request_are_one_exchange() {
-        let mut table = Table::new(Windows::new(None));
+        let mut table = Table::new(Windows::new(None), Budget::default());
         assert!(matches!(show(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
         let again = Pairing::Again { exchange: 1, part: true };
         assert_eq!(show(&mut table, 2, MS, Role::RequestPart), again);
@@ -393,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_part_that_comes_too_late_begins_another_request() {
-        let mut table = Table::new(Windows::new(None));
+        let mut table = Table::new(Windows::new(None), Budget::default());
         show(&mut table, 1, 0, Role::RequestPart);
         assert!(matches!(show(&mut table, 2, 2001 * MS, Role::Request), Pairing::Asked { exchange: 2, .. }));
         // The whole one is answered, not the one that never ended.
@@ -404,7 +411,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_answer_close_its_exchange_together() {
-        let mut table = Table::new(Windows::new(None));
+        let mut table = Table::new(Windows::new(None), Budget::default());
         show(&mut table, 1, 0, Role::Request);
         for (frame, role) in [(2, Role::ResponsePart), (3, Role::ResponsePart)] {
             assert!(
@@ -420,7 +427,7 @@ mod tests {
 
     #[test]
     fn an_answer_whose_last_part_never_comes_is_told_at_the_end() {
-        let mut table = Table::new(Windows::new(None));
+        let mut table = Table::new(Windows::new(None), Budget::default());
         show(&mut table, 1, 0, Role::Request);
         show(&mut table, 2, MS, Role::ResponsePart);
         table.finish();

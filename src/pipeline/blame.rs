@@ -7,6 +7,7 @@
 use super::deliver::Told;
 use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, Policy};
+use crate::contract::Budget;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::general::{GEN_001, GEN_004, GEN_005};
@@ -41,11 +42,11 @@ struct Noted {
     relation: Relation,
 }
 
-impl Default for Blame {
-    fn default() -> Self {
+impl From<Budget> for Blame {
+    fn from(budget: Budget) -> Self {
         Blame {
-            exchanges: Numbered::new(MAX_EXCHANGES),
-            answers: Bounded::new(MAX_CONVERSATIONS),
+            exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
+            answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn four_causes_of_an_exchange_are_remembered() {
         for (others, expected) in [(3, Some(cause(9))), (4, None)] {
-            let mut blame = Blame::default();
+            let mut blame = Blame::from(Budget::default());
             (0..others).for_each(|frame| blame.note(7, cause(frame), Relation::Asked));
             blame.note(7, cause(9), Relation::Request);
             assert_eq!(silence(&blame, 7), expected, "{others} before it");
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_twice_takes_one_place() {
-        let mut blame = Blame::default();
+        let mut blame = Blame::from(Budget::default());
         (0..MAX_CAUSES).for_each(|_| blame.note(7, cause(8), Relation::Asked));
         blame.note(7, cause(9), Relation::Instead);
         assert_eq!(silence(&blame, 7), Some(cause(9)));
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_oldest_exchanges_are_forgotten_and_that_is_known() {
-        let (mut blame, most) = (Blame::default(), MAX_EXCHANGES as u64);
+        let (mut blame, most) = (Blame::from(Budget::default()), MAX_EXCHANGES as u64);
         let cause = cause(1);
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let doubtful =

@@ -20,7 +20,7 @@ mod sums;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Policy};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::contract::{Issued, Raised};
+use crate::contract::{Budget, Issued, Raised};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::{Listener, Span};
 use crate::exchange::{self, Pairing, Seen, Table, Windows};
@@ -59,6 +59,8 @@ pub struct Options {
     pub count: Option<u64>,
     /// Nothing goes on from one file to the next.
     pub per_file: bool,
+    /// How much may be remembered.
+    pub budget: Budget,
     /// Who asked has waited until then: it ends the input, and a server that answered nothing had its time.
     pub watched: Option<Time>,
 }
@@ -75,6 +77,7 @@ impl Default for Options {
             policy: Policy::default(),
             count: None,
             per_file: false,
+            budget: Budget::default(),
             watched: None,
         }
     }
@@ -139,12 +142,12 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         report.comments(&comments);
         let windows = Windows::new(options.timeout);
         Pipeline {
-            memory: Memory::new(options.choice.clone()),
-            silences: Silences::new(windows.clone()),
+            memory: Memory::new(options.choice.clone(), options.budget),
+            silences: Silences::new(windows.clone(), options.budget),
             heard_before: 0,
-            table: Table::new(windows),
-            memories: Memories::default(),
-            blame: Blame::default(),
+            table: Table::new(windows, options.budget),
+            memories: Memories::from(options.budget),
+            blame: Blame::from(options.budget),
             sums: Sums::default(),
             room: Room::default(),
             copies: Copies::default(),

@@ -101,7 +101,7 @@ impl<S: Listener> Pipeline<'_, S> {
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
         self.totals.memory_forgotten += self.table.conversations.forgotten();
-        (self.memories, self.blame) = Default::default();
+        (self.memories, self.blame) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused();
         self.memory.servers.begin_anew();
     }

@@ -7,6 +7,7 @@ use super::Options;
 use crate::bounded::Numbered;
 use crate::capture::Time;
 use crate::check::{Counts, Finding, Silence};
+use crate::contract::Budget;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
 use crate::general::GEN_009;
@@ -90,14 +91,14 @@ struct Asked {
 }
 
 impl Silences {
-    pub fn new(windows: Windows) -> Self {
+    pub fn new(windows: Windows, budget: Budget) -> Self {
         let mut answered = Bits::default();
-        answered.grow(MAX_SERVERS);
+        answered.grow(budget.of(MAX_SERVERS));
         Silences {
             windows,
             answered,
             unheard: HashMap::new(),
-            again: Numbered::new(MAX_AGAIN),
+            again: Numbered::new(budget.of(MAX_AGAIN)),
             candidates: HashMap::new(),
             anybody: false,
             end: Time::UNKNOWN,

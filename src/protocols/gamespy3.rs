@@ -39,8 +39,8 @@ const PART: rule::Step = S(
 );
 
 /// Handshakes, and what stat requests proved, that are remembered; the oldest goes first.
-const MAX_HANDSHAKES: usize = 8_192;
-const MAX_STATS: usize = 8_192;
+const MAX_HANDSHAKES: usize = 16_384;
+const MAX_STATS: usize = 65_536;
 /// A challenge lives that long in the SDK, in nanoseconds.
 const LIFE: i64 = 4_000_000_000;
 /// Shortest request and answer in bytes.
@@ -552,9 +552,12 @@ pub struct Memory {
     stats: Bounded<u64, Proof>,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { handshakes: Bounded::new(MAX_HANDSHAKES), stats: Bounded::new(MAX_STATS) }
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Memory {
+        Memory {
+            handshakes: Bounded::new(budget.of(MAX_HANDSHAKES)),
+            stats: Bounded::new(budget.of(MAX_STATS)),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 pub use crate::contract::{
-    Ask, Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role, Seen,
-    StepInfo, StepRules,
+    Ask, Budget, Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role,
+    Seen, StepInfo, StepRules,
 };
 use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
@@ -22,8 +22,13 @@ macro_rules! registry {
         pub enum Id { $(#[doc = concat!("See [`", stringify!($file), "`].")] $Proto),* }
 
         /// The memories of all protocols' cross-packet rules.
-        #[derive(Default)]
         pub(crate) struct Memories { $($file: <$file::$Proto as Protocol>::Memory),* }
+
+        impl From<Budget> for Memories {
+            fn from(budget: Budget) -> Memories {
+                Memories { $($file: budget.into()),* }
+            }
+        }
 
         impl Memories {
             /// Entries forgotten by all of them.

@@ -2,8 +2,8 @@
 
 pub(crate) use crate::bounded::Bounded;
 pub(crate) use crate::contract::{
-    Ask, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol, Raised,
-    Relation, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Ask, Budget, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol,
+    Raised, Relation, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{

@@ -40,7 +40,7 @@ const UNFRAGMENTED: usize = 1472;
 /// Tokens of a player's line that are told apart.
 const MAX_TOKENS: usize = 24;
 /// Client addresses of servers that are remembered; the oldest goes first.
-const MAX_CLIENTS: usize = 4_096;
+const MAX_CLIENTS: usize = 16_384;
 /// Requests at once that servers take from an address, and after how many nanoseconds one more.
 const BURST: u8 = 10;
 const PERIOD: i64 = 1_000_000_000;
@@ -522,9 +522,9 @@ pub struct Memory {
     clients: Bounded<(Endpoint, Endpoint), Client>,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { clients: Bounded::new(MAX_CLIENTS) }
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Memory {
+        Memory { clients: Bounded::new(budget.of(MAX_CLIENTS)) }
     }
 }
 

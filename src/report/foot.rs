@@ -3,7 +3,7 @@
 use super::hot::MAX_TIMED;
 use super::screen::{Screen, style};
 use super::summary::{Server, Summary};
-use super::{MAX_LISTED, ONE_WAY, Totals, count, dropped_remark};
+use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;
 use std::fmt::Write as _;
@@ -100,5 +100,6 @@ pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
     ];
-    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))
+    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))?;
+    if t.crowded() { writeln!(out, "{MORE_MEMORY}") } else { Ok(()) }
 }

@@ -84,7 +84,7 @@ pub use stamp::{Stamps, duration};
 #[cfg(feature = "cli")]
 pub use story::Explain;
 pub use text::Lister;
-pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, ONE_WAY, Totals, Unread};
+pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
 pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};

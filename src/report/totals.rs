@@ -27,6 +27,10 @@ pub struct Unread {
 /// What is said where nobody answers.
 pub const ONE_WAY: &str = "The capture holds no answer of anybody: one direction may be missing.";
 
+/// What is said where something was forgotten for want of room.
+pub const MORE_MEMORY: &str =
+    "More is remembered with --memory, in MiB; 64 are the default, and bounds grow with it.";
+
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
@@ -132,6 +136,11 @@ impl fmt::Display for Candidate {
 }
 
 impl Totals {
+    /// Whether something was forgotten that is remembered with more memory.
+    pub fn crowded(&self) -> bool {
+        self.evicted + self.servers_refused + self.memory_forgotten > 0
+    }
+
     #[inline]
     pub(crate) fn frame(&mut self, time: Time) {
         self.packets += 1;

@@ -6,7 +6,7 @@ use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
 use crate::docs::page_of;
 use crate::protocols::Id;
-use crate::report::{count, dropped_remark, shown};
+use crate::report::{MORE_MEMORY, count, dropped_remark, shown};
 use crate::rule::Rule;
 use hashbrown::HashMap;
 use std::io::{self, Write};
@@ -146,6 +146,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         (t.memory_forgotten, "entries that rules about several packets need were forgotten."),
     ];
     said.extend(counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    said.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
     if said.is_empty() {
         return Ok(());
     }

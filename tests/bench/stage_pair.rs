@@ -6,6 +6,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hashbrown::HashMap;
 use qdissect::classify::{Choice, Memory, Verdict, glance};
+use qdissect::contract::Budget;
 use qdissect::conversation::NONE;
 use qdissect::exchange::{Table, Windows};
 use qdissect::net::Datagram;
@@ -44,8 +45,8 @@ fn pair_table(bencher: Bencher<'_, '_>) {
 
 /// Settles and pairs them all as the pipeline does; returns how many exchanges have closed.
 fn closed(glanced: &[Glanced]) -> usize {
-    let mut memory = Memory::new(Choice::default());
-    let mut table = Table::new(Windows::new(None));
+    let mut memory = Memory::new(Choice::default(), Budget::default());
+    let mut table = Table::new(Windows::new(None), Budget::default());
     let mut closed = 0;
     for (d, id, glance) in glanced {
         table.advance(d.time);

@@ -13,15 +13,26 @@ use crate::kit::play::{
 };
 use qdissect::capture::Facts;
 use qdissect::check::Policy;
+use qdissect::contract::Budget;
 use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
-use qdissect::pipeline::Pipeline;
+use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::Totals;
 use qdissect::rule::{Severity, hex};
 use qdissect::verdict::{Check, Entry};
 
+/// With the least memory, so that bounds which grow with it are near.
 fn totals(shots: &[Shot]) -> (Collected<false>, Totals) {
-    let (heard, totals) = report(everything(), Collected::<false>::default(), shots);
-    (heard, totals)
+    with_memory(1, shots)
+}
+
+fn with_memory(mib: u32, shots: &[Shot]) -> (Collected<false>, Totals) {
+    let options = Options { budget: Budget::mib(mib), ..everything() };
+    report(options, Collected::<false>::default(), shots)
+}
+
+/// What is left of a bound with the least memory.
+fn least(bound: u32) -> u32 {
+    Budget::mib(1).of(bound as usize) as u32
 }
 
 /// A Satisfactory poll with that cookie.
@@ -51,7 +62,7 @@ fn answered_by(servers: u32) -> Vec<Shot> {
 
 #[test]
 fn further_servers_are_counted_and_paired_all_the_same() {
-    let (most, more) = (16_384, 100);
+    let (most, more) = (least(16_384), 100);
     let (_, totals) = totals(&answered_by(most + more));
     assert_eq!(totals.servers_refused, u64::from(more));
     assert_eq!(totals.answered, u64::from(most + more));
@@ -59,7 +70,7 @@ fn further_servers_are_counted_and_paired_all_the_same() {
 
 #[test]
 fn the_oldest_of_too_many_requests_closes_and_is_counted() {
-    let (most, more) = (65_536, 40);
+    let (most, more) = (least(524_288), 40);
     let mut shots: Vec<_> = (0..most + more).map(|n| shot(START, CLIENTS[0], END, &poll(n))).collect();
     shots.push(foreign(START + 60 * S));
     let (heard, totals) = totals(&shots);
@@ -67,9 +78,42 @@ fn the_oldest_of_too_many_requests_closes_and_is_counted() {
     assert_eq!(heard.exchanges.len(), (most + more) as usize, "each is told of once");
 }
 
+/// A challenge, its answer, a query and its answer of each of 812 servers in turn, 6,250 datagrams a second for five seconds, SQP's late window: a
+/// sixteenth of a monitor that asks 13,000 servers.
+fn monitored(sockets: u32) -> Vec<Shot> {
+    let round = |n: u32| {
+        let (client, server) = ((host(1 << 16 | n % sockets), 9), (host(n % 812), PORT));
+        let token = (n + 1).to_be_bytes();
+        let time = START + i64::from(n) * 640_000;
+        let with = |head: &str, tail: &str| [&hex(head)[..], &token, &hex(tail)].concat();
+        [
+            shot(time, client, server, &hex("00 00000000")),
+            shot(time, server, client, &with("00", "")),
+            shot(time, client, server, &with("01", "0001 01")),
+            shot(time, server, client, &with("01", "0001 00 00 0012 0000000e 0001000801410162016301641e61")),
+        ]
+    };
+    (0..8_000).flat_map(round).collect()
+}
+
+#[test]
+fn who_asks_thirteen_thousand_servers_needs_no_more_memory_than_there_is() {
+    // With one socket, and with one for each exchange.
+    for sockets in [1, 8_000] {
+        let shots = monitored(sockets);
+        let forgotten = |mib| {
+            let totals = with_memory(mib, &shots).1;
+            assert_eq!((totals.exchanges, totals.answered), (16_000, 16_000));
+            totals.evicted + totals.servers_refused + totals.memory_forgotten
+        };
+        assert_eq!(forgotten(4), 0, "a sixteenth of 64 MiB");
+        assert!(forgotten(1) > 0, "bounds grow with the memory");
+    }
+}
+
 #[test]
 fn cookies_that_are_forgotten_are_counted() {
-    let (most, more) = (16_384, 25);
+    let (most, more) = (least(131_072), 25);
     let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &poll(n))).collect();
     let (_, totals) = totals(&shots);
     assert_eq!(totals.memory_forgotten, u64::from(more));
@@ -77,7 +121,7 @@ fn cookies_that_are_forgotten_are_counted() {
 
 #[test]
 fn handshakes_that_are_forgotten_are_counted() {
-    let (most, more) = (8_192, 25);
+    let (most, more) = (least(16_384), 25);
     let (ask, answer) = (hex("fefd09 01020304"), hex("09 01020304 '7' 00"));
     let both = |n: u32| [shot(START, (host(n), 9), END, &ask), shot(START, END, (host(n), 9), &answer)];
     let shots: Vec<_> = (0..most + more).flat_map(both).collect();
@@ -86,7 +130,7 @@ fn handshakes_that_are_forgotten_are_counted() {
 
 #[test]
 fn requests_for_a_state_that_are_forgotten_are_counted() {
-    let (most, more) = (8_192, 25);
+    let (most, more) = (least(65_536), 25);
     let ask = hex("fefd00 01020304 ffffff01");
     let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
@@ -107,7 +151,7 @@ fn hosts_beyond_those_listed_are_paired_and_counted() {
 
 #[test]
 fn clients_of_quake_servers_that_are_forgotten_are_counted() {
-    let (most, more) = (4_096, 25);
+    let (most, more) = (least(16_384), 25);
     let ask = hex("ffffffff 'getstatus'");
     let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
@@ -115,7 +159,7 @@ fn clients_of_quake_servers_that_are_forgotten_are_counted() {
 
 #[test]
 fn clients_that_share_a_cookie_and_are_forgotten_are_counted() {
-    let (most, more) = (8_192, 25);
+    let (most, more) = (least(8_192), 25);
     // The last one is no other.
     let shots: Vec<_> = (0..=most + more).map(|n| shot(START, (host(n), 9), END, &poll(0))).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
@@ -123,7 +167,7 @@ fn clients_that_share_a_cookie_and_are_forgotten_are_counted() {
 
 #[test]
 fn shared_cookies_that_are_forgotten_are_counted() {
-    let (most, more) = (1_024, 25);
+    let (most, more) = (least(1_024), 25);
     let both = |n: u32| [0, 1].map(|client| shot(START, (host(client), 9), END, &poll(n)));
     let shots: Vec<_> = (0..most + more).flat_map(both).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
@@ -131,14 +175,14 @@ fn shared_cookies_that_are_forgotten_are_counted() {
 
 #[test]
 fn states_that_are_forgotten_are_counted() {
-    let (most, more) = (4_096, 25);
+    let (most, more) = (least(16_384), 25);
     let (_, totals) = totals(&answered_by(most + more));
     assert_eq!(totals.memory_forgotten, u64::from(more));
 }
 
 #[test]
 fn tokens_that_are_forgotten_are_counted() {
-    let (most, more) = (8_192, 25);
+    let (most, more) = (least(131_072), 25);
     let shots: Vec<_> = (0..most + more)
         .flat_map(|n: u32| {
             let client = (host(n), 9);
@@ -173,7 +217,7 @@ fn of_so_many_unknown_tokens_it_is_asked_whether_their_client_had_another() {
 
 #[test]
 fn copies_of_second_answers_that_are_forgotten_count_as_others() {
-    let most = 1_024;
+    let most = least(1_024);
     for (answers, copies, forgotten) in [(most, 1, 0), (most + 1, 0, 2)] {
         let name =
             |n: u32| format!("01 80902348 0001 00 00 0015 00000011 0001 0008 04 {n:08x} 0162 0163 0164 1e61");
@@ -342,7 +386,7 @@ fn sixteen_bytes_are_shown_of_what_nobody_claims_and_how_many_there_are() {
 
 #[test]
 fn queries_without_a_token_that_are_forgotten_are_counted() {
-    let (most, more) = (4_096, 25);
+    let (most, more) = (least(4_096), 25);
     // The server issues tokens, and none of theirs; theirs are not older than the capture.
     let mut shots = vec![
         shot(START, CLIENTS[0], END, &hex("00 00000000")),

@@ -5,6 +5,7 @@ use crate::kit::play::{
     everything, foreign, lines, play, report, s, shot, shots,
 };
 use qdissect::classify::Choice;
+use qdissect::contract::Budget;
 use qdissect::exchange::{Exchange, Outcome, Pairing};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
@@ -365,17 +366,18 @@ fn a_capture_that_begins_with_the_answer_to_a_challenge_has_no_false_request() {
     assert_eq!((heard.frame(1).message, heard.frame(1).direction), ("challenge_response", Direction::S2c));
 }
 
-/// Conversations that are remembered at most.
-const MOST: u64 = 65_536;
+/// Conversations that are remembered at most, with 4 MiB.
+const MOST: u64 = 16_384;
 
 #[test]
 fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
-    let all = 100_000u32;
+    let all = 20_000u32;
     let client = |n: u32| ([10, (n >> 16) as u8, (n >> 8) as u8, n as u8], 40_000);
     let mut shots: Vec<Shot> = (0..all).map(|n| shot(START, client(n), END, &hex(POLL))).collect();
     shots.push(shot(START, END, client(0), &hex(STATE)));
     shots.push(shot(START, END, client(all - 1), &hex(STATE)));
-    let (heard, totals) = report(everything(), Collected::<false>::default(), &shots);
+    let options = Options { budget: Budget::mib(4), ..everything() };
+    let (heard, totals) = report(options, Collected::<false>::default(), &shots);
     assert_eq!((totals.exchanges, totals.answered), (u64::from(all), 1));
     assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
     assert_eq!(

@@ -4,6 +4,7 @@ use crate::cli::args::{Colour, Common, Confidence, ConfigurationArgs, RuleArgs, 
 use crate::cli::offered;
 use crate::cli::save::SaveArgs;
 use clap::{Args, ValueEnum};
+use qdissect::contract::Budget;
 use qdissect::pasted;
 use qdissect::protocols::Id;
 use qdissect::report::Form;
@@ -120,6 +121,7 @@ impl HexArgs {
         use std::mem::take;
         Common {
             threads: None,
+            memory: Budget::DEFAULT_MIB,
             per_file: false,
             follow: false,
             save: SaveArgs { write: None, annotate: false },

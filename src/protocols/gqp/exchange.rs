@@ -6,7 +6,7 @@ use super::reply::{REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006
 use super::request::REQ_005;
 use super::samples::*;
 use crate::bounded::{Bounded, Numbered};
-use crate::contract::Raised;
+use crate::contract::{Budget, Raised};
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
@@ -20,9 +20,9 @@ const MAX_ASKED: usize = 4_096;
 /// Commands of a request that are compared with their replies; of further ones only the number is.
 const MAX_COMMANDS: usize = 16;
 /// Logins remembered over all servers; the oldest goes first.
-const MAX_LOGINS: usize = 8_192;
+const MAX_LOGINS: usize = 16_384;
 /// Servers whose extensions are remembered, and how many of each; where one has more, any command may be among them.
-const MAX_ANNOUNCING: usize = 1_024;
+const MAX_ANNOUNCING: usize = 16_384;
 const MAX_EXTENSIONS: usize = 32;
 /// From this ratio of answer to request on, a server is worth abusing as a reflector.
 const RATIO: usize = 5;
@@ -145,13 +145,13 @@ pub struct Memory {
     hasher: DefaultHashBuilder,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Self {
         Memory {
-            asked: Numbered::new(MAX_ASKED),
-            logins: Bounded::new(MAX_LOGINS),
-            owners: Bounded::new(MAX_LOGINS),
-            announced: Bounded::new(MAX_ANNOUNCING),
+            asked: Numbered::new(budget.of(MAX_ASKED)),
+            logins: Bounded::new(budget.of(MAX_LOGINS)),
+            owners: Bounded::new(budget.of(MAX_LOGINS)),
+            announced: Bounded::new(budget.of(MAX_ANNOUNCING)),
             beyond: 0,
             hasher: DefaultHashBuilder::default(),
         }

@@ -5,7 +5,7 @@ use super::samples::*;
 use super::state::{self, RSP_001, RSP_004, RSP_005};
 use crate::bounded::Bounded;
 use crate::capture::Time;
-use crate::contract::Raised;
+use crate::contract::{Budget, Raised};
 use crate::decode::Span;
 use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
@@ -15,15 +15,15 @@ use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
-/// Cookies remembered over all servers; the oldest goes first.
-const MAX_COOKIES: usize = 16_384;
+/// Cookies remembered over all servers with 64 MiB; the oldest goes first.
+const MAX_COOKIES: usize = 131_072;
 /// Clients remembered that polled with a cookie which others have sent since; the oldest goes first.
 const MAX_SHARING: usize = 8_192;
 /// Cookies that several clients sent, and how many of these are known to wait at once; the oldest goes first.
 const MAX_SHARED: usize = 1_024;
 const MAX_WAITING: usize = 8;
 /// Servers whose last state is remembered.
-const MAX_STATES: usize = 4_096;
+const MAX_STATES: usize = 16_384;
 /// A poll is open this long at most, in nanoseconds: the late window.
 const LATE: i64 = 10_000_000_000;
 /// Polls in a row without an answer that nobody wonders about.
@@ -182,13 +182,13 @@ pub struct Memory {
     hasher: DefaultHashBuilder,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Self {
         Memory {
-            cookies: Bounded::new(MAX_COOKIES),
-            used: Bounded::new(MAX_SHARING),
-            waiting: Bounded::new(MAX_SHARED),
-            states: Bounded::new(MAX_STATES),
+            cookies: Bounded::new(budget.of(MAX_COOKIES)),
+            used: Bounded::new(budget.of(MAX_SHARING)),
+            waiting: Bounded::new(budget.of(MAX_SHARED)),
+            states: Bounded::new(budget.of(MAX_STATES)),
             hasher: DefaultHashBuilder::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::samples::*;
 use crate::bounded::Bounded;
-use crate::contract::Raised;
+use crate::contract::{Budget, Raised};
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
@@ -10,9 +10,9 @@ use crate::rule::{Cite, Example, Step::*, rules};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
-/// Tokens remembered over all servers; the oldest goes first.
-const MAX_TOKENS: usize = 8_192;
-/// Suspect queries remembered until their answers come; the oldest goes first.
+/// Tokens remembered over all servers with 64 MiB; the oldest goes first.
+const MAX_TOKENS: usize = 131_072;
+/// Suspect queries remembered until their answers come, with 64 MiB; the oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
 /// How often all tokens are gone through for the one that a client got last.
 const MAX_SEARCHES: u32 = 16_384;
@@ -167,11 +167,11 @@ pub struct Memory {
     hasher: DefaultHashBuilder,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Self {
         Memory {
-            issued: Bounded::new(MAX_TOKENS),
-            suspect: Bounded::new(MAX_SUSPECT),
+            issued: Bounded::new(budget.of(MAX_TOKENS)),
+            suspect: Bounded::new(budget.of(MAX_SUSPECT)),
             searches: 0,
             hasher: DefaultHashBuilder::default(),
         }

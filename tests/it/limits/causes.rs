@@ -1,12 +1,12 @@
 //! What is remembered of causes, and what their symptoms are where that is forgotten.
 
-use super::{END, S, host, poll, totals};
+use super::{END, S, host, least, poll, totals};
 use crate::kit::play::{START, Shot, foreign, shot};
 use qdissect::rule::hex;
 
 #[test]
 fn causes_that_are_forgotten_leave_silence_to_stand_for_itself_and_are_counted() {
-    let most = 8_192u32;
+    let most = least(8_192);
     for more in [0, 10] {
         // A poll with a byte too many, which nobody answers.
         let wrong = |n| shot(START, (host(n), 9), END, &[&poll(n)[..], &[0xff]].concat());
@@ -22,7 +22,7 @@ fn causes_that_are_forgotten_leave_silence_to_stand_for_itself_and_are_counted()
 
 #[test]
 fn requests_sent_again_that_are_forgotten_are_counted() {
-    for (requests, forgotten) in [(8_192, 0), (8_193, 1)] {
+    for (requests, forgotten) in [(least(8_192), 0), (least(8_192) + 1, 1)] {
         let sent = |time: i64| (0..requests).map(move |n| shot(START + time, (host(n), 9), END, &poll(n)));
         let mut shots: Vec<_> = sent(0).chain(sent(S)).collect();
         shots.push(foreign(START + 60 * S));
@@ -58,7 +58,7 @@ fn broken(n: u32) -> [Shot; 4] {
 
 #[test]
 fn broken_answers_that_are_forgotten_explain_nothing_and_are_counted() {
-    for (answers, forgotten) in [(4_096, 0), (4_097, 1)] {
+    for (answers, forgotten) in [(least(4_096), 0), (least(4_096) + 1, 1)] {
         let mut shots: Vec<_> = (0..answers).flat_map(broken).collect();
         // What follows from a broken answer: a query with something else for a token.
         shots.extend([0, answers - 1].map(|n| shot(START, (host(n), 9), END, &hex("01 7fffffff 0001 01"))));

@@ -1,6 +1,6 @@
 //! What is remembered of GQP, and what happens where that is all there is room for.
 
-use super::{END, S, host, totals};
+use super::{END, S, host, least, totals};
 use crate::kit::play::{CLIENTS, Collected, End, ID, MS, START, Shot, foreign, shot};
 use qdissect::exchange::Outcome;
 use qdissect::rule::hex;
@@ -35,7 +35,7 @@ fn breaks(heard: &Collected<false>, rule: &str) -> bool {
 
 #[test]
 fn requests_that_are_forgotten_before_their_answers_are_counted() {
-    for (requests, forgotten) in [(4_096, 0), (4_097, 1)] {
+    for (requests, forgotten) in [(least(4_096), 0), (least(4_096) + 1, 1)] {
         let mut shots: Vec<_> = (0..requests).map(|n| to(0, client(n), &hex(ID))).collect();
         // The answers to the first and to the last request name another command.
         let other = hex("3130 6563686f 1e 11 61 04");
@@ -52,14 +52,14 @@ fn requests_that_are_forgotten_after_their_answers_are_not() {
     let pair = |n| {
         [to(0, client(n), &hex("6563686f 1e 61 04")), from(0, client(n), &hex("3130 6563686f 1e 11 61 04"))]
     };
-    let shots: Vec<_> = (0..4_200).flat_map(pair).collect();
+    let shots: Vec<_> = (0..least(4_096) + 100).flat_map(pair).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, 0);
 }
 
 #[test]
 fn logins_that_are_forgotten_are_counted() {
     let auth = hex("61757468 1e 626f62 1f 7077 04");
-    for (logins, forgotten) in [(8_192, 0), (8_192 + 25, 25)] {
+    for (logins, forgotten) in [(least(16_384), 0), (least(16_384) + 25, 25)] {
         let pair = |n| {
             let string = format!("10auth\x1e\x11{n:08x}\x04");
             [to(0, client(n), &auth), from(0, client(n), string.as_bytes())]
@@ -78,7 +78,7 @@ fn logins_that_are_forgotten_are_counted() {
 
 #[test]
 fn servers_with_extensions_that_are_forgotten_are_counted() {
-    for (servers, forgotten) in [(1_024, 0), (1_024 + 25, 25)] {
+    for (servers, forgotten) in [(least(16_384), 0), (least(16_384) + 25, 25)] {
         let announced = |n| {
             let server = (host(n), 7_070);
             let answer = b"10extensions\x1e\x13players\x04";
