@@ -117,6 +117,8 @@ pub enum DumpFormat {
     Json,
     /// One record a line
     Ndjson,
+    /// The same for Elasticsearch's bulk interface
+    Ek,
     /// The fields named with -e, as tshark writes them
     Fields,
     /// Comma-separated values, with a row of names
@@ -145,6 +147,7 @@ impl DumpFormat {
             }
             DumpFormat::Json => Some(Form::Json),
             DumpFormat::Ndjson => Some(Form::Ndjson),
+            DumpFormat::Ek => Some(Form::Bulk),
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct DetailArgs {
     /// As -V, but with the details of these alone: frame, eth, ip, udp, or protocols by name
     #[arg(short = 'O', value_name = "PROTO,...", value_delimiter = ',', value_parser = layer)]
     pub only: Vec<Shown>,
-    /// The payload of each packet as hex and text, what is wrong in it marked
+    /// The payload of each packet as hex and text, what is wrong in it marked; with -T json and ndjson all bytes of it
     #[arg(short = 'x')]
     pub hex: bool,
     /// Why each datagram was classified so, and what happened in each exchange
@@ -39,22 +39,27 @@ pub struct DetailArgs {
 }
 
 impl DetailArgs {
-    /// The option that asks for more than a line, if there is one.
-    fn asked(&self) -> Option<&'static str> {
+    /// The option that asks for more than a line, if there is one. Records have room for bytes.
+    fn asked(&self, format: DumpFormat) -> Option<&'static str> {
         let Self { tree, only, hex, explain, .. } = self;
-        let given = [(*tree, "-V"), (!only.is_empty(), "-O"), (*hex, "-x"), (*explain, "--explain")];
+        let given = [
+            (*tree, "-V"),
+            (!only.is_empty(), "-O"),
+            (*hex && format.form().is_none(), "-x"),
+            (*explain, "--explain"),
+        ];
         given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
     }
 
     /// Whether more is to be told of each packet than fits on a line.
     pub fn wanted(&self, format: DumpFormat) -> bool {
         let lines = matches!(format, DumpFormat::Text | DumpFormat::Tree);
-        format == DumpFormat::Tree || self.asked().is_some() || lines && self.when.needs_frames()
+        format == DumpFormat::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
     }
 
     /// Why details cannot be had in a format.
     pub fn refusal(&self, format: DumpFormat) -> Option<String> {
-        let name = self.asked().filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
+        let name = self.asked(format).filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
         Some(format!(
             "{name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T."
         ))

@@ -179,7 +179,8 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
             }
             (None, Some(form)) => {
                 let records = Records::new(Output::new(to, form, flush), true, quiet);
-                report(common, options, inputs, &mut records.with_secrets(common.show_secrets))
+                let records = records.with_secrets(common.show_secrets);
+                report(common, options, inputs, &mut records.with_bytes(a.detail.hex))
             }
             (None, None) => {
                 let screen = lines(a.detail.color, common);

@@ -125,7 +125,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Hex digits, with `**` for each byte that nobody may see; the payload begins at `from`.
-fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
+pub(crate) fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
     let secret = |i: usize| {
         let within = |s: &Span| (usize::from(s.start)..usize::from(s.end)).contains(&i);
         secrets.iter().any(within)

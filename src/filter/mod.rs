@@ -32,6 +32,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use columns::masked;
 pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
 pub use facts::{Ethernet, Facts, Ip, MAX_TAGS};

@@ -79,6 +79,14 @@ impl Captures {
         }
     }
 
+    /// Name of the only file; `None` where there are several: what is added up is of all of them.
+    pub fn only(&self) -> Option<&str> {
+        match self.list.as_slice() {
+            [(name, _)] => Some(name),
+            _ => None,
+        }
+    }
+
     /// Name of a file; `None` for one beyond those kept.
     pub fn name(&self, file: usize) -> Option<&str> {
         self.list.get(file).map(|(name, _)| name.as_str())

@@ -6,6 +6,9 @@ use std::io::{self, Write};
 /// How much is gathered before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
 
+/// What stands before each object in [`Form::Bulk`]: `create` is the one operation that data streams take, too.
+const INDEX: &[u8] = b"{\"create\":{\"_index\":\"qdissect\"}}\n";
+
 /// Which form the records take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -13,6 +16,8 @@ pub enum Form {
     Ndjson,
     /// The same objects as one array.
     Json,
+    /// One object a line, and before each a line that tells Elasticsearch's bulk interface to index it.
+    Bulk,
 }
 
 /// Objects on their way out, one a line: gathered, and written in large pieces or one by one.
@@ -33,14 +38,18 @@ impl<W: Write> Output<W> {
 
     /// What stands before an object.
     pub(super) fn begin(&mut self) {
-        if self.form == Form::Json {
-            self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
-            self.first = false;
+        match self.form {
+            Form::Ndjson => {}
+            Form::Json => {
+                self.line.extend_from_slice(if self.first { b"[" } else { b",\n" });
+                self.first = false;
+            }
+            Form::Bulk => self.line.extend_from_slice(INDEX),
         }
     }
 
     pub(super) fn end(&mut self) -> io::Result<()> {
-        if self.form == Form::Ndjson {
+        if self.form != Form::Json {
             self.line.push(b'\n');
         }
         if self.flush || self.line.len() >= BUFFER { self.write() } else { Ok(()) }

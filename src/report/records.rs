@@ -4,13 +4,14 @@ use super::joined::Joined;
 use super::output::Output;
 use super::push::{push_endpoint, push_ip, push_key};
 use super::ready::Ready;
-use super::secrets::harmless_part;
+use super::secrets::{harmless_part, in_packet, in_unclaimed};
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
+use crate::filter::masked;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Tunnel};
 use hashbrown::HashMap;
@@ -36,8 +37,10 @@ pub struct Records<W: Write> {
     joined: Joined,
     /// What captures say about packets.
     comments: Comments,
-    /// Show passwords in datagrams that nobody claims.
+    /// Show passwords in bytes.
     secrets: bool,
+    /// All bytes of each payload.
+    bytes: bool,
 }
 
 /// Bytes shown of a datagram that nobody claims.
@@ -59,10 +62,18 @@ impl<W: Write> Records<W> {
             joined: Joined::default(),
             comments: Comments::default(),
             secrets: false,
+            bytes: false,
         }
     }
 
-    /// The same, which shows passwords in datagrams that nobody claims, or not: else such a one ends before them.
+    /// The same, which shows all bytes of each payload, or of what nobody claims the first ones only.
+    pub fn with_bytes(mut self, bytes: bool) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// The same, which shows passwords in bytes, or not: else they are masked, and the first bytes of what nobody claims end
+    /// before them.
     pub fn with_secrets(mut self, secrets: bool) -> Self {
         self.secrets = secrets;
         self
@@ -208,6 +219,10 @@ impl<W: Write> Report for Records<W> {
         let line = &mut self.out.line;
         self.ready.push_message(line, p.id, p.message, p.direction, p.level);
         push_u64(line, p.datagram.wire_len() as u64);
+        if self.bytes {
+            let secrets = if self.secrets { vec![] } else { in_packet(p) };
+            push(line, format_args!(",\"payload\":\"{}\"", masked(p.datagram.payload, &secrets, 0)));
+        }
         line.extend_from_slice(b",\"fields\":");
         line.extend_from_slice(p.sink.object());
         self.pairing(p.datagram, p.pairing, here);
@@ -231,10 +246,13 @@ impl<W: Write> Report for Records<W> {
         );
         push_u64(line, d.wire_len() as u64);
         line.extend_from_slice(b",\"payload\":\"");
-        let shown = if self.secrets { d.payload } else { harmless_part(d, MAX_PAYLOAD) };
-        for byte in shown.iter().take(MAX_PAYLOAD) {
-            push(line, format_args!("{byte:02x}"));
-        }
+        let secrets = if self.secrets || !self.bytes { vec![] } else { in_unclaimed(d) };
+        let shown = match (self.bytes, self.secrets) {
+            (true, _) => d.payload,
+            (false, true) => d.payload.get(..MAX_PAYLOAD).unwrap_or(d.payload),
+            (false, false) => harmless_part(d, MAX_PAYLOAD),
+        };
+        push(line, format_args!("{}", masked(shown, &secrets, 0)));
         match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
             Some(name) => push(line, format_args!("\",\"looks_like\":\"{name}\"}}")),
             None => line.extend_from_slice(b"\",\"looks_like\":null}"),

@@ -38,11 +38,7 @@ const COLUMNS: &[&str] = &[
 pub fn rows(out: &mut dyn Write, layout: Layout, summary: &Summary) -> io::Result<()> {
     let mut text = String::new();
     layout.head(&mut text, COLUMNS.iter().copied());
-    // Of several files a server is in many.
-    let file = match summary.files.list.as_slice() {
-        [(name, _)] => layout.text(name),
-        _ => String::new(),
-    };
+    let file = layout.text(summary.files.only().unwrap_or_default());
     for server in summary.servers() {
         layout.push(&mut text, [file.clone()].into_iter().chain(row(&layout, server)));
     }

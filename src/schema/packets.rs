@@ -50,9 +50,9 @@ pub fn unclaimed() -> Value {
     head()
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
-        .key("payload", term("hex"))
+        .key("payload", term("payload"))
         .key("looks_like", or_null(words(looks_like::names())))
-        .end("With --all: a datagram that no protocol claims.")
+        .end("With --all: a datagram that no protocol claims. Without -x its first 64 bytes are shown.")
 }
 
 /// A datagram of a protocol.
@@ -71,6 +71,7 @@ pub fn claimed() -> Value {
         .key("direction", term("direction"))
         .key("confidence", term("confidence"))
         .key("payload_length", term("length"))
+        .maybe("payload", term("payload"))
         .key("fields", json!({ "type": "object" }))
         .maybe("exchange", term("number"))
         .maybe("request_frame", term("number"))

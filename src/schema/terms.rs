@@ -34,6 +34,11 @@ pub fn terms() -> Vec<(String, Value)> {
     );
     add("address", "An address without port.", form(&format!("{V4}|{V6}")));
     add("hex", "Bytes as hex digits.", form(HEX));
+    add(
+        "payload",
+        "Bytes as hex digits; each that belongs to a password is two asterisks.",
+        form("([0-9a-f]{2}|[*]{2})*"),
+    );
     add("link", "Name of a link type, or linktype_ and its number.", form("[a-z0-9_]+"));
     add("tunnel", "A tunnel that a datagram came through.", form(TUNNEL));
     add("field", "Path of a field, with indices.", form(PATH));

@@ -198,6 +198,7 @@ pub fn records<W: Write>(
 /// When it cannot be written.
 pub fn csv(out: &mut dyn Write, stats: &Stats, section: Section) -> io::Result<()> {
     let sheets = stats.tables(section);
+    let file = stats.captures.only().unwrap_or_default();
     sheets.iter().take(1).try_for_each(|sheet| sheet.csv_head(out))?;
-    sheets.iter().try_for_each(|sheet| sheet.csv(out))
+    sheets.iter().try_for_each(|sheet| sheet.csv(file, out))
 }

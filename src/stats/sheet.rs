@@ -169,14 +169,15 @@ impl Sheet {
     /// Writes the names of the columns.
     pub fn csv_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let keys = self.columns.iter().map(|c| c.key).filter(|key| !key.is_empty() && *key != HISTOGRAM);
-        write!(out, "{}\r\n", keys.collect::<Vec<_>>().join(","))
+        write!(out, "file,{}\r\n", keys.collect::<Vec<_>>().join(","))
     }
 
-    /// Writes a line for each row.
-    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a line for each row, the name of the capture first.
+    pub fn csv(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
+        let file = Safe(file).to_string();
         self.rows.iter().try_for_each(|row| {
             let cells = self.keyed(row).filter(|(key, _)| *key != HISTOGRAM).map(|(_, cell)| field(cell));
-            write!(out, "{}\r\n", cells.collect::<Vec<_>>().join(","))
+            write!(out, "{file},{}\r\n", cells.collect::<Vec<_>>().join(","))
         })
     }
 }
@@ -229,8 +230,8 @@ mod tests {
         ];
         let sheet = sheet(row);
         sheet.csv_head(&mut out).unwrap();
-        sheet.csv(&mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "name,time\r\na\u{fffd},-0.0015\r\n");
+        sheet.csv("a, b", &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "file,name,time\r\n\"a, b\",a\u{fffd},-0.0015\r\n");
         assert_eq!(field(&Cell::Nothing), "");
     }
 

@@ -42,6 +42,8 @@ fn repository() -> Held {
     }
     let protocols: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
     let protocols = protocols.join(",");
+    let with_bytes = ["dump", "-x", "--all", "-T", "ndjson", "captures/skycoop/rcon.pcap"];
+    held.see("dump -x", &run(&with_bytes));
     held.see("rule list", &run(&["rule", "list", "-T", "ndjson"]));
     held.see("rule show", &run(&["rule", "show", "-T", "ndjson", "GEN", "SQP", "SFQ", "SKY", "GQP"]));
     held.see("protocol list", &run(&["protocol", "list", "-T", "ndjson"]));

@@ -30,6 +30,45 @@ fn records(args: &[&str], datagrams: &[(u16, Vec<u8>)], kind: &str) -> Vec<Value
     all.into_iter().filter(|record| record["type"] == kind).collect()
 }
 
+/// What `-x` adds to the records of a capture: each payload, by its frame.
+fn payloads(path: &str, secrets: &[&str]) -> Vec<(u64, String)> {
+    let output =
+        qdissect().args(["dump", "-x", "--all", "-T", "ndjson", path]).args(secrets).output().unwrap();
+    let packets = parsed(&output, 0).into_iter().filter(|record| record["type"] == "packet");
+    packets.map(|r| (r["frame"].as_u64().unwrap(), r["payload"].as_str().unwrap().to_owned())).collect()
+}
+
+#[test]
+fn records_with_bytes_show_each_payload_and_no_password() {
+    let path = "captures/skycoop/rcon.pcap";
+    let column = ["dump", "--all", "-T", "fields", "-e", "frame.number", "-e", "udp.payload", path];
+    let output = qdissect().args(column).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let columns: Vec<_> = lines.lines().filter_map(|line| line.split_once('\t')).collect();
+    let masked = payloads(path, &[]);
+    let same = masked.iter().map(|(frame, payload)| (frame.to_string(), payload.as_str()));
+    assert!(same.eq(columns.iter().map(|(frame, payload)| ((*frame).to_owned(), *payload))));
+    let shown = payloads(path, &["--show-secrets"]);
+    assert_eq!(shown.len(), masked.len());
+    let hidden = masked.iter().filter(|(_, payload)| payload.contains("**")).count();
+    assert!(hidden > 0 && shown.iter().all(|(_, payload)| !payload.contains('*') && payload.len() % 2 == 0));
+    // Of what nobody claims, too, beyond the first bytes.
+    let long = records(&["dump", "--all", "-x"], &[(9, vec![0x41; 100])], "packet");
+    assert_eq!(long[0]["payload"], "41".repeat(100));
+}
+
+#[test]
+fn bulk_records_are_the_same_each_behind_the_line_that_indexes_it() {
+    let output = |format| {
+        let args = ["dump", "-x", "-T", format, "captures/skycoop/rcon.pcap"];
+        String::from_utf8(qdissect().args(args).output().unwrap().stdout).unwrap()
+    };
+    let expected: String = output("ndjson").lines().map(|line| format!("{INDEX}\n{line}\n")).collect();
+    assert_eq!(output("ek"), expected);
+}
+
+const INDEX: &str = r#"{"create":{"_index":"qdissect"}}"#;
+
 #[test]
 fn unclaimed_datagrams_show_their_first_bytes() {
     let long = vec![0x41; 100];

@@ -130,7 +130,8 @@ impl Capture<'_> {
             }
             (None, Some(form)) => {
                 let records = report::Records::new(Output::new(to, form, true), true, quiet);
-                self.report(options, &mut records.with_secrets(self.args.common.show_secrets))
+                let records = records.with_secrets(self.args.common.show_secrets);
+                self.report(options, &mut records.with_bytes(self.args.detail.hex))
             }
             (None, None) if args.detail.wanted(args.format) => {
                 let detail = args.detail.detail(args.format, &args.common, &options);
