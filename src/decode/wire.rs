@@ -29,8 +29,9 @@ pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
 // nom's own parsers of numbers are generic byte loops; these are one load each. Its `take` compares twice.
 
+/// So many bytes, as an array.
 #[inline(always)]
-fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
+pub fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
     match i.split_first_chunk() {
         Some((bytes, rest)) => Ok((rest, *bytes)),
         None => Err(nom::Err::Error(Stop::Short(N as u32))),

@@ -82,6 +82,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    mumble::Mumble,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

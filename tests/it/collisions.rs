@@ -26,12 +26,6 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("Unreal 2 query", "79000000 00", "80000000 00 01 41 00", None),
     ("Titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30", None),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
-    (
-        "Mumble ping",
-        "00000000 0102030405060708",
-        "00010203 0102030405060708 00000001 00000064 00011170",
-        None,
-    ),
     ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
     ("All-Seeing Eye", "73", "45594531 02 61", None),
     ("SA-MP", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200", None),
@@ -108,6 +102,7 @@ const CLAIMED: &[(&str, &str, &str)] = &[
         "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
     ),
     ("gamespy3", "fefd 09 10203040", "09 10203040 3900"),
+    ("mumble", "00000000 0102030405060708", "00010203 0102030405060708 00000001 00000064 00011170"),
     ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),
     ("quake3", "ffffffff 'status' 0a", r"ffffffff 'print' 0a '\hostname\Lab' 0a"),
 ];
