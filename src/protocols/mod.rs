@@ -83,6 +83,7 @@ registry! {
     raknet::Raknet,
     gamespy3::Gamespy3,
     mumble::Mumble,
+    teamspeak3::Teamspeak3,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

@@ -66,7 +66,8 @@ fn every_datagram_of_a_sample_is_claimed_and_every_request_answered() {
             assert!(packet.level >= Level::Medium, "{sample:?}: {packet:?}");
             assert!(packet.sound, "{sample:?}: {packet:?}");
         }
-        assert!(totals.exchanges > 0, "{sample:?} asks nothing");
+        let asks = id.info().steps.iter().any(|step| step.rules.unanswered.is_some());
+        assert_eq!(totals.exchanges > 0, asks, "{sample:?} asks nothing, or what only names messages asks");
         assert_eq!(totals.answered, totals.exchanges, "{sample:?}: {:#?}", heard.exchanges);
         assert!(
             heard.exchanges.iter().all(|(e, _)| e.outcome == Outcome::Answered && e.level >= Level::Medium)

@@ -33,6 +33,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
+    ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),
