@@ -63,6 +63,11 @@ pub fn be_u64(i: &[u8]) -> Wire<'_, u64> {
 pub fn be_f32(i: &[u8]) -> Wire<'_, f32> {
     array(i).map(|(i, b)| (i, f32::from_be_bytes(b)))
 }
+/// IEEE 754 single precision, little-endian.
+#[inline(always)]
+pub fn le_f32(i: &[u8]) -> Wire<'_, f32> {
+    array(i).map(|(i, b)| (i, f32::from_le_bytes(b)))
+}
 /// 16 bits, little-endian.
 #[inline(always)]
 pub fn le_u16(i: &[u8]) -> Wire<'_, u16> {

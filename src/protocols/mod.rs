@@ -82,6 +82,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    titanfall::Titanfall,
     mumble::Mumble,
     teamspeak3::Teamspeak3,
 }
