@@ -97,6 +97,22 @@ pub fn string8(i: &[u8]) -> Wire<'_, Str<'_>> {
         .map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(u32::from(len).wrapping_add(1))))
 }
 
+/// 16 bits of length, little-endian, then that many bytes of text.
+#[inline(always)]
+pub fn string16(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = le_u16(i)?;
+    text(len.into())(rest)
+        .map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(u32::from(len).wrapping_add(2))))
+}
+
+/// 32 bits of length, little-endian, then that many bytes of text.
+#[inline(always)]
+pub fn string32(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = le_u32(i)?;
+    let short = nom::Err::Error(Stop::Short(len.saturating_add(4)));
+    text(usize::try_from(len).unwrap_or(usize::MAX))(rest).map_err(|_: nom::Err<Stop>| short)
+}
+
 /// A known number of bytes of text.
 #[inline(always)]
 pub fn text<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {

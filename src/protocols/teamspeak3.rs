@@ -86,7 +86,8 @@ static MESSAGES: [Message; 3] = [
 pub struct Teamspeak3;
 
 impl Protocol for Teamspeak3 {
-    type Memory = Memory;
+    /// The length of the first step of clients, in bytes.
+    type Memory = Limited<(Endpoint, Endpoint), usize, MAX_BEGUN>;
 
     const INFO: Info = Info {
         name: "teamspeak3",
@@ -125,33 +126,21 @@ impl Protocol for Teamspeak3 {
         c.ignored(&STEP_DATA)
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.begun.forgotten()
+    fn forgotten(begun: &Self::Memory) -> u64 {
+        begun.forgotten()
     }
 
-    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(begun: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
         let (ends, d) = ((seen.client, seen.server), seen.datagram);
         match (seen.glance.message, step(d.payload, seen.glance.message)) {
-            (RESPONSE, Some(1)) if memory.begun.get(&ends).is_some_and(|begun| d.wire_len() > *begun) => {
+            (RESPONSE, Some(1)) if begun.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
                 raised.add(&SEC_001);
             }
             (message, Some(0)) if message != RESPONSE => {
-                memory.begun.insert(ends, d.wire_len());
+                begun.insert(ends, d.wire_len());
             }
             _ => {}
         }
-    }
-}
-
-/// The length of the first step of clients, in bytes.
-#[derive(Debug)]
-pub struct Memory {
-    begun: Bounded<(Endpoint, Endpoint), usize>,
-}
-
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { begun: Bounded::new(MAX_BEGUN) }
     }
 }
 

@@ -510,7 +510,9 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
             Read::U64 => c.field(field, le_u64).map(|_| 0)?,
             Read::F32 => c.field(field, le_f32).map(|_| 0)?,
             Read::Text => string(c, field).map(|()| 0)?,
-            Read::Platforms => platforms(c).map(|()| 0)?,
+            Read::Platforms => {
+                c.counted(&PLATFORM_COUNT, byte, [field, &PLATFORM_GROUP], platform).map(|()| 0)?
+            }
             Read::Teams => {
                 let more = |c: &Cursor<'_, '_, S>, _| c.rest().first().is_some_and(|id| *id != 255);
                 c.list(field, more, |c| c.group(&TEAM, team))?;
@@ -545,13 +547,9 @@ fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Res
     c.expect(b"\0", &RSP_002)
 }
 
-fn platforms<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let count = c.field(&PLATFORM_COUNT, byte)?;
-    let platform = |c: &mut Cursor<'_, '_, S>| {
-        string(c, &PLAYER_PLATFORM)?;
-        c.field(&PLATFORM_NUMBER, byte).map(drop)
-    };
-    c.list(&PLATFORM_PLAYERS, |_, done| done < count.into(), |c| c.group(&PLATFORM_GROUP, platform)).map(drop)
+fn platform<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    string(c, &PLAYER_PLATFORM)?;
+    c.field(&PLATFORM_NUMBER, byte).map(drop)
 }
 
 fn team<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

@@ -86,7 +86,7 @@ fn rule_ids_are_unique_well_formed_and_every_rule_is_documented() {
         assert!(number.len() == 3 && number.bytes().all(|b| b.is_ascii_digit()), "{id}");
         assert!((1..=2).contains(&names.len()), "{id}");
         let named = |n: &&str| {
-            (2..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+            (2..=4).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
         };
         assert!(names.iter().all(named), "{id}");
         short.extend((r.why.trim().len() <= 40).then_some(id));

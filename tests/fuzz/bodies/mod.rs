@@ -32,6 +32,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("quake3", |bytes| decoder::decoder(Id::Quake3, bytes)),
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
+    ("samp", |bytes| decoder::decoder(Id::Samp, bytes)),
     ("titanfall", |bytes| decoder::decoder(Id::Titanfall, bytes)),
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
     ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
