@@ -105,8 +105,8 @@ pub(crate) fn is_other_query(payload: &[u8]) -> bool {
     match payload {
         // Source, Quake and Titanfall; GameSpy 2 and 3; SA-MP and Vice City; TeamSpeak 3; All-Seeing Eye; Unreal 2.
         [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
-        [b'S', b'A', b'M', b'P', _, _, _, _, _, _, b'c' | b'd' | b'i' | b'o' | b'p' | b'r' | b'x', ..] => true,
-        [b'V', b'C', b'M', b'P', _, _, _, _, _, _, _] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
+        [b'S', b'A', b'M', b'P', head @ ..] => head.get(6).is_some_and(|opcode| b"ircdpxo".contains(opcode)),
+        [b'V', b'C', b'M', b'P', ..] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
         [b'E', b'Y', b'E', b'1', _, _, ..] | [0x79, 0, 0, 0, 0..=2] => true,
         // GameSpy 1: `\key\`, and what belongs to it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
