@@ -1,9 +1,11 @@
 //! What forgets its oldest entries: a map, and a list by the numbers of frames.
 
+use crate::budget::Budget;
 use crate::places::Places;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
+use std::ops::{Deref, DerefMut};
 
 /// A hash map of at most `most` entries: the one inserted first goes first, and is counted.
 ///
@@ -115,6 +117,30 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// Entries forgotten so far.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
+    }
+}
+
+/// The same with its limit in its type, as it is with 64 MiB.
+#[derive(Debug)]
+pub struct Limited<K, V, const MOST: usize>(Bounded<K, V>);
+
+impl<K: Copy + Eq + Hash, V, const MOST: usize> From<Budget> for Limited<K, V, MOST> {
+    fn from(budget: Budget) -> Self {
+        Limited(Bounded::new(budget.of(MOST)))
+    }
+}
+
+impl<K, V, const MOST: usize> Deref for Limited<K, V, MOST> {
+    type Target = Bounded<K, V>;
+
+    fn deref(&self) -> &Bounded<K, V> {
+        &self.0
+    }
+}
+
+impl<K, V, const MOST: usize> DerefMut for Limited<K, V, MOST> {
+    fn deref_mut(&mut self) -> &mut Bounded<K, V> {
+        &mut self.0
     }
 }
 

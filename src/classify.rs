@@ -244,11 +244,17 @@ impl Memory {
     fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
         let (role, level) = (v.glance.role, v.glance.level);
+        let declared = v.id.info().messages.get(usize::from(v.glance.message)).and_then(|m| m.direction);
         v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
+            Role::Stray => declared.unwrap_or(Direction::C2s),
             _ => Direction::C2s,
         };
-        let sure = !matches!(role, Role::MaybeRequest | Role::MaybeResponse | Role::Stray);
+        let sure = match role {
+            Role::MaybeRequest | Role::MaybeResponse => false,
+            Role::Stray => declared.is_some(),
+            _ => true,
+        };
         v.decided = sure && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
         let asks = |&(direction, _): &(Direction, u32)| {

@@ -1,15 +1,14 @@
 //! The vocabulary that all stages share, as plain data: what recognising, pairing and decoding say to each other, and what a
 //! protocol declares.
 
-mod budget;
 mod declared;
 mod message;
 
+pub use crate::budget::Budget;
 use crate::decode::{Facts, Fault, Span};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
-pub use budget::Budget;
 pub use declared::{Ask, Info, Protocol, Relation, StepInfo, StepRules};
 pub use message::{Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
 

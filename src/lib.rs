@@ -41,6 +41,7 @@
 
 mod bounded;
 mod buckets;
+mod budget;
 pub mod capture;
 pub mod check;
 pub mod classify;

@@ -4,6 +4,7 @@ use super::message::{Begins, Message, recognise, recognise_known};
 use super::{Budget, Context, Glance, Known, Level, Raised, Seen};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
+use std::net::SocketAddrV4;
 
 /// One step of a protocol: a question and its answer.
 #[derive(Debug)]
@@ -28,6 +29,11 @@ pub struct StepInfo {
     pub retransmits: bool,
     /// Any second answer to a key is a copy, even a different one.
     pub once: bool,
+    /// Its answer comes in lines, each a datagram and some the same; the first one closes the exchange, and none is known to be
+    /// the last.
+    pub lines: bool,
+    /// Servers may leave it unanswered: that is a note.
+    pub may_be_silent: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
     /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
@@ -118,6 +124,8 @@ impl StepInfo {
             issues: false,
             retransmits: false,
             once: false,
+            lines: false,
+            may_be_silent: false,
             validated: false,
             repeats: None,
             rules,
@@ -214,6 +222,8 @@ pub struct Ask<'a> {
     pub all: bool,
     /// Random bits, for cookies.
     pub random: u64,
+    /// The server's address, where it is one of IPv4.
+    pub server: Option<SocketAddrV4>,
     /// Payload of the answer to the first request; empty before it.
     pub first: &'a [u8],
 }

@@ -115,8 +115,18 @@ pub struct Form {
     when: Option<fn(&[u8]) -> bool>,
     /// How sure it is, where the number of fixed bits does not tell.
     level: Option<Level>,
-    /// It proves nothing but where the conversation or the server is known.
-    known: bool,
+    /// What else must be known, for its bytes prove nothing.
+    needs: Needs,
+}
+
+/// What must be known beside the bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Needs {
+    Nothing,
+    /// The conversation or the server.
+    Known,
+    /// The conversation, with a request that is open.
+    Awaited,
 }
 
 impl Form {
@@ -131,7 +141,7 @@ impl Form {
             length: (0, usize::MAX),
             when: None,
             level: None,
-            known: false,
+            needs: Needs::Nothing,
         }
     }
     /// The same behind any of these.
@@ -164,7 +174,16 @@ impl Form {
     }
     /// The same, but only in a conversation or with a server that is known.
     pub const fn known(self) -> Form {
-        Form { known: true, ..self }
+        Form { needs: Needs::Known, ..self }
+    }
+    /// The same, but only in a conversation where a request is open.
+    pub const fn awaited(self) -> Form {
+        Form { needs: Needs::Awaited, ..self }
+    }
+
+    /// Whether its bytes prove something where nothing is known.
+    const fn alone(&self) -> bool {
+        matches!(self.needs, Needs::Nothing)
     }
 
     /// The first byte that it may have; there is one at least.
@@ -182,9 +201,14 @@ impl Form {
     }
 
     /// How sure it is that the payload has this form; `None` where it has not.
-    fn fits(&self, p: &[u8], wire_len: usize, is_known: bool) -> Option<Level> {
+    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>) -> Option<Level> {
         let (least, most) = self.length;
-        if self.known && !is_known || !(least..=most).contains(&wire_len) {
+        let enough = match self.needs {
+            Needs::Nothing => true,
+            Needs::Known => known.is_some(),
+            Needs::Awaited => known.is_some_and(|known| known.open),
+        };
+        if !enough || !(least..=most).contains(&wire_len) {
             return None;
         }
         let (at, then) = self.then;
@@ -230,7 +254,7 @@ impl Info {
             let forms = self.messages[i].forms;
             let mut j = 0;
             while j < forms.len() {
-                if !forms[j].known && forms[j].begins_with(byte) {
+                if forms[j].alone() && forms[j].begins_with(byte) {
                     return true;
                 }
                 j += 1;
@@ -257,7 +281,7 @@ impl Info {
                 let mut byte = 0;
                 while byte < table.len() {
                     let this = &self.messages[at].forms[form];
-                    if !this.known && this.begins_with(byte as u8) {
+                    if this.alone() && this.begins_with(byte as u8) {
                         table[byte] |= 1 << at;
                     }
                     byte += 1;
@@ -276,13 +300,14 @@ impl Info {
     }
 
     /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
-    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Direction>, bits: u32) -> Option<Glance> {
+    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Glance> {
         let mut best: Option<(usize, Level)> = None;
         for (at, message) in self.messages.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1) {
-            if known.is_some() && message.direction.is_some() && message.direction != known {
+            let way = known.map(|known| known.direction);
+            if way.is_some() && message.direction.is_some() && message.direction != way {
                 continue;
             }
-            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known.is_some()));
+            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known));
             let level = levels.max();
             if level > best.map(|(_, sure)| sure) {
                 best = level.map(|level| (at, level));
@@ -315,7 +340,7 @@ pub fn recognise_known<P: Protocol + ?Sized>(
     known: Known,
 ) -> Option<Glance> {
     let info = const { &P::INFO };
-    if let Some(g) = info.surest(payload, wire_len, Some(known.direction), u32::MAX) {
+    if let Some(g) = info.surest(payload, wire_len, Some(known), u32::MAX) {
         return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
     }
     recognise::<P>(payload, wire_len).map(Glance::astray)
@@ -333,7 +358,7 @@ mod tests {
     use super::*;
 
     fn level(form: Form, payload: &[u8]) -> Option<Level> {
-        form.fits(payload, payload.len(), false)
+        form.fits(payload, payload.len(), None)
     }
 
     #[test]
@@ -363,9 +388,21 @@ mod tests {
     }
 
     #[test]
-    fn what_proves_nothing_alone_is_taken_where_the_conversation_is_known() {
+    fn what_proves_nothing_alone_is_taken_where_enough_is_known() {
+        let known = |open| Known {
+            direction: Direction::C2s,
+            level: Level::High,
+            conversation: true,
+            open,
+            issued: None,
+            pinned: false,
+        };
         let form = Form::of(b"x").known().long(1, 2);
-        assert_eq!([false, true].map(|known| form.fits(b"xy", 2, known)), [None, Some(Level::Hint)]);
-        assert_eq!(form.fits(b"xyz", 3, true), None);
+        let among = |form: Form, bytes: &[u8]| {
+            [None, Some(known(false)), Some(known(true))].map(|known| form.fits(bytes, bytes.len(), known))
+        };
+        assert_eq!(among(form, b"xy"), [None, Some(Level::Hint), Some(Level::Hint)]);
+        assert_eq!(among(form.awaited(), b"xy"), [None, None, Some(Level::Hint)]);
+        assert_eq!(among(form, b"xyz"), [None; 3]);
     }
 }

@@ -4,6 +4,7 @@ use super::key::{Key, key};
 use super::labels::Labels;
 use super::{Str, utf16};
 use std::borrow::Cow;
+use std::net::SocketAddrV4;
 
 /// Half-open byte range inside one UDP payload (at most 65,535 bytes, so `u16` is enough).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,10 @@ pub enum Value<'a> {
     Utf16(&'a [u8]),
     /// Text with one byte a character.
     Latin1(&'a [u8]),
+    /// Three bytes as a version is written: `1.3.4`.
+    Dotted([u8; 3]),
+    /// Address and port, as text.
+    Address(SocketAddrV4),
     /// An integer that has names; `None` where this value has none.
     Named(u32, Option<&'static str>),
     /// The names of the bits set in a value, lowest bit first.
@@ -121,6 +126,8 @@ impl<'a> Value<'a> {
             Value::Text(bytes) => Str(bytes).to_text(),
             Value::Utf16(bytes) => utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
             Value::Latin1(bytes) => bytes.iter().map(|&b| b as char).collect(),
+            Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
+            Value::Address(address) => address.to_string().into(),
             _ => return None,
         })
     }
@@ -134,6 +141,7 @@ impl<'a> Value<'a> {
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => FieldKind::Text,
+            Value::Dotted(_) | Value::Address(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,

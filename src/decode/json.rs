@@ -124,6 +124,8 @@ impl Json {
             Value::Latin1(bytes) => {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
+            Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
+            Value::Address(address) => push(out, format_args!("\"{address}\"")),
             Value::Utf16(bytes) => {
                 push_chars(out, utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
                 return utf16(bytes).any(|c| c.is_err());

@@ -62,6 +62,18 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, parser, Str::utf8_or_latin1)
     }
 
+    /// The same of a text in a field of so many bytes, of which those from the first zero on are padding.
+    ///
+    /// # Errors
+    /// Where fewer are left.
+    pub fn padded(&mut self, field: &'static super::Field, len: usize) -> Result<Str<'a>, Fault> {
+        let room = self.rest.get(..len).unwrap_or_default();
+        let end = room.iter().position(|byte| *byte == 0).unwrap_or(len);
+        let text = self.words(field, text(end))?;
+        self.skip(room.get(end..).unwrap_or_default());
+        Ok(text)
+    }
+
     /// The same for a password: it is shown only if [`secret`](Cursor::secret) says so.
     ///
     /// # Errors
@@ -163,5 +175,31 @@ mod tests {
         let mut again = Tree::default();
         tree.replay(payload, &mut again);
         assert_eq!(again.render(payload), tree.render(payload));
+    }
+
+    #[test]
+    fn of_a_field_of_fixed_length_the_zeros_at_its_end_are_no_text() {
+        let texts = |payload: &'static [u8]| {
+            let (mut tree, mut facts) = (Tree::default(), Default::default());
+            let out = dissect(payload, 0, &ENDS, &mut tree, &mut facts, |c| {
+                c.padded(&ITEM, 4)?;
+                c.ignored(&LEFT)
+            });
+            let values: Vec<_> = tree.nodes().iter().filter_map(|n| n.value(payload)).collect();
+            out.is_ok().then_some(values)
+        };
+        assert_eq!(texts(b"ab\0\0c"), Some(vec![Value::Text(b"ab"), Value::Bytes(b"c")]));
+        assert_eq!(texts(b"a\0b\0"), Some(vec![Value::Text(b"a")]));
+        assert_eq!(texts(b"abcde"), Some(vec![Value::Text(b"abcd"), Value::Bytes(b"e")]));
+        assert_eq!(texts(b"ab\0"), None);
+    }
+
+    #[test]
+    fn strings_take_the_length_that_stands_before_them() {
+        use crate::decode::wire::{Stop, string16, string32};
+        assert_eq!(string16(b"\x02\0abc"), Ok((&b"c"[..], Str(b"ab"))));
+        assert_eq!(string32(b"\x02\0\0\0abc"), Ok((&b"c"[..], Str(b"ab"))));
+        assert_eq!(string16(b"\x03\0ab"), Err(nom::Err::Error(Stop::Short(5))));
+        assert_eq!(string32(b"\xff\xff\xff\xffab"), Err(nom::Err::Error(Stop::Short(u32::MAX))));
     }
 }

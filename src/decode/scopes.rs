@@ -58,6 +58,25 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         out.map(|()| from.get(..read).unwrap_or_default())
     }
 
+    /// Reads a number, and as many elements of a list of groups.
+    ///
+    /// # Errors
+    /// Where the parser or an element has some.
+    pub fn counted<O, P>(
+        &mut self,
+        count: &'static Field,
+        parser: P,
+        [list, element]: [&'static Field; 2],
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault>
+    where
+        O: Copy + Into<Value<'a>> + Into<u16>,
+        P: nom::Parser<&'a [u8], Output = O, Error = super::wire::Stop>,
+    {
+        let count = self.field(count, parser)?.into();
+        self.list(list, |_, done| done < count, |c| c.group(element, &mut item)).map(drop)
+    }
+
     /// Runs `body` on exactly the next `len` bytes, `len` having been claimed by the field just
     /// read. Claiming more than there is breaks `over`, there, and `body` gets what there is.
     #[inline(always)]

@@ -164,6 +164,8 @@ impl Tree {
             Value::Float32(v) => Held::Scalar(Value::Float32(v)),
             Value::Named(v, name) => Held::Scalar(Value::Named(v, name)),
             Value::Names(names, bits) => Held::Scalar(Value::Names(names, bits)),
+            Value::Dotted(bytes) => Held::Scalar(Value::Dotted(bytes)),
+            Value::Address(address) => Held::Scalar(Value::Address(address)),
         };
         self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, held, separator: 0 });
     }
@@ -178,7 +180,9 @@ pub fn display(value: Value<'_>) -> String {
         Value::Bool(v) => v.to_string(),
         Value::Secret(_) => SECRET.into(),
         Value::Float32(v) => format!("{v:?}"),
-        Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => quoted(&value.text().unwrap_or_default()),
+        Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Dotted(_) | Value::Address(_) => {
+            quoted(&value.text().unwrap_or_default())
+        }
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
         Value::Names(names, bits) => set(names, bits).collect::<Vec<_>>().join(", "),

@@ -29,8 +29,9 @@ pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
 // nom's own parsers of numbers are generic byte loops; these are one load each. Its `take` compares twice.
 
+/// So many bytes, as an array.
 #[inline(always)]
-fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
+pub fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
     match i.split_first_chunk() {
         Some((bytes, rest)) => Ok((rest, *bytes)),
         None => Err(nom::Err::Error(Stop::Short(N as u32))),
@@ -62,6 +63,11 @@ pub fn be_u64(i: &[u8]) -> Wire<'_, u64> {
 pub fn be_f32(i: &[u8]) -> Wire<'_, f32> {
     array(i).map(|(i, b)| (i, f32::from_be_bytes(b)))
 }
+/// IEEE 754 single precision, little-endian.
+#[inline(always)]
+pub fn le_f32(i: &[u8]) -> Wire<'_, f32> {
+    array(i).map(|(i, b)| (i, f32::from_le_bytes(b)))
+}
 /// 16 bits, little-endian.
 #[inline(always)]
 pub fn le_u16(i: &[u8]) -> Wire<'_, u16> {
@@ -89,6 +95,22 @@ pub fn string8(i: &[u8]) -> Wire<'_, Str<'_>> {
     let (rest, len) = byte(i)?;
     text(len as usize)(rest)
         .map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(u32::from(len).wrapping_add(1))))
+}
+
+/// 16 bits of length, little-endian, then that many bytes of text.
+#[inline(always)]
+pub fn string16(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = le_u16(i)?;
+    text(len.into())(rest)
+        .map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(u32::from(len).wrapping_add(2))))
+}
+
+/// 32 bits of length, little-endian, then that many bytes of text.
+#[inline(always)]
+pub fn string32(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = le_u32(i)?;
+    let short = nom::Err::Error(Stop::Short(len.saturating_add(4)));
+    text(usize::try_from(len).unwrap_or(usize::MAX))(rest).map_err(|_: nom::Err<Stop>| short)
 }
 
 /// A known number of bytes of text.

@@ -69,7 +69,7 @@ impl Table {
             return copy;
         }
         if let Some(answer) = found.second {
-            return self.second(answer, reply);
+            return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
         }
         if step.many
             && let reply = &self.of_host(reply)

@@ -141,7 +141,7 @@ impl Pick {
             Value::Secret(_) => Held::Hidden,
             Value::Text(bytes) => Held::Text(self.keep(bytes)),
             Value::Bytes(bytes) => Held::Bytes(self.keep(bytes)),
-            Value::Utf16(_) | Value::Latin1(_) => {
+            Value::Utf16(_) | Value::Latin1(_) | Value::Dotted(_) | Value::Address(_) => {
                 let text = value.text().unwrap_or_default();
                 Held::Text(self.keep(text.as_bytes()))
             }

@@ -205,6 +205,9 @@ impl Blame {
         let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
+        if e.protocol.info().steps[usize::from(e.step)].may_be_silent {
+            finding.severity = Severity::Note;
+        }
         finding.sent(Direction::S2c);
         let noted = self.exchanges.get(e.id).into_iter().flatten();
         let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);

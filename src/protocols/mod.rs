@@ -87,6 +87,10 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    samp::Samp,
+    titanfall::Titanfall,
+    mumble::Mumble,
+    teamspeak3::Teamspeak3,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the
@@ -104,9 +108,10 @@ pub(crate) use raknet::is_ping_or_pong as is_raknet;
 /// socket.
 pub(crate) fn is_other_query(payload: &[u8]) -> bool {
     match payload {
-        // Source and Quake; GameSpy 2 and 3; SA-MP; All-Seeing Eye; Unreal 2.
+        // Source, Quake and Titanfall; GameSpy 2 and 3; SA-MP and Vice City; TeamSpeak 3; All-Seeing Eye; Unreal 2.
         [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
-        [b'S', b'A', b'M', b'P', _, _, _, _, _, _, b'c' | b'd' | b'i' | b'p' | b'r' | b'x', ..] => true,
+        [b'S', b'A', b'M', b'P', head @ ..] => head.get(6).is_some_and(|opcode| b"ircdpxo".contains(opcode)),
+        [b'V', b'C', b'M', b'P', ..] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
         [b'E', b'Y', b'E', b'1', _, _, ..] | [0x79, 0, 0, 0, 0..=2] => true,
         // GameSpy 1: `\key\`, and what belongs to it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),

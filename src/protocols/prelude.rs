@@ -1,9 +1,9 @@
 //! What a protocol in one file needs, in one import.
 
-pub(crate) use crate::bounded::Bounded;
+pub(crate) use crate::bounded::{Bounded, Limited};
 pub(crate) use crate::contract::{
     Ask, Budget, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol,
-    Raised, Relation, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{

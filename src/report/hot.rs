@@ -155,6 +155,7 @@ fn hash_text(hasher: &mut impl Hasher, text: Option<Value<'_>>) {
         Some(Value::Text(bytes)) => (1, bytes),
         Some(Value::Utf16(bytes)) => (2, bytes),
         Some(Value::Latin1(bytes)) => (3, bytes),
+        Some(Value::Dotted(ref bytes)) => (5, &bytes[..]),
         Some(_) => (4, &[][..]),
         None => (0, &[][..]),
     };

@@ -141,7 +141,7 @@ fn keep_new(kept: &mut Vec<u8>, new: Text<'_>) {
             keep_chars(kept, utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
         }
         Text::Latin1(bytes) => keep_chars(kept, bytes.iter().map(|&b| b as char)),
-        _ => {}
+        other => keep_chars(kept, other.text().unwrap_or_default().chars()),
     }
 }
 

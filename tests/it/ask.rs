@@ -149,11 +149,13 @@ fn what_cannot_be_asked_is_wrong_usage() {
 
 #[test]
 fn every_protocol_asks_what_it_recognises_as_a_request_and_comes_to_an_end() {
-    for &id in Id::ALL {
+    // Who only names messages has nothing to ask.
+    let asks = |id: &&Id| id.info().steps.iter().any(|step| step.rules.unanswered.is_some());
+    for &id in Id::ALL.iter().filter(asks) {
         let first = [&[0][..], &TOKEN].concat();
         for all in [false, true] {
             let asked: Vec<_> = (0..20)
-                .map_while(|answered| id.ask(&Ask { answered, all, random: 7, first: &first }))
+                .map_while(|answered| id.ask(&Ask { answered, all, random: 7, server: None, first: &first }))
                 .collect();
             assert!((1..20).contains(&asked.len()), "{id:?}");
             for payload in asked {

@@ -24,17 +24,9 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("GameSpy 2 query", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00", None),
     ("GameSpy 2 answer without text", "fefd 00 10203040 ffffff", "00 10203040", Some(Level::Low)),
     ("Unreal 2 query", "79000000 00", "80000000 00 01 41 00", None),
-    ("Titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30", None),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
-    (
-        "Mumble ping",
-        "00000000 0102030405060708",
-        "00010203 0102030405060708 00000001 00000064 00011170",
-        None,
-    ),
     ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
     ("All-Seeing Eye", "73", "45594531 02 61", None),
-    ("SA-MP", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200", None),
     ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
     ("TFTP acknowledgement", "0004 0001", "0003 0002 aa*64", None),
     (
@@ -108,6 +100,9 @@ const CLAIMED: &[(&str, &str, &str)] = &[
         "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
     ),
     ("gamespy3", "fefd 09 10203040", "09 10203040 3900"),
+    ("samp", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200"),
+    ("titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30"),
+    ("mumble", "00000000 0102030405060708", "00010203 0102030405060708 00000001 00000064 00011170"),
     ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),
     ("quake3", "ffffffff 'status' 0a", r"ffffffff 'print' 0a '\hostname\Lab' 0a"),
 ];
@@ -165,6 +160,8 @@ fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
         ("fefd 09 10203040", "fefd 00 10203040 ffffff01"),
         ("5c7374617475735c", "5c67616d656e616d655c75745c66696e616c5c"),
         ("53414d50 7f000001 611e 69", "53414d50 7f000001 611e 69 00 0100 3200"),
+        ("'VCMP' 7f000001 611e 'i'", "'SAMP' 7f000001 611e 'o'"),
+        ("'TS3INIT1' 0065 0000 88 0dd05766 00 00*16", "'TS3INIT1' 0065 88 01 00*20"),
         ("79000000 00", "45594531 04 6d7461"),
         (&ping, &pong),
     ];

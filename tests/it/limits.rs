@@ -137,6 +137,24 @@ fn requests_for_a_state_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn refused_passwords_that_are_forgotten_are_counted() {
+    let (most, more) = (least(4_096), 25);
+    let ask = hex("'SAMP' c000020a 611e 'x' 0100 'a' 0300 'cmd'");
+    let refusal = hex("'SAMP' c000020a 611e 'x' 1600 'Invalid RCON password.'");
+    let both = |n: u32| [shot(START, (host(n), 9), END, &ask), shot(START, END, (host(n), 9), &refusal)];
+    let shots: Vec<_> = (0..most + more).flat_map(both).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn first_steps_that_are_forgotten_are_counted() {
+    let (most, more) = (least(4_096), 25);
+    let begin = hex("'TS3INIT1' 0065 0000 88 0dd05766 00 5f5916e0 ade76b61 00*8");
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &begin)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn hosts_beyond_those_listed_are_paired_and_counted() {
     let (most, more) = (256, 5);
     let magic = "0000000000000001 00ffff00fefefefefdfdfdfd12345678";

@@ -128,6 +128,41 @@ fn an_answer_with_the_key_of_its_handshake_belongs_to_the_only_request() {
 }
 
 #[test]
+fn lines_of_a_console_belong_to_the_last_command_however_many_and_also_twice() {
+    const HEADER: &str = "'SAMP' c000020a 611e 'x'";
+    let command = |at| c(at, &format!("{HEADER} 0100 'p' 0300 'cmd'"));
+    let line = |at, text: &str| s(at, &format!("{HEADER} 0300 '{text}'"));
+    let shots = [
+        command(0),
+        line(MS, "one"),
+        line(2 * MS, "one"),
+        command(S),
+        line(S + MS, "two"),
+        line(S + 2 * MS, "one"),
+        clock(60 * S),
+    ];
+    let (heard, totals) = play(&shots);
+    let asked = |frame| match heard.frame(frame).pairing {
+        Pairing::Answered(answer) => Some(answer.request_frame),
+        _ => None,
+    };
+    assert_eq!([2, 3, 5, 6].map(asked), [Some(1), Some(1), Some(4), Some(4)]);
+    assert_eq!((totals.exchanges, totals.answered), (2, 2));
+}
+
+#[test]
+fn the_silence_of_who_may_be_silent_is_a_note() {
+    let silence = |opcode: char| {
+        let (heard, _) = play(&[c(0, &format!("'SAMP' c000020a 611e '{opcode}'")), clock(60 * S)]);
+        heard.findings().find(|f| f.rule.id == "SAMP-TXN-003").map(|f| f.severity.name())
+    };
+    assert_eq!(
+        ['i', 'r', 'c', 'd', 'o'].map(silence),
+        ["warning", "warning", "note", "note", "note"].map(Some)
+    );
+}
+
+#[test]
 fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
     let client = CLIENTS[0];
     let host = |n: u8| ([192, 0, 2, n], 19132);

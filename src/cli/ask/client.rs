@@ -91,7 +91,12 @@ impl Client {
     /// One request after the other, each once the one before is answered.
     fn ask_all(&mut self, plan: &Plan) -> io::Result<()> {
         let (mut answered, mut first, random) = (0, vec![], RandomState::new().build_hasher().finish());
-        while let Some(payload) = plan.protocol.ask(&Ask { answered, all: plan.all, random, first: &first }) {
+        let server = match plan.server {
+            SocketAddr::V4(server) => Some(server),
+            SocketAddr::V6(_) => None,
+        };
+        let all = plan.all;
+        while let Some(payload) = plan.protocol.ask(&Ask { answered, all, random, server, first: &first }) {
             let Some(answer) = self.request(&payload)? else { break };
             if answered == 0 {
                 first = answer;

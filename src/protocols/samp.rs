@@ -1,0 +1,514 @@
+//! The query of San Andreas Multiplayer, open.mp and Vice City Multiplayer. Little-endian.
+//!
+//! ```text
+//! header      'SAMP' │ address 4 │ port u16 │ opcode             both ways; the answer copies it from the request
+//! i           password u8 │ players u16 │ max_players u16 │ server_name │ game_mode │ language: u32 length │ text
+//! r           rule_count u16 │ { key │ value: u8 length │ text }
+//! c           player_count u16 │ { name: u8 length │ text │ score i32 }
+//! d           player_count u16 │ { id u8 │ name: u8 length │ text │ score i32 │ ping u32 }
+//! p           nonce u32, in the request, too
+//! x           request: u16 length │ password │ u16 length │ command; answers: u16 length │ line
+//! o           discord_link │ light_banner_url │ dark_banner_url │ logo_url: u32 length │ text
+//! ```
+//!
+//! Oddities: requests but p and x are the header alone, and answers say nothing else of what they answer; the address is the one
+//! that the client knows; each line of the console is an answer of its own, and none is the last. Vice City has 'VCMP' in requests,
+//! 'MP04' in answers, and a version of 12 bytes in front of i.
+
+use super::prelude::*;
+use crate::net::Endpoint;
+use std::net::{SocketAddr, SocketAddrV4};
+
+const SAMP: &[u8] = b"SAMP";
+const VC_ASKS: &[u8] = b"VCMP";
+const VC_ANSWERS: &[u8] = b"MP04";
+const PORT_AT: usize = 8;
+const OPCODE_AT: usize = 10;
+const HEADER_LEN: usize = 11;
+/// Bytes of Vice City's version.
+const VERSION_LEN: usize = 12;
+/// What a server says to a wrong password, and how often until that is guessing.
+const REFUSAL: &[u8] = b"Invalid RCON password.";
+const GUESSES: u8 = 3;
+/// Addresses whose passwords a server refused.
+const MAX_REFUSED: usize = 4096;
+
+const SPEC: &str = "https://open.mp/docs/tutorials/QueryMechanism";
+const fn docs(section: &'static str) -> Cite {
+    Cite { doc: "open.mp, Query Mechanism", section, url: SPEC }
+}
+const fn server(section: &'static str) -> Cite {
+    Cite { doc: "open.mp", section, url: "https://github.com/openmultiplayer/open.mp" }
+}
+const QUERY: Cite = server("Server/Components/LegacyNetwork/Query/query.cpp");
+const GAMEDIG: Cite = Cite {
+    doc: "node-gamedig",
+    section: "protocols/samp.js",
+    url: "https://github.com/gamedig/node-gamedig",
+};
+
+const ASK: rule::Step = C("'SAMP' c000020a 611e 'i'");
+const OK: rule::Step = S("'SAMP' c000020a 611e 'i' 00 0100 3200 01000000 'A' 01000000 'g' 01000000 'l'");
+
+fields! {
+    /// Four letters that mark the query.
+    QUERY_MAGIC = "magic": Text;
+    /// What speaks the query, where that is not SA-MP: vcmp.
+    VARIANT = "variant": Named;
+    /// Address and port of the server as the client knows them; the answer copies them.
+    ADDRESS = "address": Text;
+    /// What is asked: i info, r rules, c players, d players with more, p ping, x remote console, o links.
+    OPCODE = "opcode": Text;
+    /// Version of a Vice City server.
+    SERVER_VERSION = "version": Text;
+    /// The server wants a password of players.
+    PASSWORD = "password": Bool;
+    /// Players now.
+    PLAYERS = "players": Uint;
+    /// Players at most.
+    MOST_PLAYERS = "max_players": Uint;
+    /// Name of the server.
+    SERVER_NAME = "server_name": Text;
+    /// Mode of the game.
+    GAME_MODE = "game_mode": Text;
+    /// Language; name of the map before SA-MP 0.3.7.
+    LANGUAGE = "language": Text;
+    /// Rules in the list that follows.
+    RULE_COUNT = "rule_count": Uint;
+    /// Rules of the server.
+    RULE_LIST = "rules": List;
+    /// One of them.
+    RULE = "rules[]": Group;
+    /// Its name.
+    RULE_KEY = "rules[].key": Text;
+    /// Its value.
+    RULE_VALUE = "rules[].value": Text;
+    /// Players in the list that follows.
+    PLAYER_COUNT = "player_count": Uint;
+    /// Players.
+    PLAYER_LIST = "player_list": List;
+    /// One of them.
+    PLAYER = "player_list[]": Group;
+    /// Number of the player.
+    PLAYER_ID = "player_list[].id": Uint;
+    /// Name.
+    PLAYER_NAME = "player_list[].name": Text;
+    /// Score.
+    PLAYER_SCORE = "player_list[].score": Int;
+    /// Ping in milliseconds.
+    PLAYER_PING = "player_list[].ping": Uint;
+    /// Number of the client's choice, which the answer repeats.
+    NONCE = "nonce": Uint;
+    /// Length of the password in bytes.
+    PASSWORD_LENGTH = "password_length": Uint;
+    /// Password of the remote console; hidden without --show-secrets.
+    RCON_PASSWORD = "rcon_password": Text;
+    /// What the console is to do.
+    COMMAND = "command": Text;
+    /// A line that the console says.
+    LINE = "text": Text;
+    /// Address of the server's Discord.
+    DISCORD_LINK = "discord_link": Text;
+    /// Banner for light pages.
+    LIGHT_BANNER = "light_banner_url": Text;
+    /// Banner for dark pages.
+    DARK_BANNER = "dark_banner_url": Text;
+    /// Logo.
+    LOGO = "logo_url": Text;
+    /// What follows an opcode that nobody knows.
+    PAYLOAD = "payload": Bytes;
+    /// What stands behind the end of the message.
+    SURPLUS = "surplus": Bytes;
+}
+
+rules! {
+    /// Letters, address, port and opcode are eleven bytes.
+    HDR_001 = "SAMP-HDR-001" Error "datagram ends inside its header" {
+        cite: docs("Header"),
+        examples: [Example::of(&[ASK, OK, C("'SAMP' c000020a 611e")])],
+    }
+    /// Servers copy the six bytes and do not look at them. Proxies and forwarded ports make them differ.
+    HDR_002 = "SAMP-HDR-002" Note "header names another address than the server's" {
+        cite: docs("Header"),
+        per_server: true,
+        examples: [Example::of(&[C("'SAMP' 7f000001 611e 'i'")])],
+    }
+    /// Servers answer nothing to a request with another opcode.
+    REQ_001 = "SAMP-REQ-001" Error "opcode is not known" {
+        cite: docs("Opcodes"),
+        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'z'")])],
+    }
+    /// open.mp answers these requests only where they are the header alone.
+    REQ_002 = "SAMP-REQ-002" Warning "bytes follow the header of a request" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, OK, C("'SAMP' c000020a 611e 'i' 00")])],
+    }
+    /// open.mp answers 15 bytes and nothing else.
+    REQ_003 = "SAMP-REQ-003" Error "ping has not exactly four bytes of its own" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, OK, C("'SAMP' c000020a 611e 'p' 0102")])],
+    }
+    /// Password and command fill the rest of the datagram.
+    REQ_004 = "SAMP-REQ-004" Error "length of password or command does not fit" {
+        cite: QUERY,
+        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'x' 0200 'pp' 0900 'cmd'")])],
+    }
+    /// Clients that trust lengths and counts read beyond the end, and some give up.
+    RSP_001 = "SAMP-RSP-001" Error "answer ends inside a field" {
+        cite: docs("Opcodes"),
+        examples: [
+            Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 0100 3200 00000000")]),
+            Example::of(&[ASK, OK, C("'SAMP' c000020a 611e 'r'"), S("'SAMP' c000020a 611e 'r' 0200 01 'k' 01 'v'")]),
+        ],
+    }
+    /// Some clients read on and make players or rules of it.
+    RSP_002 = "SAMP-RSP-002" Warning "bytes follow the answer" {
+        cite: docs("Opcodes"),
+        examples: [Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 0100 3200 01000000 'A' 01000000 'g' 01000000 'l' 00")])],
+    }
+    /// 0 says that there is none, 1 that there is one.
+    INF_001 = "SAMP-INF-001" Warning "password is neither 0 nor 1" {
+        cite: docs("Opcode i"),
+        examples: [Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 02 0100 3200 01000000 'A' 01000000 'g' 01000000 'l'")])],
+    }
+    /// open.mp takes bots off the places, but not off the players.
+    INF_002 = "SAMP-INF-002" Note "more players than places" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 3c00 3200 01000000 'A' 01000000 'g' 01000000 'l'")])],
+    }
+    /// Answers repeat the header of a request. None of this client is outstanding with these eleven bytes: it was sent before the
+    /// capture, or was answered already.
+    TXN_001 = "SAMP-TXN-001" Error "answer without a request" {
+        cite: docs("Header"),
+        needs_past: true,
+        examples: [Example::of(&[OK])],
+    }
+    /// A server sends a ping back as it is, with the four bytes of the client's choice.
+    TXN_002 = "SAMP-TXN-002" Error "answer repeats another number than the ping's" {
+        cite: QUERY,
+        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'p' 01020304"), S("'SAMP' c000020a 611e 'p' 01020305")])],
+    }
+    /// The answer window is two seconds. To c, d, x and o servers may be silent: then it is a note.
+    TXN_003 = "SAMP-TXN-003" Warning "no answer in time" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_004 = "SAMP-TXN-004" Note "answer came after the time-out" {
+        cite: GAMEDIG,
+        examples: [Example::of(&[ASK, Wait(2500), OK])],
+    }
+    /// The same answer again, and no request is open: UDP duplicated it. Lines of the console may be the same.
+    TXN_005 = "SAMP-TXN-005" Note "answer arrived twice" {
+        cite: docs("Header"),
+        side: Path,
+        examples: [Example::of(&[ASK, OK, OK])],
+    }
+    /// Eleven bytes with a forged source address bring a victim that much more: nothing proves the client's address.
+    SEC_001 = "SAMP-SEC-001" Note "answer is more than three times its request" {
+        cite: QUERY,
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[
+            ASK,
+            S("'SAMP' c000020a 611e 'i' 00 0100 3200 10000000 'A long host name' 01000000 'g' 01000000 'l'"),
+        ])],
+    }
+    /// Whoever sees it may use the console as well.
+    SEC_002 = "SAMP-SEC-002" Warning "password of the remote console travels in cleartext" {
+        cite: docs("Opcode x"),
+        side: Client,
+        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'x' 0200 'pp' 0300 'cmd'")])],
+    }
+    /// A server has refused passwords of one address three times: somebody guesses. Said at the third.
+    SEC_003 = "SAMP-SEC-003" Warning "password of the remote console was refused three times" {
+        cite: QUERY,
+        side: Client,
+        examples: [Example::on(7777, &[
+            C("'SAMP' c000020a 611e 'x' 0100 'a' 0300 'cmd'"), S("'SAMP' c000020a 611e 'x' 1600 'Invalid RCON password.'"),
+            C("'SAMP' c000020a 611e 'x' 0100 'b' 0300 'cmd'"), S("'SAMP' c000020a 611e 'x' 1600 'Invalid RCON password.'"),
+            C("'SAMP' c000020a 611e 'x' 0100 'c' 0300 'cmd'"), S("'SAMP' c000020a 611e 'x' 1600 'Invalid RCON password.'"),
+        ])],
+    }
+}
+
+static HEADER_ENDS: Ends = ends(&HDR_001, &HDR_001);
+static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_002);
+static PING_ENDS: Ends = ends(&REQ_003, &REQ_003);
+static RCON_ENDS: Ends = ends(&REQ_004, &REQ_004);
+static ANSWER_ENDS: Ends = ends(&RSP_001, &RSP_002);
+const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late, surplus: &SURPLUS }
+}
+
+/// Opcodes in the order of their messages, each of which has a request and an answer.
+const OPCODES: &[u8] = b"ircdpxo";
+/// What open.mp tells with o.
+static LINKS: [&Field; 4] = [&DISCORD_LINK, &LIGHT_BANNER, &DARK_BANNER, &LOGO];
+const RCON_RESPONSE: u8 = 11;
+const UNKNOWN: u8 = 14;
+
+static MESSAGES: [Message; 15] = [
+    Message::request("info_request", 0, &[asks(b"i")]).keyed(header),
+    Message::response("info_response", 0, &[answers(b"i")]).keyed(header),
+    Message::request("rules_request", 0, &[asks(b"r")]).keyed(header),
+    Message::response("rules_response", 0, &[answers(b"r")]).keyed(header),
+    Message::request("client_list_request", 1, &[asks(b"c")]).keyed(header),
+    Message::response("client_list_response", 1, &[answers(b"c")]).keyed(header),
+    Message::request("detailed_players_request", 1, &[asks(b"d")]).keyed(header),
+    Message::response("detailed_players_response", 1, &[answers(b"d")]).keyed(header),
+    Message::request("ping_request", 2, &[asks(b"p")]).keyed(header_and_nonce),
+    Message::response("ping_response", 2, &[answers(b"p")]).keyed(header_and_nonce),
+    Message::request("rcon_request", 3, &[asks(b"x")]).keyed(header),
+    Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header),
+    Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header),
+    Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header),
+    Message { forms: &[Form::of(SAMP).known()], ..Message::named("unknown") },
+];
+/// In a known conversation; elsewhere length and header must tell who asks.
+const fn asks(opcode: &'static [u8]) -> Form {
+    Form::of(b"").behind(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
+}
+const fn answers(opcode: &'static [u8]) -> Form {
+    Form::of(b"").behind(&[SAMP, VC_ANSWERS]).and(OPCODE_AT, opcode).known()
+}
+
+const PAIRED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    late: Some(&TXN_004),
+    copy: Some(&TXN_005),
+    ..StepRules::new(&TXN_003)
+};
+const LISTED: StepRules = StepRules { larger: Some((3, &SEC_001)), ..PAIRED };
+/// Its key is the same in every request, and an answer belongs to one.
+const QUERIED: StepInfo =
+    StepInfo { reuses_keys: true, keyless: true, ..StepInfo::keyed("query", 14, LISTED) };
+
+/// SA-MP's query.
+#[derive(Debug)]
+pub struct Samp;
+
+impl Protocol for Samp {
+    /// How often a server has refused passwords of an address.
+    type Memory = Limited<(Endpoint, Endpoint), u8, MAX_REFUSED>;
+
+    const INFO: Info = Info {
+        name: "samp",
+        title: "SA-MP and open.mp query",
+        ports: &[7777, 8192],
+        spec: SPEC,
+        first: b"SVM",
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            QUERIED,
+            StepInfo { may_be_silent: true, ..QUERIED },
+            StepInfo {
+                reuses_keys: true,
+                keyless: true,
+                ..StepInfo::keyed("ping", 16, StepRules { other_key: Some(&TXN_002), ..PAIRED })
+            },
+            StepInfo {
+                reuses_keys: true,
+                may_be_silent: true,
+                lines: true,
+                ..StepInfo::keyed("rcon", 14, StepRules { copy: None, ..PAIRED })
+            },
+        ],
+        window_ms: 2000,
+        ends: &HEADER_ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[
+            Example::of(&[
+                ASK,
+                OK,
+                C("'SAMP' c000020a 611e 'r'"),
+                S("'SAMP' c000020a 611e 'r' 0100 07 'version' 03 '0.3'"),
+                C("'SAMP' c000020a 611e 'c'"),
+                S("'SAMP' c000020a 611e 'c' 0100 03 'Ann' ffffffff"),
+                C("'SAMP' c000020a 611e 'd'"),
+                S("'SAMP' c000020a 611e 'd' 0100 07 03 'Ann' 05000000 15000000"),
+                C("'SAMP' c000020a 611e 'p' 01020304"),
+                S("'SAMP' c000020a 611e 'p' 01020304"),
+                C("'SAMP' c000020a 611e 'x' 0200 'pp' 0300 'cmd'"),
+                S("'SAMP' c000020a 611e 'x' 0300 'one'"),
+                C("'SAMP' c000020a 611e 'o'"),
+                S("'SAMP' c000020a 611e 'o' 01000000 'a' 00000000 01000000 'c' 00000000"),
+            ]),
+            Example::of(&[
+                C("'VCMP' c000020a 611e 'i'"),
+                S(
+                    "'MP04' c000020a 611e 'i' '04rel006abcd' 01 0000 3200 01000000 'A' 01000000 'g' 01000000 'l'",
+                ),
+            ]),
+        ],
+    };
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let opcode = if ask.all { b"irc".get(ask.answered) } else { b"i".get(ask.answered) }?;
+        let address = ask.server.unwrap_or(SocketAddrV4::new([0; 4].into(), 0));
+        Some([SAMP, &address.ip().octets(), &address.port().to_le_bytes(), &[*opcode]].concat())
+    }
+
+    fn glance(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance> {
+        let magic = p.get(..4).filter(|magic| [SAMP, VC_ASKS, VC_ANSWERS].contains(magic))?;
+        let named = u16::from_le_bytes(*p.get(PORT_AT..)?.first_chunk()?);
+        let opcode = p.get(OPCODE_AT).and_then(|op| OPCODES.iter().position(|known| known == op));
+        let message = |at: u8, level| Some(MESSAGES.get(usize::from(at))?.glance(at, p, level));
+        let Some(opcode) = opcode else {
+            let level = if ports.contains(&named) { Level::Medium } else { Level::Low };
+            return if magic == SAMP { message(UNKNOWN, level) } else { None };
+        };
+        let request = (opcode as u8).saturating_mul(2);
+        match answered(p, wire_len, magic, ports.map(|port| port == named)) {
+            Some(answer) => message(request.saturating_add(answer.into()), Level::High),
+            None => message(request, Level::High).map(|g| Glance { role: Role::MaybeRequest, ..g }),
+        }
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        let magic = c.words(&QUERY_MAGIC, text(4))?.0;
+        if magic != SAMP {
+            c.derived(&VARIANT, Value::Named(1, Some("vcmp")));
+        }
+        c.field_as(&ADDRESS, array, |bytes| Value::Address(socket(bytes)))?;
+        let opcode = c.words(&OPCODE, text(1))?.0;
+        if cx.message == UNKNOWN {
+            c.check(&REQ_001, || OPCODES.iter().any(|known| opcode == [*known]));
+            return c.ignored(&PAYLOAD);
+        }
+        let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
+        let asks = cx.message.is_multiple_of(2);
+        // What is no line of the console may be a request, with a password in it.
+        c.secret(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
+        if asks { request(c, kind) } else { answer(c, kind, magic) }
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        symptom == &TXN_003
+            && (relation == Relation::Request && cause == &REQ_002
+                || relation == Relation::Instead && cause == &TXN_002)
+    }
+
+    fn forgotten(refused: &Self::Memory) -> u64 {
+        refused.forgotten()
+    }
+
+    fn observe(refused: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let p = seen.datagram.payload;
+        let named = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));
+        if let (Some(named), SocketAddr::V4(server)) = (named, seen.server.socket_addr())
+            && named != server
+        {
+            raised.add(&HDR_002);
+        }
+        if seen.glance.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
+            let times = refused.get_or_insert((seen.server, seen.client.host()), 0);
+            *times = times.saturating_add(1);
+            if *times == GUESSES {
+                raised.add(&SEC_003);
+            }
+        }
+    }
+}
+
+/// What ties an answer to its request: the header behind the letters.
+fn header(p: &[u8]) -> Option<u64> {
+    let header = p.get(4..HEADER_LEN)?;
+    Some(header.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)))
+}
+
+/// The same, and the number behind it.
+fn header_and_nonce(p: &[u8]) -> Option<u64> {
+    p.get(4..HEADER_LEN.saturating_add(4)).map(hashed)
+}
+
+/// The address in a header.
+fn socket([a, b, c, d, low, high]: [u8; 6]) -> SocketAddrV4 {
+    SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high]))
+}
+
+/// Whether a message is an answer, by its letters, its length and whether the header names source or destination; `None` where
+/// only the conversation can tell.
+fn answered(p: &[u8], wire_len: usize, magic: &[u8], [from, to]: [bool; 2]) -> Option<bool> {
+    let named = (from != to).then_some(from);
+    let body = p.get(HEADER_LEN..).unwrap_or_default();
+    match p.get(OPCODE_AT) {
+        _ if magic != SAMP => Some(magic == VC_ANSWERS),
+        Some(b'p') => named,
+        Some(b'x') => named.or_else(|| Some(is_line(body))),
+        _ => Some(wire_len > HEADER_LEN && named != Some(false)),
+    }
+}
+
+/// Whether a line of the console fills the rest of a datagram.
+fn is_line(body: &[u8]) -> bool {
+    body.split_first_chunk()
+        .is_some_and(|(length, line)| usize::from(u16::from_le_bytes(*length)) == line.len())
+}
+
+fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<(), Fault> {
+    match kind {
+        b'p' => {
+            c.ends(&PING_ENDS);
+            c.field(&NONCE, le_u32).map(drop)
+        }
+        b'x' => {
+            c.about(Some(&RCON_PASSWORD));
+            c.check_at(&SEC_002, c.whole(), || false);
+            c.ends(&RCON_ENDS);
+            let length = c.field(&PASSWORD_LENGTH, le_u16)?;
+            c.secret_words(&RCON_PASSWORD, text(length.into()))?;
+            c.words(&COMMAND, string16).map(drop)
+        }
+        _ => {
+            c.ends(&REQUEST_ENDS);
+            Ok(())
+        }
+    }
+}
+
+fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Result<(), Fault> {
+    c.ends(&ANSWER_ENDS);
+    match kind {
+        b'i' => info(c, magic),
+        b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
+        b'c' => c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], player),
+        b'd' => c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
+            c.field(&PLAYER_ID, byte)?;
+            player(c)?;
+            c.field(&PLAYER_PING, le_u32).map(drop)
+        }),
+        b'p' => c.field(&NONCE, le_u32).map(drop),
+        b'x' => c.secret_words(&LINE, string16).map(drop),
+        _ => LINKS.iter().try_for_each(|link| c.words(link, string32).map(drop)),
+    }
+}
+
+fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fault> {
+    if magic == VC_ANSWERS {
+        let version = c.padded(&SERVER_VERSION, VERSION_LEN)?;
+        c.facts.version = Some(Version::Text(version.utf8_or_latin1()));
+    }
+    let password = c.field_as(&PASSWORD, byte, |password| Value::Bool(password != 0))?;
+    c.check(&INF_001, || password <= 1);
+    let players = c.field(&PLAYERS, le_u16)?;
+    let most = c.field(&MOST_PLAYERS, le_u16)?;
+    c.check(&INF_002, || players <= most);
+    c.facts.players = Some((players.into(), most.into()));
+    c.facts.server_name = Some(c.words(&SERVER_NAME, string32)?.utf8_or_latin1());
+    c.facts.game = Some(c.words(&GAME_MODE, string32)?.utf8_or_latin1());
+    c.words(&LANGUAGE, string32).map(drop)
+}
+
+fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let key = c.words(&RULE_KEY, string8)?;
+    let value = c.words(&RULE_VALUE, string8)?;
+    if key.0 == b"version" {
+        c.facts.version = Some(Version::Text(value.utf8_or_latin1()));
+    }
+    Ok(())
+}
+
+fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.words(&PLAYER_NAME, string8)?;
+    c.field(&PLAYER_SCORE, le_i32).map(drop)
+}

@@ -1,0 +1,152 @@
+//! The beginning of TeamSpeak 3's voice connection, which is named and not paired. Big-endian throughout.
+//!
+//! ```text
+//! client    'TS3INIT1' │ packet_id u16 │ client_id u16 │ packet_type u8 │ client_version u32 │ step u8 │ step data
+//! server    'TS3INIT1' │ packet_id u16 │ packet_type u8 │ step u8 │ step data
+//! ```
+//!
+//! Oddities: who sends a datagram shows only where its packet type 88 stands; behind the handshake everything is encrypted, and
+//! the query of the server is TCP.
+
+use super::prelude::*;
+use crate::net::Endpoint;
+
+const MAGIC: &[u8] = b"TS3INIT1";
+/// Packet type of the handshake, unencrypted, and where it stands.
+const INIT: &[u8] = &[0x88];
+const SERVER_TYPE_AT: usize = 10;
+const CLIENT_TYPE_AT: usize = 12;
+/// The packet id that is sent everywhere.
+const PACKET_ID: u16 = 101;
+/// Clients whose first step is remembered.
+const MAX_BEGUN: usize = 4096;
+
+const SPEC: &str = "https://github.com/ReSpeak/tsdeclarations";
+const fn handshake(section: &'static str) -> Cite {
+    Cite { doc: "ReSpeak, ts3protocol.md", section, url: SPEC }
+}
+
+const BEGIN: rule::Step = C("'TS3INIT1' 0065 0000 88 0dd05766 00 5f5916e0 ade76b61 0000000000000000");
+const COOKIE: rule::Step = S("'TS3INIT1' 0065 88 01 000102030405060708090a0b0c0d0e0f 10111213");
+
+fields! {
+    /// Eight letters that mark the handshake.
+    INIT_MAGIC = "magic": Text;
+    /// Number of the packet: 101 throughout the handshake.
+    PACKET_NUMBER = "packet_id": Uint;
+    /// Number of the client, 0 as long as it has none.
+    CLIENT_ID = "client_id": Uint;
+    /// Kind of the packet and its flags: 136, handshake and not encrypted.
+    PACKET_TYPE = "packet_type": Uint;
+    /// Time when the client was built, in seconds since 2010.
+    CLIENT_VERSION = "client_version": Uint;
+    /// Step of the handshake: 0, 2 and 4 from the client, 1, 3 and 127 from the server.
+    STEP = "step": Uint;
+    /// Random numbers, cookies and the puzzle of the step.
+    STEP_DATA = "step_data": Bytes;
+}
+
+rules! {
+    /// The step stands at the end of the header: 18 bytes from the client, 12 from the server.
+    INI_001 = "TS3-INI-001" Error "handshake ends before its step" {
+        cite: handshake("2, Low-level initiation"),
+        examples: [Example::of(&[BEGIN, COOKIE, C("'TS3INIT1' 0065 0000 88 0d")])],
+    }
+    /// All known clients and servers send 101, and nobody counts it.
+    INI_002 = "TS3-INI-002" Note "packet id of the handshake is not 101" {
+        cite: handshake("2.1, Packet 0"),
+        examples: [Example::of(&[
+            C("'TS3INIT1' 0066 0000 88 0dd05766 00 5f5916e0 ade76b61 0000000000000000"),
+        ])],
+    }
+    /// The first step is padded to 34 bytes so that its answer of 32 is shorter: nothing proves the client's address by then.
+    SEC_001 = "TS3-SEC-001" Warning "answer to the first step is longer than that" {
+        cite: handshake("2.2, Packet 1"),
+        examples: [Example::of(&[
+            BEGIN,
+            S("'TS3INIT1' 0065 88 01 000102030405060708090a0b0c0d0e0f 10111213 00*40"),
+        ])],
+    }
+}
+
+static ENDS: Ends = Ends { early: &INI_001, early_inside: &INI_001, late: &INI_001, surplus: &STEP_DATA };
+
+const RESPONSE: u8 = 0;
+const UNKNOWN: u8 = 2;
+
+static MESSAGES: [Message; 3] = [
+    // Behind the client's type anything may follow, before it only zeros.
+    Message::label("init_response", Direction::S2c, &[Form::of(MAGIC).and(SERVER_TYPE_AT, INIT)]),
+    Message::label("init_request", Direction::C2s, &[Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT)]),
+    Message { forms: &[Form::of(MAGIC)], ..Message::named("unknown") },
+];
+
+/// TeamSpeak 3's handshake.
+#[derive(Debug)]
+pub struct Teamspeak3;
+
+impl Protocol for Teamspeak3 {
+    /// The length of the first step of clients, in bytes.
+    type Memory = Limited<(Endpoint, Endpoint), usize, MAX_BEGUN>;
+
+    const INFO: Info = Info {
+        name: "teamspeak3",
+        title: "TeamSpeak 3 handshake",
+        ports: &[9987],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[StepInfo::ordered("init", StepRules::NONE)],
+        window_ms: 2000,
+        ends: &ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[Example::of(&[
+            BEGIN,
+            COOKIE,
+            C("'TS3INIT1' 0065 0000 88 0dd05766 02 000102030405060708090a0b0c0d0e0f 10111213"),
+            S("'TS3INIT1' 0065 88 03 01*64 02*64 00002710 03*100"),
+        ])],
+    };
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        c.field(&INIT_MAGIC, text(MAGIC.len()))?;
+        let id = c.field(&PACKET_NUMBER, be_u16)?;
+        c.check(&INI_002, || id == PACKET_ID);
+        let answers = cx.message == RESPONSE || cx.message == UNKNOWN && cx.direction == Direction::S2c;
+        if !answers {
+            c.field(&CLIENT_ID, be_u16)?;
+        }
+        c.field(&PACKET_TYPE, byte)?;
+        if !answers {
+            c.field(&CLIENT_VERSION, be_u32)?;
+        }
+        c.field(&STEP, byte)?;
+        c.ignored(&STEP_DATA)
+    }
+
+    fn forgotten(begun: &Self::Memory) -> u64 {
+        begun.forgotten()
+    }
+
+    fn observe(begun: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let (ends, d) = ((seen.client, seen.server), seen.datagram);
+        match (seen.glance.message, step(d.payload, seen.glance.message)) {
+            (RESPONSE, Some(1)) if begun.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
+                raised.add(&SEC_001);
+            }
+            (message, Some(0)) if message != RESPONSE => {
+                begun.insert(ends, d.wire_len());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The step of a message, behind the type and in a request also the version.
+fn step(p: &[u8], message: u8) -> Option<u8> {
+    let at =
+        if message == RESPONSE { SERVER_TYPE_AT.saturating_add(1) } else { CLIENT_TYPE_AT.saturating_add(5) };
+    p.get(at).copied()
+}
