@@ -9,6 +9,7 @@ pub use crate::contract::{
 use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
 
+mod gamespy;
 mod prelude;
 
 macro_rules! registry {
@@ -82,6 +83,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    gamespy2::Gamespy2,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the
