@@ -1,6 +1,6 @@
 //! What a protocol in one file needs, in one import.
 
-pub(crate) use crate::bounded::Bounded;
+pub(crate) use crate::bounded::{Asking, Bounded};
 pub(crate) use crate::contract::{
     Ask, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol, Raised,
     Relation, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,

@@ -31,7 +31,6 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         None,
     ),
     ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
-    ("All-Seeing Eye", "73", "45594531 02 61", None),
     ("SA-MP", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200", None),
     ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
     ("TFTP acknowledgement", "0004 0001", "0003 0002 aa*64", None),
@@ -108,6 +107,7 @@ const CLAIMED: &[(&str, &str, &str)] = &[
     ("gamespy3", "fefd 09 10203040", "09 10203040 3900"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040"),
+    ("ase", "73", "45594531 02 61"),
     ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),
     ("quake3", "ffffffff 'status' 0a", r"ffffffff 'print' 0a '\hostname\Lab' 0a"),
 ];

@@ -33,6 +33,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
     ("gamespy2", |bytes| decoder::decoder(Id::Gamespy2, bytes)),
+    ("ase", |bytes| decoder::decoder(Id::Ase, bytes)),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),
