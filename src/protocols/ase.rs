@@ -26,7 +26,7 @@ const OK: rule::Step = S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.
 const LIGHTER: Example = Example::of(&[
     C("'b'"),
     S(
-        "'EYE2' 04 'mta' 06 '22003' 04 'Lab' 03 'DM' 1a 'LV' 00 '1/8' 00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005' \
+        "'EYE2' 04 'mta' 06 '22003' 04 'Lab' 03 'DM' 1b 'LV' 00 '1/8' 00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005' \
        04 '1.6' 00 01 01 08 04 'Ann'",
     ),
     C("'x'"),
@@ -120,7 +120,7 @@ fields! {
 }
 
 rules! {
-    /// MTA looks at the first byte only.
+    /// MTA looks at the first byte only, and answers all the same.
     REQ_001 = "ASE-REQ-001" Note "request is longer than its letter" {
         cite: ASE_CPP,
         examples: [Example::of(&[ASK, OK, Wait(1000), C("'s' 00")])],
@@ -163,7 +163,7 @@ rules! {
         cite: ASE_CPP,
         examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8'")])],
     }
-    /// Clients read beyond the end.
+    /// Clients read beyond the end, and show what nobody sent.
     PLR_001 = "ASE-PLR-001" Error "player ends before what its flags announce" {
         cite: CLIENT,
         examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '1' 02 '8' 01 3f 04 'Ann'")])],

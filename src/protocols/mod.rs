@@ -85,6 +85,7 @@ registry! {
     gamespy3::Gamespy3,
     gamespy2::Gamespy2,
     ase::Ase,
+    unreal2::Unreal2,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the
@@ -105,7 +106,7 @@ pub(crate) fn is_other_query(payload: &[u8]) -> bool {
         // Source and Quake; GameSpy 2 and 3; SA-MP; All-Seeing Eye; Unreal 2.
         [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
         [b'S', b'A', b'M', b'P', _, _, _, _, _, _, b'c' | b'd' | b'i' | b'p' | b'r' | b'x', ..] => true,
-        [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x79, 0, 0, 0, 0..=2] => true,
+        [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
         // GameSpy 1: `\key\`, and what belongs to it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
         _ => is_raknet(payload),

@@ -21,7 +21,7 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("WireGuard handshake", "01000000 11223344 aa*140", "02000000 55667788 11223344 bb*80", None),
     ("Source INFO", "ffffffff 54 536f7572636520456e67696e6520517565727900", "ffffffff 41 0a0b0c0d", None),
     ("Source split answer", "ffffffff 56 0a0b0c0d", "feffffff 01000000 02 00 e004 ffffffff45", None),
-    ("Unreal 2 query", "79000000 00", "80000000 00 01 41 00", None),
+    ("Unreal 2 answer that cannot be read", "80000000 00 01 41 00", "80000000 00 01 41 00", None),
     ("Titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30", None),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
     (
@@ -108,6 +108,7 @@ const CLAIMED: &[(&str, &str, &str)] = &[
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040"),
     ("ase", "73", "45594531 02 61"),
+    ("unreal2", "79000000 01", "80000000 01 02 41 00 00"),
     ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),
     ("quake3", "ffffffff 'status' 0a", r"ffffffff 'print' 0a '\hostname\Lab' 0a"),
 ];

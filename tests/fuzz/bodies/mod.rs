@@ -34,6 +34,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
     ("gamespy2", |bytes| decoder::decoder(Id::Gamespy2, bytes)),
     ("ase", |bytes| decoder::decoder(Id::Ase, bytes)),
+    ("unreal2", |bytes| decoder::decoder(Id::Unreal2, bytes)),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),
