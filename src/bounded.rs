@@ -1,6 +1,8 @@
 //! What forgets its oldest entries: a map, and a list by the numbers of frames.
 
 use crate::budget::Budget;
+use crate::capture::Time;
+use crate::net::Endpoint;
 use crate::places::Places;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
@@ -144,7 +146,35 @@ impl<K, V, const MOST: usize> DerefMut for Limited<K, V, MOST> {
     }
 }
 
-/// The same by numbers of exchanges, of which it knows which may have been forgotten.
+/// Client addresses of servers whose latest requests are remembered with 64 MiB.
+const MAX_ASKING: usize = 16_384;
+
+/// When each client address asked a server the last `N` times, for limits of requests; the oldest address goes first.
+#[derive(Debug)]
+pub struct Asking<const N: usize>(Bounded<(Endpoint, Endpoint), [Option<Time>; N]>);
+
+impl<const N: usize> From<Budget> for Asking<N> {
+    fn from(budget: Budget) -> Self {
+        Asking(Bounded::new(budget.of(MAX_ASKING)))
+    }
+}
+
+impl<const N: usize> Asking<N> {
+    /// Remembers a request; whether its address has sent `N` others within so many nanoseconds.
+    pub fn exceeds(&mut self, server: Endpoint, client: Endpoint, now: Time, span: i64) -> bool {
+        let times = self.0.get_or_insert((server, client.host()), [None; N]);
+        times.rotate_left(1);
+        let oldest = times.last_mut().and_then(|latest| latest.replace(now));
+        oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
+    }
+
+    /// Addresses forgotten so far.
+    pub fn forgotten(&self) -> u64 {
+        self.0.forgotten()
+    }
+}
+
+/// A bounded map by numbers of exchanges, of which it knows which may have been forgotten.
 #[derive(Debug)]
 pub struct Numbered<V> {
     map: Bounded<u64, V>,

@@ -141,6 +141,8 @@ pub struct Waiting {
     pub open: bool,
     /// The value that the latest of it carries where an answer would issue one: it may be that answer instead.
     pub issued: Option<u32>,
+    /// Steps of which a request waits, one bit each.
+    pub steps: u32,
 }
 
 /// What was learnt so far.
@@ -200,7 +202,7 @@ impl Memory {
         (level, open): (Level, bool),
     ) -> Known {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == id);
-        Known { direction, level, conversation: true, open, issued: None, pinned }
+        Known { direction, level, conversation: true, open, issued: None, awaited: 0, pinned }
     }
 
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
@@ -359,10 +361,10 @@ impl Memory {
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let mut stray = None;
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
-            let Some((slot, c, Waiting { open, issued })) = conversation(id) else { continue };
+            let Some((slot, c, Waiting { open, issued, steps })) = conversation(id) else { continue };
             let way = c.direction(d.src);
             let reads = |direction| {
-                let known = Known { issued, ..self.known_in(d, id, direction, (c.level, open)) };
+                let known = Known { issued, awaited: steps, ..self.known_in(d, id, direction, (c.level, open)) };
                 Some((direction, read(id, known)?))
             };
             // What seems to have asked may have answered: then this asks.
@@ -409,7 +411,15 @@ fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
 
 /// What is known of a datagram to or from a server, or to or from a port that the user pinned.
 fn known_at(direction: Direction, pinned: bool) -> Known {
-    Known { direction, level: Level::Medium, conversation: pinned, open: false, issued: None, pinned }
+    Known {
+        direction,
+        level: Level::Medium,
+        conversation: pinned,
+        open: false,
+        issued: None,
+        awaited: 0,
+        pinned,
+    }
 }
 
 /// Whether what a glance saw goes in the direction that is known; settles what it may be.

@@ -148,6 +148,8 @@ pub struct Known {
     pub open: bool,
     /// What its receiver sent waits for an answer, and may instead have issued this value to its sender.
     pub issued: Option<u32>,
+    /// Steps of which a request is open, one bit each, where its own bytes do not tell what it is.
+    pub awaited: u32,
     /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
     pub pinned: bool,
 }
@@ -201,6 +203,8 @@ pub enum Pairing {
         open: bool,
         /// What the only one of them asked, to which it does not belong: see [`Context::asked`].
         asked: Option<u32>,
+        /// A request of another step is open.
+        other_step: bool,
         /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
         elsewhere: bool,
     },

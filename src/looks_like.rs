@@ -17,7 +17,7 @@ const SIGNATURES: [Signature; 23] = [
     ("steam", |d| d.has(0, b"\xff\xff\xff\xff\x21\x4c\x5f\xa0") || d.has(0, b"VS01")),
     ("quake", |d| d.is_quake()),
     ("samp", |d| d.has(0, b"SAMP") && d.len() >= 11),
-    ("ase", |d| d.has(0, b"EYE1") || d.payload == b"s"),
+    ("ase", |d| d.has(0, b"EYE") && d.is_kind(3, b'1'..=b'3') || d.payload == b"s"),
     ("minecraft", |d| d.is_minecraft()),
     ("raknet", |d| d.is_raknet()),
     ("gamespy", |d| d.is_gamespy()),

@@ -34,6 +34,8 @@ pub struct StepInfo {
     pub lines: bool,
     /// Servers may leave it unanswered: that is a note.
     pub may_be_silent: bool,
+    /// Its answers have no end: each further one belongs to the same request, unless another one is open or the late window is over.
+    pub open_ended: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
     /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
@@ -61,7 +63,8 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`StepInfo::also`].
+    /// An answer to a request of another step, see [`StepInfo::also`]; or where it has none of these, one
+    /// that answers nothing while such a request is open.
     pub other_step: Option<&'static Rule>,
     /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
     pub earlier_key: Option<&'static Rule>,
@@ -126,6 +129,7 @@ impl StepInfo {
             once: false,
             lines: false,
             may_be_silent: false,
+            open_ended: false,
             validated: false,
             repeats: None,
             rules,

@@ -395,6 +395,7 @@ mod tests {
             conversation: true,
             open,
             issued: None,
+            awaited: 0,
             pinned: false,
         };
         let form = Form::of(b"x").known().long(1, 2);

@@ -11,6 +11,7 @@
 //! ```
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod compact;
 mod cursor;
 mod facts;
 mod field;
@@ -26,6 +27,7 @@ mod text;
 mod tree;
 pub mod wire;
 
+pub use compact::{Counted, compact_index, counted};
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub use facts::{Facts, Version};
 pub(crate) use field::fields;

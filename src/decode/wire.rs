@@ -113,6 +113,14 @@ pub fn string32(i: &[u8]) -> Wire<'_, Str<'_>> {
     text(usize::try_from(len).unwrap_or(usize::MAX))(rest).map_err(|_: nom::Err<Stop>| short)
 }
 
+/// One byte of length that counts itself, then the text (All-Seeing Eye): 1 is the empty one, and 0 is wrong.
+#[inline(always)]
+pub fn counted8(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, len) = byte(i)?;
+    let Some(text_len) = len.checked_sub(1) else { return Err(nom::Err::Error(Stop::Wrong)) };
+    text(text_len.into())(rest).map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(len.into())))
+}
+
 /// A known number of bytes of text.
 #[inline(always)]
 pub fn text<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {

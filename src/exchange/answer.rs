@@ -2,7 +2,7 @@
 
 use super::ask::Orphan;
 use super::parts::Numbered;
-use super::queue::{Request, State};
+use super::queue::{Kept, Request, State};
 use super::search::{Found, Search};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
@@ -86,7 +86,8 @@ impl Table {
         }
         self.orphan(slot, reply);
         let elsewhere = step.key_digits == 0 && self.asked_another_port(slot, reply);
-        Pairing::Unasked { open: found.open, asked: found.asked, elsewhere }
+        let other_step = !found.open && self.has_open(slot, None);
+        Pairing::Unasked { open: found.open, asked: found.asked, other_step, elsewhere }
     }
 
     #[inline(always)]
@@ -130,12 +131,12 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        let queue = &self.queues[v.id as usize];
-        let part = v
-            .glance
-            .part
-            .filter(|_| queue.kept(seq).is_some_and(|request| request.memo & Glance::WHOLE_ANSWER == 0));
-        let more = v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
+        let asked = self.queues[v.id as usize].kept(seq);
+        let part =
+            v.glance.part.filter(|_| asked.is_some_and(|request| request.memo & Glance::WHOLE_ANSWER == 0));
+        let open_ended = asked.is_some_and(|r| v.id.info().steps[r.step as usize].open_ended);
+        let more =
+            open_ended || v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
         let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
         let answered = self.queues[v.id as usize].answer(seq, state, hash, d.frame);
@@ -171,6 +172,19 @@ impl Table {
         Pairing::Answered(answer)
     }
 
+    /// A further datagram of an answer that has no end.
+    fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
+        let Some(parts) = self.answering.iter_mut().find(|a| a.exchange == answer.exchange) else {
+            return answer;
+        };
+        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
+        if parts.frames.len() < MAX_HOSTS {
+            parts.frames.push(d.frame);
+        }
+        parts.bytes += d.wire_len() as u64;
+        Answer { before, ..answer }
+    }
+
     /// A further answer, which differs from the first: it may be a copy of one that came in between.
     #[cold]
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
@@ -179,7 +193,7 @@ impl Table {
             return Pairing::Copy { exchange: answer.exchange, of, asked: answer.asked };
         }
         self.seconds.insert(key, d.frame);
-        Pairing::Answered(answer)
+        Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })
     }
 
     /// An open request of the client, with the key of the answer, to another endpoint. Order proves nothing
@@ -274,7 +288,8 @@ impl Table {
     }
 
     /// The exchange whose answer a datagram of the server stands in for, if it answers nothing itself: the one that an answer
-    /// in its place would be paired with by order. One that is damaged beyond that may stand in for an answer of any step.
+    /// in its place would be paired with by order. One that is damaged beyond that, or whose step nobody asks for, may stand in
+    /// for an answer of any step.
     #[cold]
     #[inline(never)]
     pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, pairing: &Pairing) -> Option<u64> {
@@ -283,12 +298,11 @@ impl Table {
         }
         let (now, window) = (self.now(d), self.windows.answer(v.id));
         let queue = &self.queues[v.id as usize];
+        let any =
+            v.glance.role == Role::Stray || matches!(pairing, Pairing::Unasked { other_step: true, .. });
         let open = || {
             let asked = self.chain(slot).filter_map(|(seq, _)| queue.get(seq));
-            asked.filter(|r| {
-                let its = v.glance.role == Role::Stray || r.step == v.glance.step;
-                r.state == State::Open && r.frame < d.frame && its
-            })
+            asked.filter(|r| r.state == State::Open && r.frame < d.frame && (any || r.step == v.glance.step))
         };
         let waits = |r: &Request| !r.given_up && now.since(r.sent).is_none_or(|t| t <= window);
         open().filter(waits).last().or_else(|| open().last()).map(|r| r.id)
@@ -324,7 +338,9 @@ impl Table {
         if let Some(part) = g.part {
             return self.numbered_part(slot, reply, part);
         }
-        let (seq, _) = self.chain(slot).find(|(_, r)| r.state == State::Answering)?;
+        let steps = v.id.info().steps;
+        let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
+        let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
         let request = self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
         let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;

@@ -49,7 +49,8 @@ impl Table {
         let issues = |r: &Kept| c.id.info().steps[usize::from(r.step)].issues;
         let issued = open().find(|(_, r)| issues(r)).map(|(_, r)| r.memo);
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        Waiting { open: open().next().is_some(), issued }
+        let steps = open().fold(0, |bits, (_, r)| bits | 1u32.checked_shl(r.step.into()).unwrap_or(0));
+        Waiting { open: steps != 0, issued, steps }
     }
 
     /// The oldest open exchange of a conversation.

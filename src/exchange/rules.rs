@@ -20,6 +20,9 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
         }
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
         Pairing::Copy { .. } => add(raised, rules.copy),
+        Pairing::Unasked { other_step: true, .. } if rules.other_step.is_some() && step.also.is_empty() => {
+            add(raised, rules.other_step);
+        }
         Pairing::Unasked { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
             // Without a whole key nobody can say whose answer it is.
             (Some(_), _) if seen.glance.key.is_none() => {}

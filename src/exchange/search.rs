@@ -94,6 +94,7 @@ impl<'v> Search<'v> {
         }
         match r.state {
             State::Open => self.look_open(seq, r),
+            State::Answering if self.step.open_ended => self.look_answered(r),
             // A server may answer with another key than the request's: copies of that are known by their bytes.
             State::Answered if !self.keyed() || self.has_key_of(r) || r.answer_hash == self.hash => {
                 self.look_answered(r);
@@ -141,8 +142,9 @@ impl<'v> Search<'v> {
                 let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
                 (self.copy, self.same) = (Some(copy), same);
             }
-        } else if self.keyed() && !self.step.keyless && self.answered.is_none() {
-            self.answered = Some(Answer { second: true, ..r.answered(self.now) });
+        } else if self.answered.is_none() && (self.keyed() && !self.step.keyless || self.step.open_ended) {
+            let part = self.step.open_ended;
+            self.answered = Some(Answer { second: !part, part, ..r.answered(self.now) });
         }
     }
 

@@ -285,7 +285,7 @@ fn settle_late(
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
         _ if directed && table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
-        _ => Pairing::Unasked { open: false, asked: None, elsewhere: false },
+        _ => Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false },
     };
     reconsider(memories, conversation.as_ref(), d, claim);
 }

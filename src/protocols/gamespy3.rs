@@ -11,6 +11,7 @@
 //! Oddities: a part ends anywhere, and the next one says the column again; Minecraft leaves the last zero out and repeats the
 //! handshake's session id; inside a column an empty value cannot be told from its end but by what follows.
 
+use super::gamespy::{Keys, answered_id, asked_id, keys, word_at};
 use super::is_other_query;
 use super::prelude::*;
 use crate::capture::Time;
@@ -596,15 +597,6 @@ impl Handshake {
 
 // --- Recognising
 
-fn word_at(p: &[u8], at: usize) -> Option<u32> {
-    p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
-}
-fn asked_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 3).map(u64::from)
-}
-fn answered_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 1).map(u64::from)
-}
 fn ends_in_zeros(p: &[u8]) -> bool {
     p.ends_with(&[0; 4])
 }
@@ -714,7 +706,7 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
         let wrong = asked.is_some_and(|asked| asked & SPLITS != 0) && !c.is_cut();
         c.about(None);
         c.check_at(&SPL_001, at, || !wrong);
-        keys(c, true)?;
+        keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
     c.words(&SPLIT, until(b"\0"))?;
@@ -727,7 +719,7 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
     let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::NOT_ITS_OWN) == WHOLE);
     let strict = last && !c.is_cut();
     if kind == 0 {
-        keys(c, strict || own_layout)?;
+        keys(c, &KEYS_AND_VALUES, strict || own_layout)?;
         if own_layout {
             return players(c);
         }
@@ -745,46 +737,17 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
     columns(c, kind, strict)
 }
 
-/// The server's keys and values. They end with an empty key, if they end here.
-fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, strict: bool) -> Result<(), Fault> {
-    const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
-    let (mut seen, mut ended) = (Repeats::default(), c.skip(b"\0"));
-    let mut found = [false; 3];
-    let mut counts = [None; 2];
-    let any = !ended && !c.rest().is_empty();
-    c.repeat(&KEYS, any, |c| {
-        c.group(&PAIR, |c| {
-            let key = c.words(&KEY, until(b"\0"))?;
-            c.check(&KEY_002, || !seen.repeats(key.0));
-            if !c.skip(b"\0") {
-                return Ok(false);
-            }
-            let value = c.words(&VALUE, until(b"\0"))?;
-            let number = value.decimal();
-            let whole = c.skip(b"\0");
-            c.check(&KEY_004, || !whole || number.is_some() || !NUMBERS.contains(&key.0));
-            let (shown, count) = (Some(value.utf8_or_latin1()), number.and_then(|n| u32::try_from(n).ok()));
-            let [name, now, most] = &mut found;
-            match key.0 {
-                b"hostname" => (*name, c.facts.server_name) = (true, shown),
-                b"numplayers" => (*now, counts) = (true, [count, counts.last().copied().flatten()]),
-                b"maxplayers" => (*most, counts) = (true, [counts.first().copied().flatten(), count]),
-                b"gamename" | b"game_id" => c.facts.game = shown,
-                b"gamever" | b"version" => c.facts.version = shown.map(Version::Text),
-                _ => {}
-            }
-            ended = whole && c.skip(b"\0");
-            Ok(whole && !ended && !c.rest().is_empty())
-        })
-    })?;
-    let [now, most] = counts;
-    c.facts.players = now.zip(most);
-    c.check(&KEY_001, || ended || !strict);
-    c.about(None);
-    let at = c.whole();
-    c.check_at(&KEY_003, at, || !ended || !strict || found == [true; 3]);
-    Ok(())
-}
+/// They end with an empty key, if they end here.
+const KEYS_AND_VALUES: Keys = Keys {
+    list: &KEYS,
+    pair: &PAIR,
+    key: &KEY,
+    value: &VALUE,
+    twice: &KEY_002,
+    number: Some(&KEY_004),
+    open: &KEY_001,
+    lacking: &KEY_003,
+};
 
 /// Just Cause 2's players.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

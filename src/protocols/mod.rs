@@ -9,6 +9,7 @@ pub use crate::contract::{
 use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
 
+mod gamespy;
 mod prelude;
 
 macro_rules! registry {
@@ -87,6 +88,9 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    gamespy2::Gamespy2,
+    ase::Ase,
+    unreal2::Unreal2,
     samp::Samp,
     titanfall::Titanfall,
     mumble::Mumble,
@@ -112,7 +116,7 @@ pub(crate) fn is_other_query(payload: &[u8]) -> bool {
         [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
         [b'S', b'A', b'M', b'P', head @ ..] => head.get(6).is_some_and(|opcode| b"ircdpxo".contains(opcode)),
         [b'V', b'C', b'M', b'P', ..] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
-        [b'E', b'Y', b'E', b'1', _, _, ..] | [0x79, 0, 0, 0, 0..=2] => true,
+        [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
         // GameSpy 1: `\key\`, and what belongs to it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
         _ => is_raknet(payload),

@@ -1,6 +1,6 @@
 //! What a protocol in one file needs, in one import.
 
-pub(crate) use crate::bounded::{Bounded, Limited};
+pub(crate) use crate::bounded::{Asking, Bounded, Limited};
 pub(crate) use crate::contract::{
     Ask, Budget, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol,
     Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,

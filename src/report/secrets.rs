@@ -29,7 +29,7 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().begins_with(*b))) {
         for direction in [Direction::C2s, Direction::S2c] {
             let (level, conversation, open) = (Level::High, true, true);
-            let known = Known { direction, level, conversation, open, issued: None, pinned: true };
+            let known = Known { direction, level, conversation, open, issued: None, awaited: 0, pinned: true };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
             let Some(Glance { message, .. }) = glance else { continue };
             let missing = d.cut as usize;

@@ -155,6 +155,13 @@ fn first_steps_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn clients_of_servers_with_a_limit_that_are_forgotten_are_counted() {
+    let (most, more) = (least(16_384), 25);
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, b"s")).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn hosts_beyond_those_listed_are_paired_and_counted() {
     let (most, more) = (256, 5);
     let magic = "0000000000000001 00ffff00fefefefefdfdfdfd12345678";

@@ -279,7 +279,7 @@ fn the_late_window_ends_the_wait() {
     assert_eq!(e.outcome, Outcome::Late);
     let (e, heard) = one(&[c(0, POLL), s(SFQ_LATE + 1, STATE)]);
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
-    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None, elsewhere: false });
+    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false });
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
 }
 
@@ -417,7 +417,7 @@ fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
     assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
     assert_eq!(
         heard.frame(u64::from(all) + 1).pairing,
-        Pairing::Unasked { open: false, asked: None, elsewhere: false }
+        Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false }
     );
     assert!(matches!(heard.frame(u64::from(all) + 2).pairing, Pairing::Answered(_)));
 }

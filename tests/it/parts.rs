@@ -2,7 +2,7 @@
 
 use crate::kit::play;
 use crate::kit::play::{Collected, ID, IDR, MS, START, Shot, foreign, play, shot};
-use qdissect::exchange::{Exchange, Outcome};
+use qdissect::exchange::{Exchange, Outcome, Pairing};
 use qdissect::rule::hex;
 
 /// That answer in parts.
@@ -109,4 +109,40 @@ fn sixteen_parts_are_the_most() {
     shots.extend((0..20).map(|n| s(5 + n, if n == 0 { HEAD } else { "61" })));
     let heard = hear(&shots);
     assert_eq!(heard.exchanges[0].0.response_frames().len(), 16);
+}
+
+/// Rules of the Unreal engine 2, which come in datagrams without number or end.
+fn listed(heard: &Collected<true>) -> Vec<(u64, Vec<u64>)> {
+    let mut all: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.id, e.response_frames().to_vec())).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn an_answer_without_end_goes_on_until_another_request_is_open() {
+    const RULES: &str = "79000000 01";
+    let part = |ms, key: &str| s(ms, &format!("80000000 01 02 '{key}' 00 00"));
+    let shots = [
+        c(0, RULES),
+        part(1, "a"),
+        part(2, "b"),
+        part(3, "b"),
+        c(1_000, RULES),
+        part(1_001, "c"),
+        part(1_002, "a"),
+    ];
+    let heard = hear(&shots);
+    assert_eq!(listed(&heard), [(1, vec![2, 3]), (2, vec![6, 7])]);
+    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }), "{:?}", heard.frame(4).pairing);
+}
+
+#[test]
+fn one_request_may_ask_for_two_answers_without_end() {
+    let shots = [
+        c(0, "79000000 03"),
+        s(1, "80000000 01 02 'a' 00 00"),
+        s(2, "80000000 02"),
+        s(3, "80000000 01 02 'b' 00 00"),
+    ];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![2, 3, 4])]);
 }

@@ -1,0 +1,555 @@
+//! All-Seeing Eye's query, which MTA: San Andreas, Far Cry, Soldat and others speak.
+//!
+//! ```text
+//! request    's' │ 'b' │ 'r' │ 'x' │ 'v'
+//! s          EYE1 │ nine strings │ { key string, value string } 01 │ { flags u8, a string for each bit }
+//! b, r       EYE2 │ four strings │ details │ version string │ four bytes │ { name string }
+//! x          EYE3 │ three strings │ details │ version string │ three bytes
+//! v          text
+//! string     length u8, which counts itself │ text
+//! details    length u8, which counts itself │ map │ 00 │ players '/' maximum │ { 00 text }
+//! ```
+//!
+//! Oddities: MTA writes a text of 255 bytes with the length 0; one byte brings an answer of several thousand.
+
+use super::prelude::*;
+
+const SPEC: &str = "https://github.com/multitheftauto/mtasa-blue";
+const ASE_CPP: Cite =
+    Cite { doc: "MTA: San Andreas", section: "Server/mods/deathmatch/logic/ASE.cpp", url: SPEC };
+const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
+const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/ase.js", url: GAMEDIG };
+const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+
+const ASK: rule::Step = C("'s'");
+const OK: rule::Step = S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01");
+const LIGHTER: Example = Example::of(&[
+    C("'b'"),
+    S(
+        "'EYE2' 04 'mta' 06 '22003' 04 'Lab' 03 'DM' 1b 'LV' 00 '1/8' 00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005' \
+       04 '1.6' 00 01 01 08 04 'Ann'",
+    ),
+    C("'x'"),
+    S("'EYE3' 04 'mta' 04 'Lab' 03 'DM' 07 'LV' 00 '1/8' 04 '1.6' 00 01 08"),
+    C("'v'"),
+    S("'1.6'"),
+]);
+
+/// Within that span servers answer five requests of one address; in nanoseconds.
+const SPAN: i64 = 6_000_000_000;
+/// Largest UDP payload that fits an Ethernet frame, in bytes.
+const UNFRAGMENTED: usize = 1_472;
+/// Longest version that is taken for one, in bytes.
+const LONGEST_VERSION: usize = 32;
+
+fields! {
+    /// Letter that says what is asked for.
+    QUERY = "query": Text;
+    /// `EYE1`, `EYE2` or `EYE3`.
+    MARK = "mark": Text;
+    /// Short name of the game.
+    GAME = "game": Text;
+    /// Port of the game.
+    PORT = "port": Dynamic;
+    /// Name of the server.
+    SERVER_NAME = "server_name": Text;
+    /// Type of the game.
+    GAME_TYPE = "game_type": Text;
+    /// Length of what stands in one string, the byte itself included.
+    DETAILS_LENGTH = "details_length": Uint;
+    /// Map.
+    MAP = "map": Text;
+    /// Version of the game.
+    VERSION = "version": Text;
+    /// Players need one.
+    PASSWORD = "password": Dynamic;
+    /// Players now.
+    PLAYERS = "players": Dynamic;
+    /// Players at most.
+    MAX_PLAYERS = "max_players": Dynamic;
+    /// Kind of build of the server.
+    BUILD_TYPE = "build_type": Dynamic;
+    /// Its number.
+    BUILD_NUMBER = "build_number": Dynamic;
+    /// How the server fares with the master server's pings.
+    PING_STATUS = "ping_status": Dynamic;
+    /// How it is reached.
+    NET_ROUTE = "net_route": Dynamic;
+    /// Seconds since it was started.
+    UPTIME = "uptime": Dynamic;
+    /// Port for downloads.
+    HTTP_PORT = "http_port": Dynamic;
+    /// Further parts of that string.
+    MORE_DETAILS = "more_details": Bytes;
+    /// Serial numbers of players are verified.
+    SERIAL_VERIFICATION = "serial_verification": Bool;
+    /// Players now, 255 at most.
+    PLAYERS_BYTE = "players_byte": Uint;
+    /// Players at most, likewise.
+    MAX_PLAYERS_BYTE = "max_players_byte": Uint;
+    /// Rules of the server, in the order of the wire.
+    RULE_LIST = "rules": List;
+    /// A rule.
+    RULE = "rules[]": Group;
+    /// Its key.
+    KEY = "rules[].key": Text;
+    /// Its value.
+    VALUE = "rules[].value": Text;
+    /// Players.
+    PLAYER_LIST = "player_list": List;
+    /// A player.
+    PLAYER = "player_list[]": Group;
+    /// Which of the following are there: bits 0 to 5 in their order.
+    FLAGS = "player_list[].flags": Uint;
+    /// Name.
+    NAME = "player_list[].name": Text;
+    /// Team.
+    TEAM = "player_list[].team": Text;
+    /// Skin.
+    SKIN = "player_list[].skin": Text;
+    /// Score, which may be any text.
+    SCORE = "player_list[].score": Text;
+    /// Round trip in milliseconds.
+    PING = "player_list[].ping": Text;
+    /// Time in the game.
+    TIME = "player_list[].time": Text;
+    /// What stands behind the letter; nobody reads it.
+    IGNORED = "ignored": Bytes;
+    /// What stands behind the end of the message.
+    SURPLUS = "surplus": Bytes;
+}
+
+rules! {
+    /// MTA looks at the first byte only, and answers all the same.
+    REQ_001 = "ASE-REQ-001" Note "request is longer than its letter" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, OK, Wait(1000), C("'s' 00")])],
+    }
+    /// EYE1 answers s, EYE2 b and r, EYE3 x. Clients drop what begins otherwise.
+    HDR_001 = "ASE-HDR-001" Error "answer does not begin with the mark of what was asked" {
+        cite: CLIENT,
+        examples: [
+            Example::of(&[ASK, S("'EYE2' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 00 00 00 08")]),
+            Example::of(&[ASK, OK, Wait(1000), ASK, S("'EYQ1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01")]),
+        ],
+    }
+    /// It counts itself, so that 1 is the empty string. MTA casts a length of 256 to a byte: clients misread the rest.
+    STR_001 = "ASE-STR-001" Error "length of a string is 0" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 02 'k' 00 78*255 01")])],
+    }
+    /// Clients read what is there, or beyond it.
+    STR_002 = "ASE-STR-002" Error "string goes beyond the end of its message" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02")])],
+    }
+    /// What stands in front of the rules and players is always there.
+    INF_001 = "ASE-INF-001" Error "answer ends before the maximum of players" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g'")])],
+    }
+    /// Port, players and maximum are numbers to every client.
+    INF_002 = "ASE-INF-002" Warning "number is not a decimal integer" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 05 'none' 02 '8' 01")])],
+    }
+    /// Servers behind a proxy report what they like.
+    INF_003 = "ASE-INF-003" Note "more players than places" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '9' 02 '8' 01")])],
+    }
+    /// MTA always writes the empty key; clients take the end of the datagram for it.
+    RUL_001 = "ASE-RUL-001" Warning "rules are not ended by an empty key" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8'")])],
+    }
+    /// Clients read beyond the end, and show what nobody sent.
+    PLR_001 = "ASE-PLR-001" Error "player ends before what its flags announce" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '1' 02 '8' 01 3f 04 'Ann'")])],
+    }
+    /// Some players are hidden or still joining, or the list is an older one.
+    PLR_002 = "ASE-PLR-002" Note "as many players are not listed as the answer says" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '2' 02 '8' 01 3f 04 'Ann' 01 01 02 '1' 03 '20' 01")])],
+    }
+    /// Six bits have a meaning; clients pass over the others.
+    PLR_003 = "ASE-PLR-003" Note "flags of a player have bit 6 or 7" {
+        cite: ASE_CPP,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '1' 02 '8' 01 41 04 'Ann'")])],
+    }
+    /// On most paths it comes in IP fragments, and one that is lost takes all of it along.
+    RSP_001 = "ASE-RSP-001" Note "answer does not fit one Ethernet frame" {
+        cite: ASE_CPP,
+        per_server: true,
+        examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' \
+                                         02 'a' ff 61*254 02 'b' ff 62*254 02 'c' ff 63*254 02 'd' ff 64*254 02 'e' ff 65*254 02 'f' ff 66*254 01")])],
+    }
+    /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "ASE-TXN-001" Error "answer without a request" {
+        cite: ASE_CPP,
+        needs_past: true,
+        examples: [Example::of(&[OK])],
+    }
+    /// The answer window is two seconds. Servers are silent to an address that asks too often.
+    TXN_002 = "ASE-TXN-002" Warning "no answer in time" {
+        cite: TIMEOUT,
+        examples: [Example::of(&[ASK, OK, Wait(3000), ASK])],
+    }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "ASE-TXN-003" Note "answer came after the time-out" {
+        cite: TIMEOUT,
+        examples: [Example::of(&[ASK, Wait(2500), OK])],
+    }
+    /// A byte-identical answer: UDP duplicated it. MTA keeps an answer for ten seconds, so that two requests may bring the same.
+    TXN_004 = "ASE-TXN-004" Note "answer arrived twice" { cite: ASE_CPP, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    /// MTA ignores an address for seven seconds that sends more than five requests within six.
+    TXN_005 = "ASE-TXN-005" Note "address asks more than five times within six seconds" {
+        cite: ASE_CPP,
+        side: Client,
+        examples: [Example::of(&[
+            ASK, OK, Wait(400), ASK, OK, Wait(400), ASK, OK, Wait(400), ASK, OK, Wait(400), ASK, OK, Wait(400), ASK, OK,
+        ])],
+    }
+    /// One byte with a forged source address brings a victim thousands: nothing proves the client's address.
+    SEC_001 = "ASE-SEC-001" Note "answer is more than three times its request" {
+        cite: ASE_CPP,
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[ASK, OK])],
+    }
+}
+
+static HEAD_ENDS: Ends = ends(&INF_001);
+static RULES_END: Ends = ends(&RUL_001);
+static PLAYER_ENDS: Ends = ends(&PLR_001);
+static EMPTY_ENDS: Ends = ends(&STR_001);
+static STRING_ENDS: Ends = ends(&STR_002);
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: early, surplus: &SURPLUS }
+}
+
+const MARKS: [&[u8; 4]; 3] = [b"EYE1", b"EYE2", b"EYE3"];
+const REQUESTS: u8 = 4;
+const FULL_RESPONSE: u8 = 4;
+const LIGHT_RESPONSE: u8 = 5;
+const VERSION_RESPONSE: u8 = 7;
+const VERSION_STEP: u8 = 3;
+
+const fn letter(letter: &'static [u8]) -> [Form; 2] {
+    [Form::of(letter).long(1, 1), Form::of(letter).long(2, usize::MAX).known()]
+}
+const fn mark(mark: &'static [u8]) -> [Form; 2] {
+    [Form::of(mark).when(has_string).level(Level::High), Form::of(mark)]
+}
+const FULL: [Form; 2] = letter(b"s");
+const BROWSER: [Form; 2] = letter(b"b");
+const OTHER_BROWSER: [Form; 2] = letter(b"r");
+
+static MESSAGES: [Message; 9] = [
+    Message::request("full_request", 0, &[FULL[0].level(Level::Low), FULL[1]]),
+    Message::request("light_request", 1, &[BROWSER[0], BROWSER[1], OTHER_BROWSER[0], OTHER_BROWSER[1]]),
+    Message::request("xfire_request", 2, &letter(b"x")),
+    Message::request("version_request", VERSION_STEP, &letter(b"v")),
+    Message::response("full_response", 0, &mark(b"EYE1")),
+    Message::response("light_response", 1, &mark(b"EYE2")),
+    Message::response("xfire_response", 2, &mark(b"EYE3")),
+    Message::response("version_response", VERSION_STEP, &[]),
+    Message::named("unknown"),
+];
+
+/// What stands behind the marks.
+const LAYOUTS: [&[&Field]; 3] = [
+    &[&GAME, &PORT, &SERVER_NAME, &GAME_TYPE, &MAP, &VERSION, &PASSWORD, &PLAYERS, &MAX_PLAYERS],
+    &[
+        &GAME,
+        &PORT,
+        &SERVER_NAME,
+        &GAME_TYPE,
+        &DETAILS_LENGTH,
+        &VERSION,
+        &PASSWORD,
+        &SERIAL_VERIFICATION,
+        &PLAYERS_BYTE,
+        &MAX_PLAYERS_BYTE,
+    ],
+    &[
+        &GAME,
+        &SERVER_NAME,
+        &GAME_TYPE,
+        &DETAILS_LENGTH,
+        &VERSION,
+        &PASSWORD,
+        &PLAYERS_BYTE,
+        &MAX_PLAYERS_BYTE,
+    ],
+];
+/// What stands behind the map in one string, and what parts it from what is before it.
+const DETAILS: [(&[u8], &Field); 8] = [
+    (b"\0", &PLAYERS),
+    (b"/", &MAX_PLAYERS),
+    (b"\0", &BUILD_TYPE),
+    (b"\0", &BUILD_NUMBER),
+    (b"\0", &PING_STATUS),
+    (b"\0", &NET_ROUTE),
+    (b"\0", &UPTIME),
+    (b"\0", &HTTP_PORT),
+];
+
+const ANSWERED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    other_step: Some(&HDR_001),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    larger: Some((3, &SEC_001)),
+    ..StepRules::new(&TXN_002)
+};
+
+/// All-Seeing Eye.
+#[derive(Debug)]
+pub struct Ase;
+
+impl Protocol for Ase {
+    type Memory = Asking<5>;
+
+    const INFO: Info = Info {
+        name: "ase",
+        title: "All-Seeing Eye query",
+        ports: &[22126],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            StepInfo::ordered("full", ANSWERED),
+            StepInfo::ordered("light", ANSWERED),
+            StepInfo::ordered("xfire", ANSWERED),
+            StepInfo::ordered("version", ANSWERED),
+        ],
+        window_ms: 2000,
+        ends: &HEAD_ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[Example::of(&[ASK, OK]), LIGHTER],
+    };
+
+    /// Everything, and with `all` what MTA's own browser asks for.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let letters: &[u8] = if ask.all { b"sbxv" } else { b"s" };
+        letters.get(ask.answered).map(|letter| vec![*letter])
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let answers = known.direction == Direction::S2c;
+        let step = |message: u8| MESSAGES.get(usize::from(message));
+        if answers && known.awaited >> VERSION_STEP & 1 == 1 && is_version(p) {
+            return Some(step(VERSION_RESPONSE)?.glance(VERSION_RESPONSE, p, known.level.min(Level::Medium)));
+        }
+        recognise_known::<Self>(p, wire_len, known).or_else(|| {
+            let message = damaged(p).filter(|_| answers && known.open && known.level >= Level::Medium)?;
+            Self::INFO.stray(message, p, known)
+        })
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message < REQUESTS {
+            c.words(&QUERY, text(1))?;
+            let (at, alone) = (c.to_end(), c.rest().is_empty() && !c.is_cut());
+            c.ignored(&IGNORED)?;
+            c.check_at(&REQ_001, at, || alone);
+            return Ok(());
+        }
+        let at = usize::from(cx.message.saturating_sub(REQUESTS));
+        let (Some(expected), Some(layout)) = (MARKS.get(at), LAYOUTS.get(at)) else {
+            let version = c.words(&VERSION, remaining)?;
+            c.facts.version = Some(Version::Text(version.utf8_or_latin1()));
+            return Ok(());
+        };
+        let large = c.wire_len() > UNFRAGMENTED;
+        c.check_whole(&RSP_001, || !large);
+        let mark = c.words(&MARK, text(4))?;
+        c.check(&HDR_001, || mark.0 == *expected);
+        let players = head(c, layout)?;
+        match cx.message {
+            FULL_RESPONSE => rules_and_players(c, players),
+            LIGHT_RESPONSE => players_of(c, |c| string(c, &NAME, &PLAYER_ENDS).map(drop)).map(drop),
+            _ => c.ignored(&IGNORED),
+        }
+    }
+
+    fn forgotten(memory: &Self::Memory) -> u64 {
+        memory.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        match relation {
+            Relation::Same => cause == &STR_001 && symptom != &RSP_001 && symptom != &SEC_001,
+            Relation::Request => cause == &TXN_005 && symptom == &TXN_002,
+            Relation::Instead => cause == &HDR_001 && symptom == &TXN_002,
+            _ => false,
+        }
+    }
+
+    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        let asked = matches!(seen.pairing, Pairing::Asked { .. });
+        if asked && memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) {
+            raised.add(&TXN_005);
+        }
+    }
+}
+
+// --- Recognising
+
+/// Whether a string of printable characters stands behind the mark.
+fn has_string(p: &[u8]) -> bool {
+    let string = p.get(4..).and_then(|rest| counted8(rest).ok());
+    string.is_some_and(|(_, text)| (1..=30).contains(&text.0.len()) && text.is_plain())
+}
+
+/// The answer whose mark this is; one of its four characters may be another.
+fn damaged(p: &[u8]) -> Option<u8> {
+    let mark: &[u8; 4] = p.first_chunk()?;
+    let agreeing = |of: &[u8; 4]| mark.iter().zip(of).filter(|(a, b)| a == b).count();
+    let marks = MARKS.map(agreeing);
+    let best = marks.into_iter().max().filter(|best| *best >= 3)?;
+    let at = marks.iter().position(|own| *own == best)?;
+    Some(FULL_RESPONSE.saturating_add(at as u8))
+}
+
+/// Whether it may be the answer that has no mark.
+fn is_version(p: &[u8]) -> bool {
+    (1..=LONGEST_VERSION).contains(&p.len()) && Str(p).is_plain() && damaged(p).is_none()
+}
+
+// --- Decoding
+
+/// A string; where not even its length is there, what breaks `missing`.
+fn string<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+    missing: &'static Ends,
+) -> Result<Str<'a>, Fault> {
+    let ends = match c.rest().first() {
+        None => missing,
+        Some(0) => &EMPTY_ENDS,
+        Some(_) => &STRING_ENDS,
+    };
+    c.ends(ends);
+    let show = |text: Str<'a>| match (field.kind, text.0) {
+        (FieldKind::Text, _) => text.utf8_or_latin1(),
+        (_, b"0" | b"1") if field == &PASSWORD => Value::Bool(text.0 == b"1"),
+        _ => text.decimal_or_text(),
+    };
+    c.field_as(field, counted8, show)
+}
+
+/// What stands in front of rules and players. How many of these there are.
+fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> Result<Option<i32>, Fault> {
+    let mut counts = [None; 2];
+    let mut bytes_follow = false;
+    for &field in layout {
+        match field.kind {
+            FieldKind::Dynamic if !bytes_follow => {
+                let number = string(c, field, &HEAD_ENDS)?.decimal();
+                c.check(&INF_002, || number.is_some() || field == &PASSWORD);
+                count(&mut counts, field, number);
+            }
+            FieldKind::Text => {
+                let shown = string(c, field, &HEAD_ENDS)?.utf8_or_latin1();
+                match field.key {
+                    "game" => c.facts.game = Some(shown),
+                    "server_name" => c.facts.server_name = Some(shown),
+                    "version" => c.facts.version = Some(Version::Text(shown)),
+                    _ => {}
+                }
+            }
+            _ if field == &DETAILS_LENGTH => {
+                bytes_follow = true;
+                details(c, &mut counts)?;
+            }
+            kind => {
+                c.ends(&HEAD_ENDS);
+                let truth = kind != FieldKind::Uint;
+                let show = |b: u8| if truth { Value::Bool(b != 0) } else { b.into() };
+                let byte = c.field_as(field, byte, show)?;
+                count(&mut counts, field, Some(byte.into()));
+            }
+        }
+    }
+    let [now, most] = counts.map(|n| n.and_then(|n| u32::try_from(n).ok()));
+    c.check(&INF_003, || now.zip(most).is_none_or(|(now, most)| now <= most));
+    c.facts.players = now.zip(most);
+    let [players, _] = counts;
+    Ok(players)
+}
+
+/// Players and their maximum; those in bytes stop at 255.
+fn count([now, most]: &mut [Option<i32>; 2], field: &Field, number: Option<i32>) {
+    match field.key {
+        "players" => *now = number,
+        "max_players" => *most = number,
+        "players_byte" => *now = now.or(number),
+        "max_players_byte" => *most = most.or(number),
+        _ => {}
+    }
+}
+
+/// What stands in one string behind the map, as far as it is there.
+fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>, counts: &mut [Option<i32>; 2]) -> Result<(), Fault> {
+    c.ends(&HEAD_ENDS);
+    let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
+    c.require(&STR_001, length > 0)?;
+    let length = length.saturating_sub(1);
+    let fits = length <= c.rest().len() || c.is_cut();
+    c.require(&STR_002, fits)?;
+    c.sized(length, &STR_002, &STRING_ENDS, |c| {
+        c.words(&MAP, until(b"\0"))?;
+        for (apart, field) in DETAILS {
+            if !c.skip(apart) {
+                break;
+            }
+            let number = c.number(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?;
+            c.check(&INF_002, || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
+            count(counts, field, number);
+        }
+        c.ignored(&MORE_DETAILS)
+    })
+}
+
+fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i32>) -> Result<(), Fault> {
+    let (mut ended, cut) = (c.skip(b"\x01"), c.is_cut());
+    let any = !ended && !c.rest().is_empty();
+    c.repeat(&RULE_LIST, any, |c| {
+        c.group(&RULE, |c| {
+            string(c, &KEY, &RULES_END)?;
+            string(c, &VALUE, &RULES_END)?;
+            ended = c.skip(b"\x01");
+            Ok(!ended && !c.rest().is_empty())
+        })
+    })?;
+    c.check(&RUL_001, || ended || cut);
+    let listed = players_of(c, |c| {
+        let flags = c.field(&FLAGS, byte)?;
+        c.check(&PLR_003, || flags & 0xc0 == 0);
+        let fields = [&NAME, &TEAM, &SKIN, &SCORE, &PING, &TIME].into_iter().enumerate();
+        let mut own = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
+        own.try_for_each(|(_, field)| string(c, field, &PLAYER_ENDS).map(drop))
+    })?;
+    c.about(None);
+    c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == listed));
+    Ok(())
+}
+
+/// Players to the end of the datagram; how many there are.
+fn players_of<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    mut player: impl FnMut(&mut Cursor<'_, '_, S>) -> Result<(), Fault>,
+) -> Result<i32, Fault> {
+    let mut listed = 0i32;
+    let one = |c: &mut Cursor<'_, '_, S>| {
+        listed = listed.saturating_add(1);
+        c.group(&PLAYER, |c| player(c))
+    };
+    c.list(&PLAYER_LIST, |c, _| !c.rest().is_empty(), one)?;
+    Ok(listed)
+}

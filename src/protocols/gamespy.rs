@@ -1,0 +1,110 @@
+//! What GameSpy's queries share: the keys and values that tell of a server, and the request ids of the second and the third.
+
+use super::prelude::*;
+
+/// The fields of a list of keys and values, each with a zero behind it, and the rules that it may break.
+#[derive(Debug)]
+pub(super) struct Keys {
+    /// The list.
+    pub list: &'static Field,
+    /// A pair of it.
+    pub pair: &'static Field,
+    /// The key of the pair.
+    pub key: &'static Field,
+    /// Its value.
+    pub value: &'static Field,
+    /// A key is given twice.
+    pub twice: &'static Rule,
+    /// A value that every client takes for a number is none.
+    pub number: Option<&'static Rule>,
+    /// The empty key at the end is missing.
+    pub open: &'static Rule,
+    /// Name, players or maximum are missing.
+    pub lacking: &'static Rule,
+}
+
+/// Reads keys and values up to an empty key. Only where that must stand, missing ones are looked for. Whether it stood.
+pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: bool) -> Result<bool, Fault> {
+    let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
+    let any = !ended && !c.rest().is_empty();
+    c.repeat(of.list, any, |c| {
+        c.group(of.pair, |c| {
+            let key = c.words(of.key, until(b"\0"))?;
+            told.key(c, key, of.twice);
+            if !c.skip(b"\0") {
+                return Ok(false);
+            }
+            let value = c.words(of.value, until(b"\0"))?;
+            let whole = c.skip(b"\0");
+            told.value(c, key, value, of.number.filter(|_| whole));
+            ended = whole && c.skip(b"\0");
+            Ok(whole && !ended && !c.rest().is_empty())
+        })
+    })?;
+    c.check(of.open, || ended || !strict);
+    c.about(None);
+    let at = c.whole();
+    c.check_at(of.lacking, at, || !ended || !strict || told.is_whole());
+    Ok(ended)
+}
+
+/// What the keys of a server have told so far.
+#[derive(Debug, Default)]
+pub(super) struct Told<'a> {
+    seen: Repeats<'a>,
+    found: [bool; 3],
+    players: Option<u32>,
+    most: Option<u32>,
+}
+
+impl<'a> Told<'a> {
+    /// Takes a key that was just read.
+    pub fn key<S: FieldSink>(&mut self, c: &mut Cursor<'a, '_, S>, key: Str<'a>, twice: &'static Rule) {
+        c.check(twice, || !self.seen.repeats(key.0));
+    }
+
+    /// Takes the value of a key, which was just read.
+    pub fn value<S: FieldSink>(
+        &mut self,
+        c: &mut Cursor<'a, '_, S>,
+        key: Str<'a>,
+        value: Str<'a>,
+        no_number: Option<&'static Rule>,
+    ) {
+        const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
+        let number = value.decimal();
+        if let Some(rule) = no_number {
+            c.check(rule, || number.is_some() || !NUMBERS.contains(&key.0));
+        }
+        let (shown, count) = (Some(value.utf8_or_latin1()), number.and_then(|n| u32::try_from(n).ok()));
+        let [name, now, most] = &mut self.found;
+        match key.0 {
+            b"hostname" => (*name, c.facts.server_name) = (true, shown),
+            b"numplayers" => (*now, self.players) = (true, count),
+            b"maxplayers" => (*most, self.most) = (true, count),
+            b"gamename" | b"game_id" => c.facts.game = shown,
+            b"gametype" if c.facts.game.is_none() => c.facts.game = shown,
+            b"gamever" | b"version" => c.facts.version = shown.map(Version::Text),
+            _ => {}
+        }
+        c.facts.players = self.players.zip(self.most);
+    }
+
+    /// Whether name, players and maximum were among them.
+    pub fn is_whole(&self) -> bool {
+        self.found == [true; 3]
+    }
+}
+
+/// A number of 32 bits at an offset.
+pub(super) fn word_at(p: &[u8], at: usize) -> Option<u32> {
+    p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
+}
+/// The id in a request.
+pub(super) fn asked_id(p: &[u8]) -> Option<u64> {
+    word_at(p, 3).map(u64::from)
+}
+/// The id in an answer.
+pub(super) fn answered_id(p: &[u8]) -> Option<u64> {
+    word_at(p, 1).map(u64::from)
+}

@@ -1,0 +1,464 @@
+//! GameSpy's query 2, which Arma, Halo, SWAT 4 and Battlefield Vietnam speak. Big-endian.
+//!
+//! ```text
+//! request    fe fd 00 │ request_id u32 │ server, player, team keys u8
+//! response   00 │ request_id │ [ keys ] [ players ] [ teams ]
+//! keys       { key 00 value 00 } 00
+//! table      count u16 │ { name 00 } 00 │ count × names × { value 00 }
+//! ```
+//!
+//! Oddities: a section that was not asked for is not there, so that only the request tells how to read the answer; what does not
+//! fit into 1,400 bytes is dropped without a sign.
+
+use super::gamespy::{Keys, answered_id, asked_id, keys};
+use super::is_other_query;
+use super::prelude::*;
+
+const SDK: &str = "https://github.com/nitrocaster/GameSpy";
+const fn sdk(section: &'static str) -> Cite {
+    Cite { doc: "GameSpy QR2 SDK", section, url: SDK }
+}
+const fn gamedig(section: &'static str) -> Cite {
+    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
+}
+
+const ASK: rule::Step = C("fefd00 'CORY' ff0000");
+const OK: rule::Step = S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00");
+const TABLES: rule::Step = C("fefd00 'CORX' 00ffff");
+const TWO: rule::Step =
+    S("00 'CORX' 0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 0001 'team_t' 00 00 'Red' 00");
+const PLAYERS_ONLY: rule::Step = C("fefd00 'CORY' 00ff00");
+
+/// Bytes of a request.
+const REQUEST: usize = 10;
+/// So long is an answer for which the server had no more room, in bytes.
+const FULL: usize = 1_400;
+
+fields! {
+    /// Two bytes before the client's messages.
+    PREFIX = "prefix": Bytes;
+    /// 0 state.
+    MESSAGE_TYPE = "type": Uint;
+    /// Number of the client's choice, which the answer repeats.
+    REQUEST_ID = "request_id": Uint;
+    /// Which keys of the server are asked for: 255 all, 0 none.
+    SERVER_KEYS = "server_keys": Uint;
+    /// Which keys of the players.
+    PLAYER_KEYS = "player_keys": Uint;
+    /// Which keys of the teams.
+    TEAM_KEYS = "team_keys": Uint;
+    /// Keys and values of the server, in the order of the wire.
+    KEYS = "keys": List;
+    /// A pair.
+    PAIR = "keys[]": Group;
+    /// Its key.
+    KEY = "keys[].key": Text;
+    /// Its value.
+    VALUE = "keys[].value": Text;
+    /// Table of the players.
+    PLAYERS = "players": Group;
+    /// How many players follow.
+    PLAYER_COUNT = "players.count": Uint;
+    /// What is said of each player.
+    PLAYER_FIELDS = "players.fields": List;
+    /// One of these.
+    PLAYER_FIELD = "players.fields[]": Group;
+    /// Its name, which ends in `_`.
+    PLAYER_FIELD_NAME = "players.fields[].name": Text;
+    /// The players.
+    PLAYER_RECORDS = "players.records": List;
+    /// A player: values in the order of the fields.
+    PLAYER_RECORD = "players.records[]": List;
+    /// A value.
+    PLAYER_VALUE = "players.records[][]": Text;
+    /// Table of the teams.
+    TEAMS = "teams": Group;
+    /// How many teams follow.
+    TEAM_COUNT = "teams.count": Uint;
+    /// What is said of each team.
+    TEAM_FIELDS = "teams.fields": List;
+    /// One of these.
+    TEAM_FIELD = "teams.fields[]": Group;
+    /// Its name, which ends in `_t`.
+    TEAM_FIELD_NAME = "teams.fields[].name": Text;
+    /// The teams.
+    TEAM_RECORDS = "teams.records": List;
+    /// A team: values in the order of the fields.
+    TEAM_RECORD = "teams.records[]": List;
+    /// A value.
+    TEAM_VALUE = "teams.records[][]": Text;
+    /// Sections whose layout nobody knows: the request is missing, or asked for keys by number.
+    BODY = "body": Bytes;
+    /// A message of another kind.
+    PAYLOAD = "payload": Bytes;
+    /// What stands behind the last section.
+    SURPLUS = "surplus": Bytes;
+}
+
+rules! {
+    /// Servers read the three bytes first, and drop what ends before them.
+    REQ_001 = "GS2-REQ-001" Error "request ends before its three key bytes" {
+        cite: sdk("qr2.c, qr_process_query"),
+        examples: [Example::of(&[ASK, OK, C("fefd00 'CORY' ff00")])],
+    }
+    /// The answer is the bare header: five bytes.
+    REQ_002 = "GS2-REQ-002" Warning "request asks for nothing" {
+        cite: sdk("qr2.c, qr_process_query"),
+        examples: [Example::of(&[C("fefd00 'CORY' 000000")])],
+    }
+    /// As many numbers of keys follow, and the values come without names. No known client asks so, and the answer is not decoded.
+    REQ_003 = "GS2-REQ-003" Note "key byte is neither 0 nor 255" {
+        cite: sdk("qr2.c, qr_process_query"),
+        examples: [Example::of(&[ASK, OK, C("fefd00 'CORY' 01ff00")])],
+    }
+    /// The server's buffer was full, and the rest is lost: a section that is cut is no further fault.
+    RSP_001 = "GS2-RSP-001" Note "answer has 1,400 bytes or more" {
+        cite: sdk("qr2.c, MAX_DATA_SIZE"),
+        examples: [Example::of(&[ASK, S("00 'CORY' 'hostname' 00 4c*1386")])],
+    }
+    /// An empty key ends them; without it clients read on in what follows.
+    KEY_001 = "GS2-KEY-001" Error "keys are not ended" {
+        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        examples: [
+            Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1'")]),
+            Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00")]),
+        ],
+    }
+    /// Clients keep the last one, and show what nobody meant.
+    KEY_002 = "GS2-KEY-002" Note "key is given twice" {
+        cite: gamedig("protocols/gamespy2.js"),
+        examples: [Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")])],
+    }
+    /// Name, players and maximum: every client shows them.
+    KEY_003 = "GS2-KEY-003" Warning "keys lack hostname, numplayers or maxplayers" {
+        cite: gamedig("protocols/gamespy2.js"),
+        examples: [Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 00")])],
+    }
+    /// It has a count, names with an empty one behind them, and for each of so many rows a value for each name.
+    TAB_001 = "GS2-TAB-001" Error "table of players or teams is cut" {
+        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        examples: [
+            Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0002 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00")]),
+            Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0001 'player_' 00 'score_'")]),
+        ],
+    }
+    /// Names registered with the library do; clients cut the endings off.
+    TAB_002 = "GS2-TAB-002" Note "name of a field does not end in _ or _t" {
+        cite: sdk("qr2.h, qr2_register_key"),
+        examples: [Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0001 'name' 00 00 'Ann' 00")])],
+    }
+    /// Nobody reads them. A zero too many before the players shifts all that follows it.
+    TAB_003 = "GS2-TAB-003" Warning "bytes follow the last section" {
+        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        examples: [
+            Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 'zz'")]),
+            Example::of(&[
+                C("fefd00 'CORY' ffffff"),
+                S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 \
+                   0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 0001 'team_t' 00 00 'Red' 00 00"),
+            ]),
+        ],
+    }
+    /// No request with its id is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "GS2-TXN-001" Error "answer without a request" {
+        cite: sdk("qr2.c, qr_process_query"),
+        needs_past: true,
+        examples: [Example::of(&[ASK, OK, S("00 'XXXX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")])],
+    }
+    /// The answer window is two seconds. Servers drop what they cannot read.
+    TXN_002 = "GS2-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[ASK])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "GS2-TXN-003" Note "answer came after the time-out" {
+        cite: gamedig("protocols/core.js, socketTimeout"),
+        examples: [Example::of(&[ASK, Wait(2500), OK])],
+    }
+    /// A byte-identical answer: UDP duplicated it.
+    TXN_004 = "GS2-TXN-004" Note "answer arrived twice" {
+        cite: sdk("qr2.c, qr_process_query"),
+        side: Path,
+        examples: [Example::of(&[ASK, OK, OK])],
+    }
+    /// Ten bytes with a forged source address bring a victim up to 140 times as much: the protocol has no challenge.
+    SEC_001 = "GS2-SEC-001" Note "answer is more than ten times its request" {
+        cite: sdk("qr2.c, qr_process_query"),
+        per_server: true,
+        ratio: true,
+        strict: Warning,
+        examples: [Example::of(&[ASK, S("00 'CORY' 'hostname' 00 4c*91 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")])],
+    }
+}
+
+static ASK_ENDS: Ends = ends(&REQ_001);
+static TABLE_ENDS: Ends = ends(&TAB_001);
+static FULL_ENDS: Ends = ends(&RSP_001);
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: &TAB_003, surplus: &SURPLUS }
+}
+
+const QUERY_REQUEST: u8 = 0;
+const QUERY_RESPONSE: u8 = 1;
+const UNKNOWN: u8 = 2;
+
+const ASKS: Form = Form::of(b"\xfe\xfd\x00");
+
+static MESSAGES: [Message; 3] = [
+    Message::request(
+        "query_request",
+        0,
+        &[
+            ASKS.long(REQUEST, REQUEST).when(selects_sections).level(Level::High),
+            ASKS.long(REQUEST, REQUEST).level(Level::Low),
+            ASKS.long(3, REQUEST).known(),
+        ],
+    )
+    .keyed(asked_id)
+    .remembers(asked),
+    Message::response(
+        "query_response",
+        0,
+        &[
+            Form::of(b"\x00").when(is_list).level(Level::Low),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).known(),
+        ],
+    )
+    .keyed(answered_id),
+    Message::named("unknown"),
+];
+
+const ANSWERED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    other_key: Some(&TXN_001),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    larger: Some((10, &SEC_001)),
+    key_at: Some(Span { start: 1, end: 5 }),
+    ..StepRules::new(&TXN_002)
+};
+
+/// GameSpy's query 2.
+#[derive(Debug)]
+pub struct Gamespy2;
+
+impl Protocol for Gamespy2 {
+    type Memory = ();
+
+    const INFO: Info = Info {
+        name: "gamespy2",
+        title: "GameSpy query 2",
+        ports: &[2302, 23000],
+        spec: SDK,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("query", 8, ANSWERED) }],
+        window_ms: 2000,
+        ends: &ASK_ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[Example::of(&[ASK, OK, TABLES, TWO])],
+    };
+
+    /// All three sections in one datagram; with everything, players and teams once more, which may not have fitted.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let sections: &[u8] = match (ask.answered, ask.all) {
+            (0, _) => &[0xff; 3],
+            (1, true) => &[0, 0xff, 0xff],
+            _ => return None,
+        };
+        Some([&[0xfe, 0xfd, 0][..], &(ask.random as u32).to_be_bytes(), sections].concat())
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        recognise_known::<Self>(p, wire_len, known).or_else(|| {
+            let ours = known.level >= Level::Medium && (known.conversation || known.pinned);
+            if ours && !is_other_query(p) { Self::INFO.stray(UNKNOWN, p, known) } else { None }
+        })
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message >= UNKNOWN {
+            return c.ignored(&PAYLOAD);
+        }
+        if cx.message == QUERY_REQUEST {
+            c.field(&PREFIX, bytes(2))?;
+        }
+        c.field(&MESSAGE_TYPE, byte)?;
+        c.field(&REQUEST_ID, be_u32)?;
+        if cx.message == QUERY_RESPONSE {
+            return response(c, cx.asked);
+        }
+        let keys = [&SERVER_KEYS, &PLAYER_KEYS, &TEAM_KEYS];
+        let mut some = false;
+        for field in keys {
+            let key = c.field(field, byte)?;
+            some |= key != 0;
+            c.check(&REQ_003, || [0, 0xff].contains(&key));
+        }
+        c.about(None);
+        c.check_whole(&REQ_002, || some);
+        Ok(())
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let causes: &[&Rule] = match relation {
+            Relation::Request => &[&REQ_002],
+            Relation::Instead => &[&TXN_001],
+            _ => &[],
+        };
+        symptom == &TXN_002 && causes.contains(&cause)
+    }
+}
+
+// --- Recognising
+
+/// The three key bytes of a request.
+fn selector(p: &[u8]) -> Option<[u8; 3]> {
+    p.get(7..)?.try_into().ok()
+}
+fn selects_sections(p: &[u8]) -> bool {
+    selector(p).is_some_and(|keys| keys.iter().all(|key| [0, 0xff].contains(key)))
+}
+/// Which sections a request asks for, one bit each, and that they are known.
+const KNOWN: u32 = 8;
+fn asked(p: &[u8]) -> u32 {
+    let sections = selector(p).filter(|_| selects_sections(p));
+    let other = selector(p).map_or(0, |keys| u32::from_be_bytes([0, keys[0], keys[1], keys[2]]) << 4);
+    sections
+        .map_or(other, |keys| (0..3).zip(keys).fold(KNOWN, |bits, (n, key)| bits | u32::from(key & 1) << n))
+}
+/// Pairs from a key in lower case to an empty one.
+fn is_list(p: &[u8]) -> bool {
+    let key = || p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
+    let named =
+        || key().len() > 2 && key().iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
+    p.ends_with(&[0, 0]) && named() && is_no_gamespy3(p)
+}
+/// The third query begins its answers with the number of a part.
+fn is_no_gamespy3(p: &[u8]) -> bool {
+    !p.get(5..).is_some_and(|rest| rest.starts_with(b"splitnum\0"))
+}
+
+// --- Decoding
+
+const KEYS_AND_VALUES: Keys = Keys {
+    list: &KEYS,
+    pair: &PAIR,
+    key: &KEY,
+    value: &VALUE,
+    twice: &KEY_002,
+    number: None,
+    open: &KEY_001,
+    lacking: &KEY_003,
+};
+
+/// The fields of a table.
+struct Table {
+    group: &'static Field,
+    count: &'static Field,
+    fields: &'static Field,
+    field: &'static Field,
+    name: &'static Field,
+    records: &'static Field,
+    record: &'static Field,
+    value: &'static Field,
+    /// How the names of its fields end.
+    ending: &'static [u8],
+}
+
+const OF_PLAYERS: Table = Table {
+    group: &PLAYERS,
+    count: &PLAYER_COUNT,
+    fields: &PLAYER_FIELDS,
+    field: &PLAYER_FIELD,
+    name: &PLAYER_FIELD_NAME,
+    records: &PLAYER_RECORDS,
+    record: &PLAYER_RECORD,
+    value: &PLAYER_VALUE,
+    ending: b"_",
+};
+const OF_TEAMS: Table = Table {
+    group: &TEAMS,
+    count: &TEAM_COUNT,
+    fields: &TEAM_FIELDS,
+    field: &TEAM_FIELD,
+    name: &TEAM_FIELD_NAME,
+    records: &TEAM_RECORDS,
+    record: &TEAM_RECORD,
+    value: &TEAM_VALUE,
+    ending: b"_t",
+};
+
+fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
+    let full = c.wire_len() >= FULL;
+    c.ends(if full { &FULL_ENDS } else { &TABLE_ENDS });
+    let out = match asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0) {
+        None | Some(0) => guessed(c, full),
+        Some(asked) if asked & KNOWN == 0 => c.ignored(&BODY),
+        Some(asked) => sections(c, asked, full),
+    };
+    c.about(None);
+    c.check_whole(&RSP_001, || !full || out.is_err());
+    out
+}
+
+fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> Result<(), Fault> {
+    let strict = !full && !c.is_cut();
+    if asked & 1 != 0 && !keys(c, &KEYS_AND_VALUES, strict)? {
+        return Ok(());
+    }
+    let rule = if full { &RSP_001 } else { &TAB_001 };
+    for (bit, table) in [(2, &OF_PLAYERS), (4, &OF_TEAMS)] {
+        if asked & bit != 0 {
+            c.group(table.group, |c| rows(c, table, rule))?;
+        }
+    }
+    Ok(())
+}
+
+/// Without its request: keys, unless a zero comes first, then tables as far as there are some.
+fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fault> {
+    if c.rest().first().is_some_and(|first| *first != 0) {
+        keys(c, &KEYS_AND_VALUES, false)?;
+    }
+    for asked in [2, 6] {
+        let mut fit = crate::decode::Fit::default();
+        if c.trial(&mut fit, |c| sections(c, asked, full)) && !fit.misfit {
+            return sections(c, asked, full);
+        }
+    }
+    c.ignored(&BODY)
+}
+
+/// The inside of a table.
+fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule) -> Result<(), Fault> {
+    let count = c.field(of.count, be_u16)?;
+    let mut width = 0u16;
+    let any = !c.skip(b"\0");
+    c.repeat(of.fields, any, |c| {
+        c.group(of.field, |c| {
+            let name = word(c, of.name, rule)?;
+            c.check(&TAB_002, || name.0.ends_with(of.ending));
+            width = width.saturating_add(1);
+            Ok(!c.skip(b"\0"))
+        })
+    })?;
+    let count = if width == 0 { 0 } else { count };
+    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value, rule).map(drop);
+    let record = |c: &mut Cursor<'_, '_, S>| c.list(of.record, |_, done| done < width, value).map(drop);
+    c.list(of.records, |_, done| done < count, record).map(drop)
+}
+
+/// A text and the zero behind it; there must be one.
+fn word<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+    rule: &'static Rule,
+) -> Result<Str<'a>, Fault> {
+    if c.rest().is_empty() {
+        c.about(Some(field));
+        return Err(c.short(rule));
+    }
+    let word = c.words(field, until(b"\0"))?;
+    c.expect(b"\0", rule)?;
+    Ok(word)
+}

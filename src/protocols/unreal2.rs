@@ -1,0 +1,406 @@
+//! The query of the Unreal engine 2: UT2003, UT2004, Killing Floor and Red Orchestra. Little-endian.
+//!
+//! ```text
+//! both       protocol_version u32 │ type u8
+//! details    server_id u32 │ server_ip │ port u32 │ query_port u32 │ server_name │ map │ game_type │ players u32 │ max_players u32
+//!   UT2003        ping u32
+//!   UT2004        ping u32 │ flags u32 │ skill
+//!   Killing Floor wave u32 │ final_wave u32 │ ping u32 │ flags u32 │ skill
+//! rules      { key │ value }
+//! players    { id u32 │ name │ ping u32 │ score i32 │ stats_id u32 }
+//! text       compact index: characters with the zero behind them, negative for UTF-16 │ characters
+//! ```
+//!
+//! Oddities: rules and players come in as many datagrams as they need, without number or end; which layout the details have,
+//! only their structure tells.
+
+use super::prelude::*;
+use crate::decode::{Counted, counted};
+
+const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT2003_Server_Query_Protocol";
+const QUERY: Cite = Cite { doc: "Unreal Wiki, server query", section: "ServerQueryClient", url: SPEC };
+const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
+const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/unreal2.js", url: GAMEDIG };
+const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+
+const ASK: rule::Step = C("7900000000");
+const OK: rule::Step = S(
+    "8000000000 00000000 00 611e0000 00000000 02 'A' 00 02 'M' 00 02 'g' 00 01000000 08000000 00000000 00000000 02 '2' 00 000000",
+);
+const ASK_RULES: rule::Step = C("7900000001");
+const RULES_OK: rule::Step = S("8000000001 02 'k' 00 02 'v' 00");
+const MORE_RULES: rule::Step = S("8000000001 02 'l' 00 02 'w' 00");
+
+fields! {
+    /// 121 from UT2004's clients, 128 from its servers; 120 and 127 of UT2003.
+    PROTOCOL_VERSION = "protocol_version": Uint;
+    /// 0 details, 1 rules, 2 players, 3 rules and players.
+    TYPE = "type": Uint;
+    /// Number of the server.
+    SERVER_ID = "server_id": Uint;
+    /// Address of the server, mostly empty.
+    SERVER_IP = "server_ip": Text;
+    /// Port of the game, or 0.
+    PORT = "port": Uint;
+    /// Port of the query, or 0.
+    QUERY_PORT = "query_port": Uint;
+    /// Name of the server, with colours of four bytes.
+    SERVER_NAME = "server_name": Text;
+    /// Map.
+    MAP = "map": Text;
+    /// Type of the game.
+    GAME_TYPE = "game_type": Text;
+    /// Players now.
+    PLAYERS = "players": Uint;
+    /// Players at most.
+    MAX_PLAYERS = "max_players": Uint;
+    /// Killing Floor: wave of enemies.
+    WAVE = "wave": Uint;
+    /// Killing Floor: how many waves there are.
+    FINAL_WAVE = "final_wave": Uint;
+    /// Round trip, which servers leave at 0.
+    PING = "ping": Uint;
+    /// Bits of which nobody says what they mean.
+    FLAGS = "flags": Uint;
+    /// How good bots are.
+    SKILL = "skill": Text;
+    /// What stands behind the details.
+    REST = "rest_hex": Bytes;
+    /// Rules of the server, in the order of the wire.
+    RULE_LIST = "rules": List;
+    /// A rule.
+    RULE = "rules[]": Group;
+    /// Its key, which may come again.
+    KEY = "rules[].key": Text;
+    /// Its value.
+    VALUE = "rules[].value": Text;
+    /// Players.
+    PLAYER_LIST = "player_list": List;
+    /// A player.
+    PLAYER = "player_list[]": Group;
+    /// Number; 0 is a line of the score board.
+    PLAYER_ID = "player_list[].id": Uint;
+    /// Name.
+    NAME = "player_list[].name": Text;
+    /// Round trip in milliseconds.
+    PLAYER_PING = "player_list[].ping": Uint;
+    /// Score.
+    SCORE = "player_list[].score": Int;
+    /// Number in the statistics; the highest bits are the team.
+    STATS_ID = "player_list[].stats_id": Uint;
+    /// What stands behind the type; nobody reads it.
+    IGNORED = "ignored": Bytes;
+}
+
+rules! {
+    /// UT2003 sends 78 and 7f; 7e is said of demos. Servers of one version may ignore clients of another.
+    HDR_001 = "UN2-HDR-001" Note "protocol version is not UT2004's" {
+        cite: QUERY,
+        examples: [Example::of(&[
+            C("7800000000"),
+            S("7f00000000 00000000 00 611e0000 00000000 02 'A' 00 02 'M' 00 02 'g' 00 01000000 08000000 00000000"),
+        ])],
+    }
+    /// Version and type: servers read no less, and drop it.
+    REQ_001 = "UN2-REQ-001" Error "request is shorter than five bytes" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, OK, C("79000000")])],
+    }
+    /// All known clients send five bytes, and servers read no more.
+    REQ_002 = "UN2-REQ-002" Note "bytes follow the type of a request" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK, OK, C("7900000000 00")])],
+    }
+    /// There are 0 to 3: details, rules, players, rules and players.
+    REQ_003 = "UN2-REQ-003" Error "type of a request is above 3" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, OK, C("7900000009")])],
+    }
+    /// Clients read beyond the end. A rule has a key and a value.
+    RSP_001 = "UN2-RSP-001" Error "answer ends inside a field" {
+        cite: CLIENT,
+        examples: [
+            Example::of(&[ASK, S("8000000000 00000000 00 611e0000 00")]),
+            Example::of(&[ASK_RULES, S("8000000001 02 'k' 00")]),
+        ],
+    }
+    /// The length is the engine's compact index, and counts the zero.
+    STR_001 = "UN2-STR-001" Error "text goes beyond the end of its datagram" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, S("8000000000 00000000 00 611e0000 00000000 4803 'A' 00 02 'M' 00 02 'g' 00 01000000 08000000 00000000 00000000 02 '2' 00 000000")])],
+    }
+    /// The engine counts it. Some clients read to the zero, others as many bytes as were counted.
+    STR_002 = "UN2-STR-002" Warning "text does not end with a zero" {
+        cite: QUERY,
+        examples: [Example::of(&[ASK, S("8000000000 00000000 00 611e0000 00000000 02 'AB' 02 'M' 00 02 'g' 00 01000000 08000000 00000000 00000000 02 '2' 00 000000")])],
+    }
+    /// Servers send three zeros there, which are empty lists.
+    DET_001 = "UN2-DET-001" Note "what follows the details is not zero" {
+        cite: CLIENT,
+        per_server: true,
+        examples: [Example::of(&[ASK, S("8000000000 00000000 00 611e0000 00000000 02 'A' 00 02 'M' 00 02 'g' 00 01000000 08000000 00000000 00000000 02 '2' 00 010203")])],
+    }
+    /// Servers behind a proxy report what they like.
+    DET_002 = "UN2-DET-002" Note "more players than places" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK, S("8000000000 00000000 00 611e0000 00000000 02 'A' 00 02 'M' 00 02 'g' 00 09000000 08000000 00000000 00000000 02 '2' 00 000000")])],
+    }
+    /// Clients drop it where the value is empty, too.
+    RUL_001 = "UN2-RUL-001" Note "key of a rule is empty" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK_RULES, S("8000000001 00 02 'v' 00")])],
+    }
+    /// No request of its type is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "UN2-TXN-001" Error "answer without a request" {
+        cite: QUERY,
+        needs_past: true,
+        examples: [Example::of(&[OK])],
+    }
+    /// The answer window is two seconds. Clients take an answer that is missing for an empty one.
+    TXN_002 = "UN2-TXN-002" Warning "no answer in time" { cite: TIMEOUT, examples: [Example::of(&[ASK, OK, ASK_RULES])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "UN2-TXN-003" Note "answer came after the time-out" {
+        cite: TIMEOUT,
+        examples: [Example::of(&[ASK, Wait(2500), OK])],
+    }
+    /// A byte-identical datagram: UDP duplicated it.
+    TXN_004 = "UN2-TXN-004" Note "answer arrived twice" { cite: QUERY, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    /// They have neither number nor end: nobody notices that one is lost, and clients wait until nothing comes any more.
+    TXN_005 = "UN2-TXN-005" Note "answer comes in several datagrams" {
+        cite: CLIENT,
+        per_server: true,
+        examples: [Example::of(&[ASK_RULES, RULES_OK, MORE_RULES])],
+    }
+    /// Five bytes with a forged source address bring a victim hundreds: nothing proves the client's address.
+    SEC_001 = "UN2-SEC-001" Note "answer is more than three times its request" {
+        cite: QUERY,
+        per_server: true,
+        ratio: true,
+        examples: [Example::of(&[ASK, OK])],
+    }
+}
+
+static REQUEST_ENDS: Ends = ends(&REQ_001);
+static ANSWER_ENDS: Ends = ends(&RSP_001);
+static TEXT_ENDS: Ends = ends(&STR_001);
+const fn ends(early: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late: early, surplus: &IGNORED }
+}
+
+const REQUEST: usize = 5;
+const DETAILS: u8 = 4;
+const RULES_RESPONSE: u8 = 5;
+const PLAYERS_RESPONSE: u8 = 6;
+const UNKNOWN: u8 = 7;
+/// What the bytes of versions are.
+const CLIENTS: &[&[u8]] = &[b"\x79", b"\x78"];
+const SERVERS: &[&[u8]] = &[b"\x80", b"\x7f", b"\x7e"];
+
+const fn asks(rest: &'static [u8]) -> [Form; 2] {
+    let form = Form::of(rest).behind(CLIENTS);
+    [form.long(REQUEST, REQUEST), form.long(REQUEST, usize::MAX).known()]
+}
+const fn answers(rest: &'static [u8]) -> [Form; 2] {
+    let form = Form::of(rest).behind(SERVERS);
+    [form.when(decodes), form.known()]
+}
+
+static MESSAGES: [Message; 8] = [
+    Message::request("details_request", 0, &asks(b"\0\0\0\x00")),
+    Message::request("rules_request", 1, &asks(b"\0\0\0\x01")),
+    Message::request("players_request", 2, &asks(b"\0\0\0\x02")),
+    Message::request("rules_and_players_request", BOTH, &asks(b"\0\0\0\x03")),
+    Message::response("details_response", 0, &answers(b"\0\0\0\x00")),
+    Message::response("rules_response", 1, &answers(b"\0\0\0\x01")),
+    Message::response("players_response", 2, &answers(b"\0\0\0\x02")),
+    Message::named("unknown"),
+];
+
+/// Step of the request that two kinds of answers belong to.
+const BOTH: u8 = 3;
+const ANSWERED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    larger: Some((3, &SEC_001)),
+    ..StepRules::new(&TXN_002)
+};
+const LISTED: StepInfo = StepInfo { also: &[BOTH], open_ended: true, ..StepInfo::ordered("rules", ANSWERED) };
+
+/// The query of the Unreal engine 2.
+#[derive(Debug)]
+pub struct Unreal2;
+
+impl Protocol for Unreal2 {
+    type Memory = ();
+
+    const INFO: Info = Info {
+        name: "unreal2",
+        title: "Unreal engine 2 query",
+        ports: &[7778, 7708, 7758],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        steps: &[
+            StepInfo::ordered("details", ANSWERED),
+            LISTED,
+            StepInfo { name: "players", ..LISTED },
+            StepInfo { name: "rules_and_players", also: &[], ..LISTED },
+        ],
+        window_ms: 2000,
+        ends: &REQUEST_ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[Example::of(&[
+            ASK,
+            OK,
+            ASK_RULES,
+            RULES_OK,
+            C("7900000002"),
+            S("8000000002 14000000 83 5a00e9000000 98000000 ffffffff 00000020"),
+        ])],
+    };
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        let last = if ask.all { 2 } else { 0 };
+        u8::try_from(ask.answered).ok().filter(|kind| *kind <= last).map(|kind| vec![0x79, 0, 0, 0, kind])
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        recognise_known::<Self>(p, wire_len, known).or_else(|| {
+            let asks = matches!(p, [0x78 | 0x79, zeros @ ..] if zeros.iter().take(3).all(|b| *b == 0));
+            let ours = asks && known.direction == Direction::C2s && known.level >= Level::Medium;
+            if ours { Self::INFO.stray(UNKNOWN, p, known) } else { None }
+        })
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        let asks = !(DETAILS..=PLAYERS_RESPONSE).contains(&cx.message);
+        c.ends(if asks { &REQUEST_ENDS } else { &ANSWER_ENDS });
+        let version = c.field(&PROTOCOL_VERSION, le_u32)?;
+        c.check(&HDR_001, || version == if asks { 0x79 } else { 0x80 });
+        let kind = c.field(&TYPE, byte)?;
+        match cx.message {
+            DETAILS => details(c),
+            RULES_RESPONSE => c.list(&RULE_LIST, |c, _| !c.rest().is_empty(), rule).map(drop),
+            PLAYERS_RESPONSE => c.list(&PLAYER_LIST, |c, _| !c.rest().is_empty(), player).map(drop),
+            _ => {
+                c.check(&REQ_003, || kind <= BOTH);
+                let (at, ended) = (c.to_end(), c.rest().is_empty());
+                c.ignored(&IGNORED)?;
+                c.check_at(&REQ_002, at, || ended);
+                Ok(())
+            }
+        }
+    }
+
+    fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
+        if let Pairing::Answered(answer) = seen.pairing
+            && answer.part
+        {
+            raised.add(&TXN_005);
+        }
+    }
+}
+
+/// Hears whether an answer is sound.
+struct Sound(bool);
+
+impl FieldSink for Sound {
+    fn violation(&mut self, v: crate::decode::Violation) {
+        self.0 &= v.rule.severity == rule::Severity::Note && v.rule != &DET_001;
+    }
+}
+
+/// Whether the answer can be read to its end.
+fn decodes(p: &[u8]) -> bool {
+    let message = p.get(4).map_or(UNKNOWN, |kind| DETAILS.saturating_add(*kind));
+    let (mut sound, mut facts) = (Sound(true), Default::default());
+    let cx = Context {
+        message,
+        direction: Direction::S2c,
+        asked: None,
+        missing: 0,
+        continues: false,
+        secrets: false,
+    };
+    let read = crate::decode::dissect(p, 0, &ANSWER_ENDS, &mut sound, &mut facts, |c| Unreal2::decode(c, cx));
+    read.is_ok() && sound.0
+}
+
+/// A text, with the zero that it ends with.
+fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
+    c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
+    let text = c.field_as(field, counted, Counted::shown)?;
+    c.skip(text.end());
+    c.check(&STR_002, || text.is_ended());
+    c.ends(&ANSWER_ENDS);
+    Ok(text)
+}
+
+fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.field(&SERVER_ID, le_u32)?;
+    words(c, &SERVER_IP)?;
+    c.field(&PORT, le_u32)?;
+    c.field(&QUERY_PORT, le_u32)?;
+    c.facts.server_name = Some(words(c, &SERVER_NAME)?.shown());
+    words(c, &MAP)?;
+    c.facts.game = Some(words(c, &GAME_TYPE)?.shown());
+    let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
+    c.check(&DET_002, || players <= most);
+    c.facts.players = Some((players, most));
+    let numbers: &[&'static Field] = match layout(c.rest()) {
+        Some(UT2004) => &[&PING, &FLAGS],
+        Some(_) => &[&WAVE, &FINAL_WAVE, &PING, &FLAGS],
+        None => &[&PING],
+    };
+    for number in numbers {
+        c.field(number, le_u32)?;
+    }
+    if numbers.len() > 1 {
+        words(c, &SKILL)?;
+    }
+    let (at, zeros) = (c.to_end(), c.rest().iter().all(|b| *b == 0));
+    c.ignored(&REST)?;
+    c.check_at(&DET_001, at, || zeros);
+    Ok(())
+}
+
+/// Where the skill stands that two of the layouts end with.
+const UT2004: usize = 8;
+const KILLING_FLOOR: usize = 16;
+
+/// The layout whose skill is a text that is there; if both are, the one with nothing but zeros behind it.
+fn layout(rest: &[u8]) -> Option<usize> {
+    let behind = |at: &usize| {
+        let (rest, text) = counted(rest.get(*at..)?).ok()?;
+        let rest = rest.strip_prefix(text.end())?;
+        (!text.is_empty()).then(|| rest.iter().all(|b| *b == 0))
+    };
+    let layouts = [UT2004, KILLING_FLOOR];
+    let exact = layouts.into_iter().find(|at| behind(at) == Some(true));
+    exact.or_else(|| layouts.into_iter().find(|at| behind(at).is_some()))
+}
+
+fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.group(&RULE, |c| {
+        let key = words(c, &KEY)?;
+        c.check(&RUL_001, || !key.is_empty());
+        let value = words(c, &VALUE)?;
+        if key.text == b"ServerVersion" {
+            c.facts.version = Some(Version::Text(value.shown()));
+        }
+        Ok(())
+    })
+}
+
+fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.group(&PLAYER, |c| {
+        c.field(&PLAYER_ID, le_u32)?;
+        words(c, &NAME)?;
+        c.field(&PLAYER_PING, le_u32)?;
+        c.field(&SCORE, le_i32)?;
+        c.field(&STATS_ID, le_u32).map(drop)
+    })
+}
