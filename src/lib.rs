@@ -56,6 +56,8 @@ pub mod general;
 pub mod looks_like;
 pub mod net;
 mod packed;
+#[cfg(feature = "cli")]
+pub mod page;
 pub mod pasted;
 pub mod pipeline;
 mod places;

@@ -11,10 +11,12 @@ use super::filter::{Expression, expression};
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
 use super::offered;
+use super::report::ReportArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 use super::stats::StatsArgs;
 use super::text::absent;
+use super::view::ViewArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use qdissect::contract::Budget;
@@ -55,6 +57,8 @@ pub enum Command {
     Hex(Box<HexArgs>),
     /// Asks a server as a client would, and dissects or judges what comes back
     Ask(Box<AskArgs>),
+    /// Opens the page that `report` writes in the browser, or says where it is
+    View(Box<ViewArgs>),
     /// The conformance rules and their sources
     #[command(subcommand)]
     Rule(RuleCommand),
@@ -82,6 +86,8 @@ pub enum Reading {
     Live(super::live::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
+    /// One page of HTML with everything that was found, which needs no network and no server
+    Report(ReportArgs),
 }
 
 /// `qdissect summary`
@@ -112,7 +118,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
     pub fail_on: FailOn,
     /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
-    /// --fail-on; json and ndjson list everything]
+    /// --fail-on; json, ndjson and html list everything]
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub show: Option<Show>,
     /// Fail, with exit code 3, unless there is traffic of these protocols

@@ -10,6 +10,7 @@ use super::run::{self, Done, FAILED};
 use super::stop;
 use super::suppress::today;
 use super::{error, note};
+use qdissect::page::{self, Gathered, Page};
 use qdissect::pipeline::Options;
 use qdissect::report::{Candidate, ONE_WAY, Totals, count, harmless};
 use qdissect::rule::Severity;
@@ -40,7 +41,7 @@ pub fn check(
         }
     };
     let mut to = Closing { out: to, lost: None };
-    let (mut verdict, code) = {
+    let (mut judged, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
             known.excuse(entry, file);
@@ -54,14 +55,22 @@ pub fn check(
             Ok(())
         };
         let mut report = Check::new(options.policy.clone(), judge);
-        let (totals, code) = read::read_all(&args.common, options, inputs, &mut report)?;
-        let verdict = report.verdict(totals)?;
+        let judged = if wants_page(args) {
+            let mut page = Page::new(report, &options);
+            let (totals, code) = read::read_all(&args.common, options, inputs, &mut page)?;
+            let (verdict, gathered) = page.verdict(totals)?;
+            (Judged { verdict, page: Some(gathered) }, code)
+        } else {
+            let (totals, code) = read::read_all(&args.common, options, inputs, &mut report)?;
+            (Judged { verdict: report.verdict(totals)?, page: None }, code)
+        };
         out.flush()?;
-        (verdict, code)
+        judged
     };
     // What a filter leaves out may be found all the same.
     let whole = code == run::OK && args.common.display_filter.is_none();
-    let written = write_all(&mut to, &mut verdict, args)?;
+    let written = write_all(&mut to, &mut judged, args)?;
+    let verdict = judged.verdict;
     let kept = match known.finish(&verdict, whole) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
@@ -84,22 +93,33 @@ pub fn check(
     to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
 }
 
+/// What was found, and where a page is to be written what that shows besides.
+struct Judged {
+    verdict: Verdict,
+    page: Option<Gathered>,
+}
+
+/// Whether the result or a report is a page of HTML.
+fn wants_page(args: &CheckArgs) -> bool {
+    args.report.iter().map(|(format, _)| *format).chain([args.format]).any(|f| f == CheckFormat::Html)
+}
+
 /// Writes the result, GitHub's summary of the job, and the further reports. Says of which of the latter two cannot be
 /// written, and returns whether all of them are.
-fn write_all(to: &mut impl Write, verdict: &mut Verdict, args: &CheckArgs) -> io::Result<bool> {
+fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::Result<bool> {
     let mut out = BufWriter::with_capacity(BUFFER, to);
-    write_report(&mut out, args.format, verdict, args)?;
+    write_report(&mut out, args.format, judged, args)?;
     out.flush()?;
     let mut all = true;
-    verdict.show = shown(args, CheckFormat::Markdown);
+    judged.verdict.show = shown(args, CheckFormat::Markdown);
     if args.format == CheckFormat::Github
-        && let Err(e) = step_summary(verdict)
+        && let Err(e) = step_summary(&judged.verdict)
     {
         error(&format_args!("The job summary cannot be written: {}.", run::why(&e)));
         all = false;
     }
     for (format, path) in &args.report {
-        if let Err(e) = write_file(*format, path, verdict, args) {
+        if let Err(e) = write_file(*format, path, judged, args) {
             let name = run::name(path);
             error(&format_args!("The report cannot be written to \"{name}\": {}.", run::why(&e)));
             all = false;
@@ -180,7 +200,7 @@ fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
     let most = limit(args.fail_on).unwrap_or(Severity::Error);
     match (args.show, format) {
         (Some(show), _) => most.min(show.into()),
-        (None, CheckFormat::Json | CheckFormat::Ndjson) => Severity::Note,
+        (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Html) => Severity::Note,
         (None, _) => most.min(Severity::Warning),
     }
 }
@@ -188,9 +208,10 @@ fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
 fn write_report(
     mut out: &mut dyn Write,
     format: CheckFormat,
-    verdict: &mut Verdict,
+    judged: &mut Judged,
     args: &CheckArgs,
 ) -> io::Result<()> {
+    let Judged { verdict, page } = judged;
     verdict.show = shown(args, format);
     match format {
         CheckFormat::Table => {
@@ -214,6 +235,7 @@ fn write_report(
         CheckFormat::Github => verdict::github(out, verdict),
         CheckFormat::Gitlab => verdict::gitlab(out, verdict),
         CheckFormat::Markdown => verdict::markdown(out, verdict),
+        CheckFormat::Html => page.as_ref().map_or(Ok(()), |gathered| page::write(out, gathered, verdict)),
     }
 }
 
@@ -246,9 +268,10 @@ fn step_summary(verdict: &Verdict) -> io::Result<()> {
 }
 
 /// A further report, written aside and renamed.
-fn write_file(format: CheckFormat, path: &Path, verdict: &mut Verdict, args: &CheckArgs) -> io::Result<()> {
+fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &CheckArgs) -> io::Result<()> {
     let mut file = Target::open(Some(path))?;
     let mut target = BufWriter::new(&mut file);
+    let verdict = &mut judged.verdict;
     verdict.show = shown(args, format);
     if format == CheckFormat::Ndjson {
         for entry in verdict.listed() {
@@ -258,7 +281,7 @@ fn write_file(format: CheckFormat, path: &Path, verdict: &mut Verdict, args: &Ch
     match format {
         CheckFormat::Table => verdict::table(&mut target, verdict, (false, u16::MAX), false)?,
         CheckFormat::Concise => verdict::concise(&mut target, verdict, false)?,
-        other => write_report(&mut target, other, verdict, args)?,
+        other => write_report(&mut target, other, judged, args)?,
     }
     target.flush()?;
     drop(target);

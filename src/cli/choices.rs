@@ -75,6 +75,8 @@ pub enum CheckFormat {
     Gitlab,
     /// Markdown, for job summaries
     Markdown,
+    /// One page of HTML, as `qdissect report` writes it
+    Html,
 }
 
 /// `--sarif-style`

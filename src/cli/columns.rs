@@ -197,6 +197,7 @@ pub fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
                 .into())
         }
         Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
+        Reading::Report(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
         _ => Ok(None),
     }
 }

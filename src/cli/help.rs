@@ -71,7 +71,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 pub type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
-const EXAMPLES: [(&[&str], &[Example]); 16] = [
+const EXAMPLES: [(&[&str], &[Example]); 18] = [
     (
         &[],
         &[
@@ -154,6 +154,28 @@ const EXAMPLES: [(&[&str], &[Example]); 16] = [
                 "qdissect stats --only series --interval 1s -T csv capture.pcapng",
                 "what a plotting program reads",
             ),
+        ],
+    ),
+    (
+        &["report"],
+        &[
+            (
+                "qdissect report capture.pcapng --output report.html",
+                "everything in one file, to send or to keep",
+            ),
+            (
+                "qdissect report -Y 'udp.port == 7777' captures --output report.html",
+                "one port of several captures",
+            ),
+            ("tcpdump -c 1000 -w - udp | qdissect report - --output report.html", "from a pipe"),
+        ],
+    ),
+    (
+        &["view"],
+        &[
+            ("qdissect view capture.pcapng", "in the browser"),
+            ("qdissect view --protocol sqp captures", "one protocol of several captures"),
+            ("qdissect view --output kept.html capture.pcapng", "and keep it"),
         ],
     ),
     (

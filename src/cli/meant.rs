@@ -13,7 +13,7 @@ const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
 /// Formats that ask for packets, likewise.
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
 /// Commands that read captures.
-const READERS: [&str; 5] = ["summary", "dump", "check", "exchanges", "stats"];
+const READERS: [&str; 7] = ["summary", "dump", "check", "exchanges", "stats", "report", "view"];
 
 /// Puts the command that is meant before arguments that begin with none, and `show` before what a person wants to know of.
 ///

@@ -28,6 +28,7 @@ mod pattern;
 mod played;
 mod progress;
 mod read;
+mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
@@ -39,6 +40,7 @@ mod stop;
 mod suppress;
 mod text;
 mod values;
+mod view;
 mod wrap;
 
 use anstyle::AnsiColor;
@@ -57,11 +59,13 @@ pub fn main(args: Vec<OsString>) -> u8 {
         say(&command().render_help());
         return 2;
     }
-    match parse(with_subcommand(args)) {
+    let args = with_subcommand(args);
+    match parse(args.clone()) {
         Ok((cli, matches)) => match cli.command {
             Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
             Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
             Command::Ask(command) => ask::run(&command, &|option| given(&matches, option)),
+            Command::View(command) => view::run(&command, args),
             Command::Rule(command) => show::rule(&command),
             Command::Protocol(command) => show::protocol(&command),
             Command::Generate(command) => generate::run(&command),

@@ -48,6 +48,7 @@ impl Reading {
             Reading::Dump(a) => &a.common,
             Reading::Check(a) => &a.common,
             Reading::Stats(a) => &a.common,
+            Reading::Report(a) => &a.common,
             #[cfg(unix)]
             Reading::Live(a) => &a.common,
         }
@@ -61,6 +62,7 @@ impl Reading {
             Reading::Dump(a) => &mut a.common,
             Reading::Check(a) => &mut a.common,
             Reading::Stats(a) => &mut a.common,
+            Reading::Report(a) => &mut a.common,
             #[cfg(unix)]
             Reading::Live(a) => &mut a.common,
         }
@@ -168,6 +170,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
+        Reading::Report(a) => super::report::report(to, a, &config, options, inputs),
         Reading::Summary(a) => summarise(to, a, options, inputs),
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),
         Reading::Dump(a) => match (chosen, a.format.form()) {

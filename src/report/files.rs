@@ -18,7 +18,7 @@ pub struct Files {
 }
 
 /// A frame by its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Index of the file, in the order read.
     pub file: usize,
@@ -30,6 +30,12 @@ impl Files {
     /// A file begins, after that many frames in those before it.
     pub fn begin(&mut self, before: u64) {
         self.before.push(before);
+    }
+
+    /// How many frames stand before each.
+    #[cfg(feature = "cli")]
+    pub(crate) fn before(&self) -> impl Iterator<Item = u64> {
+        self.before.iter().copied()
     }
 
     /// How many there are.

@@ -45,7 +45,7 @@ impl Busy {
     }
 
     /// The `unclaimed` record.
-    pub(super) fn record(&self) -> Value {
+    pub(crate) fn record(&self) -> Value {
         json!({
             "type": "unclaimed", "endpoint": self.endpoint.to_string(), "datagrams": self.datagrams,
             "bytes": self.bytes, "first_bytes": self.first_hex(), "looks_like": self.looks_like,

@@ -38,7 +38,7 @@ mod records;
 mod safe;
 #[cfg(feature = "cli")]
 pub mod screen;
-mod secrets;
+pub(crate) mod secrets;
 #[cfg(feature = "cli")]
 pub mod server_rows;
 mod short;
@@ -136,6 +136,28 @@ impl<S> Packet<'_, S> {
     /// What it says about its server, if it could be decoded and says anything.
     pub fn facts(&self) -> Option<&Facts<'_>> {
         self.decoded.as_ref().ok().filter(|facts| !facts.is_empty())
+    }
+
+    /// The same for a report that listens otherwise.
+    #[cfg(feature = "cli")]
+    pub(crate) fn heard_by<'b, T>(&'b self, sink: &'b T) -> Packet<'b, T> {
+        let Packet { datagram, id, message, step, direction, level, server_index, pairing, .. } = *self;
+        let Packet { raised, decoded, findings, more_findings, .. } = *self;
+        Packet {
+            datagram,
+            id,
+            message,
+            step,
+            direction,
+            level,
+            server_index,
+            pairing,
+            raised,
+            decoded,
+            sink,
+            findings,
+            more_findings,
+        }
     }
 
     /// What is known where it is decoded once more. `secrets` says whether passwords may be shown.

@@ -11,7 +11,7 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 }
 
 /// Passwords in a packet, by decoding it once more.
-pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
+pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
     of(packet.id, packet.datagram, packet.context(false))
 }
 

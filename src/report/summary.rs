@@ -20,7 +20,7 @@ use std::io::{self, Write};
 const MAX_TEXT: usize = 256;
 
 /// Most records of endpoints whose datagrams nobody claims; the busiest come first.
-const MAX_UNCLAIMED: usize = 200;
+pub(crate) const MAX_UNCLAIMED: usize = 200;
 
 /// What one server did.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Said {
 }
 
 /// At most [`MAX_TEXT`] bytes of a text, none of them the beginning of a character.
-fn bounded(text: &[u8]) -> &[u8] {
+pub(crate) fn bounded(text: &[u8]) -> &[u8] {
     let within = |at: &usize| text.get(*at).is_none_or(|b| b & 0xc0 != 0x80);
     match text.len() {
         0..=MAX_TEXT => text,
@@ -358,7 +358,8 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
     out.finish()
 }
 
-fn server_record(s: &Server) -> Value {
+/// The `server` record.
+pub(crate) fn server_record(s: &Server) -> Value {
     let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
     let version = text(&s.said.version).map(Value::from).or(s.said.build.map(Value::from));
     let seconds = |nanos: i64| nanos as f64 / 1e9;

@@ -76,6 +76,8 @@ pub const SERIES: &[Column] = &[
     column("answers", "answers", Holds::Count),
     column("unanswered", "unanswered", Holds::Count),
     column("refused", "refused", Holds::Count),
+    column("response_time_mean", "", Holds::Seconds).or_none(),
+    column("response_time_max", "", Holds::Seconds).or_none(),
     column("", "queries", Holds::Shown),
 ];
 

@@ -16,6 +16,7 @@ mod tables;
 pub use crate::report::Safe;
 pub(crate) use columns::KINDS;
 pub use screen::write;
+use sheet::Sheet;
 pub(crate) use sheet::{Column, Holds};
 
 use crate::capture::{self, Frame};
@@ -29,6 +30,7 @@ use crate::report::times::Times;
 use crate::report::{Captures, Output, Packet, Report, Totals, Wants, capture_record};
 use hierarchy::Hierarchy;
 use ranked::Ranked;
+use serde_json::Value;
 use series::Series;
 use served::{Served, Traffic, UNIT, ends};
 use spread::Spread;
@@ -186,10 +188,18 @@ pub fn records<W: Write>(
 ) -> io::Result<()> {
     stats.captures.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
     for section in sections {
-        stats.tables(*section).iter().try_for_each(|sheet| sheet.records(out))?;
+        let sheets = stats.tables(*section);
+        sheets.iter().flat_map(Sheet::records).try_for_each(|record| out.value(&record))?;
     }
     out.value(&totals.record())?;
     out.finish()
+}
+
+/// The records of a section, and what must be said beside them.
+pub(crate) fn section(stats: &Stats, section: Section) -> (Vec<Value>, Vec<String>) {
+    let sheets = stats.tables(section);
+    let notes = sheets.iter().flat_map(|sheet| sheet.notes.clone()).collect();
+    (sheets.iter().flat_map(Sheet::records).collect(), notes)
 }
 
 /// Writes a section as CSV (RFC 4180), with a row of names first.

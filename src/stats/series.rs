@@ -48,6 +48,9 @@ pub struct Tick {
     pub unanswered: u64,
     /// Requests made here that ICMP errors refused.
     pub refused: u64,
+    /// Of the answers: their response times added up in nanoseconds, and the longest.
+    pub waited: i128,
+    pub longest: Option<i64>,
 }
 
 impl Tick {
@@ -57,6 +60,14 @@ impl Tick {
         self.answers += other.answers;
         self.unanswered += other.unanswered;
         self.refused += other.refused;
+        self.waited += other.waited;
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// The mean of the response times in nanoseconds.
+    pub fn mean(&self) -> Option<i64> {
+        self.longest?;
+        self.waited.checked_div(self.answers.into()).and_then(|mean| i64::try_from(mean).ok())
     }
 }
 
@@ -105,12 +116,14 @@ impl Series {
             retransmissions: u64::from(e.retransmissions),
             unanswered: u64::from(e.outcome == Outcome::Unanswered),
             refused: u64::from(e.outcome == Outcome::Refused),
-            answers: 0,
+            ..Tick::default()
         };
         self.put(e.request_time, asked);
         if matches!(e.outcome, Outcome::Answered | Outcome::Late) {
+            // Without it the time of the answer is unknown, so all answers of an interval have one.
             let time = e.response_time.map_or(Time::UNKNOWN, |t| e.request_time.plus(t));
-            self.put(time, Tick { answers: 1, ..Tick::default() });
+            let (waited, longest) = (e.response_time.unwrap_or(0).into(), e.response_time);
+            self.put(time, Tick { answers: 1, waited, longest, ..Tick::default() });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::spread::Bucket;
 use crate::capture::Time;
-use crate::report::{Output, Safe, stamp};
+use crate::report::{Safe, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -147,9 +147,9 @@ impl Sheet {
         self.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
     }
 
-    /// Writes a record for each row.
-    pub fn records<W: Write>(&self, out: &mut Output<W>) -> io::Result<()> {
-        self.rows.iter().try_for_each(|row| {
+    /// A record for each row.
+    pub fn records(&self) -> impl Iterator<Item = Value> {
+        self.rows.iter().map(|row| {
             let mut record = Map::new();
             record.insert("type".to_owned(), self.kind.into());
             for (key, cell) in self.keyed(row) {
@@ -162,7 +162,7 @@ impl Sheet {
                     record.insert(format!("{key}_hex"), hex.into());
                 }
             }
-            out.value(&record.into())
+            record.into()
         })
     }
 
@@ -201,7 +201,6 @@ fn field(cell: &Cell) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Form;
 
     const fn column(key: &'static str, holds: Holds) -> Column {
         Column { key, head: "", spare: false, holds, null: true }
@@ -237,18 +236,14 @@ mod tests {
 
     #[test]
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
-        let mut out = vec![];
         let spread = Cell::Spread(vec![Bucket { from: 1_000, to: None, count: 2 }]);
         let sheet =
             sheet(vec![Cell::Name(b"a\xff".to_vec()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
-        let mut output = Output::new(&mut out, Form::Ndjson, false);
-        sheet.records(&mut output).unwrap();
-        output.finish().unwrap();
-        drop(output);
+        let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
         assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "{\"type\":\"endpoint\",\"name\":\"a\u{fffd}\",\"name_hex\":\"61ff\",\"time\":null,\
-             \"histogram\":[{\"from\":1e-6,\"to\":null,\"count\":2}]}\n"
+            records,
+            ["{\"type\":\"endpoint\",\"name\":\"a\u{fffd}\",\"name_hex\":\"61ff\",\"time\":null,\
+              \"histogram\":[{\"from\":1e-6,\"to\":null,\"count\":2}]}"]
         );
     }
 }

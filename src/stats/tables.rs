@@ -131,6 +131,8 @@ impl Stats {
                 Cell::Count(tick.answers),
                 Cell::Count(tick.unanswered),
                 Cell::Count(tick.refused),
+                Cell::duration(tick.mean()),
+                Cell::duration(tick.longest),
                 Cell::Bar(tick.queries as f64 / most as f64),
             ]
         };

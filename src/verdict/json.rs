@@ -36,7 +36,7 @@ pub fn rule_record(r: &RuleResult) -> Value {
 }
 
 /// The `summary` record: that of a run, with the counts of the verdict.
-fn summary_record(verdict: &Verdict) -> Value {
+pub(crate) fn summary_record(verdict: &Verdict) -> Value {
     let mut record = verdict.totals.record();
     record["finding_counts"] = verdict.counts.record();
     if verdict.more > 0 {

@@ -33,6 +33,8 @@ pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
+#[cfg(feature = "cli")]
+pub(crate) use json::summary_record;
 pub use json::{finding_record, json, ndjson, rule_record};
 pub use junit::{JunitStyle, junit};
 pub use markdown::markdown;

@@ -82,7 +82,7 @@ fn the_oldest_of_too_many_requests_closes_and_is_counted() {
 /// sixteenth of a monitor that asks 13,000 servers.
 fn monitored(sockets: u32) -> Vec<Shot> {
     let round = |n: u32| {
-        let (client, server) = ((host(1 << 16 | n % sockets), 9), (host(n % 812), PORT));
+        let (client, server) = ((host((1 << 16) | (n % sockets)), 9), (host(n % 812), PORT));
         let token = (n + 1).to_be_bytes();
         let time = START + i64::from(n) * 640_000;
         let with = |head: &str, tail: &str| [&hex(head)[..], &token, &hex(tail)].concat();

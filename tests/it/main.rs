@@ -49,6 +49,7 @@ mod live_loopback;
 mod looked_at;
 mod mirrored;
 mod no_alloc;
+mod page;
 mod pairing;
 mod parts;
 mod passing;

@@ -99,7 +99,7 @@ fn what_is_refused_is_not_offered() {
 fn values_are_completed() {
     let script = completions::script(ShellName::Bash);
     let protocols = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(" ");
-    for words in [&protocols, "text tree json ndjson fields csv tsv", "strict default lenient"] {
+    for words in [&protocols, "text tree json ndjson ek fields csv tsv", "strict default lenient"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
     }
     assert!(script.contains(" SQP SQP-CHK "), "rules by their beginnings");

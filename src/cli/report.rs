@@ -1,0 +1,64 @@
+//! `qdissect report`: its arguments, and how it is run.
+
+use super::args::Common;
+use super::config::Config;
+use super::error;
+use super::inputs::Inputs;
+use super::known::Known;
+use super::output::Target;
+use super::read::read_all;
+use super::run::{Done, FAILED};
+use super::suppress::today;
+use clap::Args;
+use qdissect::page::{self, Page};
+use qdissect::pipeline::Options;
+use qdissect::verdict::{Check, Entry};
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+/// `qdissect report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl ReportArgs {
+    /// What is wrong with the arguments, if anything.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        (self.common.output.is_none() && io::stdout().is_terminal()).then_some(
+            "The report is a page of HTML: name a file for it with --output, for example --output report.html, or \
+             see it with `qdissect view`.",
+        )
+    }
+}
+
+/// Reads the inputs and writes the page.
+pub fn report(
+    to: &mut Target,
+    args: &ReportArgs,
+    config: &Config,
+    options: Options,
+    inputs: Inputs,
+) -> io::Result<Done> {
+    let mut known = match Known::open(config, today(), None, false) {
+        Ok(known) => known,
+        Err(e) => {
+            error(&e);
+            return Ok((FAILED, 0));
+        }
+    };
+    let judge = |entry: &mut Entry, file: &str| {
+        known.excuse(entry, file);
+        Ok(())
+    };
+    let mut page = Page::new(Check::new(options.policy.clone(), judge), &options);
+    let (totals, code) = read_all(&args.common, options, inputs, &mut page)?;
+    let (verdict, gathered) = page.verdict(totals)?;
+    let files = verdict.totals.files;
+    if files > 0 {
+        let mut out = BufWriter::new(to);
+        page::write(&mut out, &gathered, &verdict)?;
+        out.flush()?;
+    }
+    Ok((code, files))
+}

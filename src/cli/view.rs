@@ -1,0 +1,98 @@
+//! `qdissect view`: has `report` write the page, and opens it.
+//!
+//! The page is written by a process apart, which restricts itself as commands do that read captures and so could start no
+//! browser; this one starts it, and parses nothing.
+
+use super::args::Common;
+use super::run::{self, FAILED};
+use super::{error, note};
+use clap::Args;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// `qdissect view`
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Name of the page in its folder.
+const NAME: &str = "report.html";
+
+/// Writes the page, opens it or says where it is, and returns the exit code of `report`. `args` are those of the program.
+pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
+    let (page, own) = match &command.common.output {
+        Some(path) => (path.clone(), None),
+        None => match folder() {
+            Ok(folder) => (folder.join(NAME), Some(folder)),
+            Err(e) => {
+                error(&format_args!("The page cannot be written to the folder for temporary files: {e}."));
+                return FAILED;
+            }
+        },
+    };
+    let code = match report(args, own.is_some().then_some(page.as_path())) {
+        Ok(code) => code,
+        Err(e) => {
+            error(&format_args!("`qdissect report` cannot be run: {e}."));
+            FAILED
+        }
+    };
+    if !page.is_file() {
+        // Nothing could be read, and that has been said.
+        let _ = own.map(std::fs::remove_dir);
+        return code;
+    }
+    let terminal = io::stdout().is_terminal();
+    if terminal && let Err(why) = open(&page) {
+        note(&format_args!("No browser was opened: {why}."));
+    }
+    match run::printed(writeln!(io::stdout(), "{}", run::name(&page))) {
+        0 => code,
+        failed => failed,
+    }
+}
+
+/// A new folder that nobody else may look into.
+fn folder() -> io::Result<PathBuf> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    Ok(builder.prefix("qdissect-").tempdir()?.keep())
+}
+
+/// Runs `report` with the same arguments; the page goes to `output` where they name no place for it.
+fn report(args: Vec<OsString>, output: Option<&Path>) -> io::Result<u8> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("report");
+    if let Some(path) = output {
+        command.arg("--output").arg(path);
+    }
+    let status = command.args(args.into_iter().skip(2)).status()?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
+}
+
+/// Opens the page with what the system opens pages with.
+fn open(page: &Path) -> Result<(), String> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let unix = cfg!(unix) && !cfg!(target_os = "macos");
+    if unix && !["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(set) {
+        return Err("there is no graphical session".to_owned());
+    }
+    let (program, first): (&str, &[&str]) = match () {
+        () if cfg!(windows) => ("cmd", &["/C", "start", ""]),
+        () if unix => ("xdg-open", &[]),
+        () => ("open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(first.iter().map(OsStr::new)).arg(page);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("{program} could not open the page")),
+        Err(e) => Err(format!("{program} cannot be run ({e})")),
+    }
+}

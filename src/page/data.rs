@@ -1,0 +1,224 @@
+//! What the page shows, as records: those of the other commands, with what only pictures need beside their keys.
+
+use super::Gathered;
+use super::trace::Trace;
+use crate::capture::{Facts, Time};
+use crate::check::Counts;
+use crate::docs::page_of;
+use crate::net::Endpoint;
+use crate::protocols::Id;
+use crate::report::summary::{MAX_UNCLAIMED, server_record};
+use crate::report::{Form, Output, Place, Records, Report, Totals, capture_record, stamp};
+use crate::stats::{self, Section};
+use crate::verdict::{Entry, Outcome, RuleResult, Verdict, finding_record, rule_record, summary_record};
+use hashbrown::HashMap;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::io;
+
+/// Servers on the page: those with the worst findings, then those asked most.
+pub const MAX_SERVERS: usize = 16_384;
+/// Findings on the page, the worst first.
+pub const MAX_FINDINGS: usize = 2_000;
+/// Captures on the page.
+pub const MAX_CAPTURES: usize = 200;
+
+/// Rows of every table by its name, and what was left out.
+#[derive(Debug, Default)]
+pub struct Data {
+    /// Servers, the worst first.
+    pub server: Vec<Value>,
+    /// Findings, the worst first.
+    pub finding: Vec<Value>,
+    /// Rules that were broken.
+    pub rule: Vec<Value>,
+    /// Exchanges by number.
+    pub exchange: Vec<Value>,
+    /// What no protocol claims, the busiest first.
+    pub unclaimed: Vec<Value>,
+    /// Response times by step.
+    pub response_times: Vec<Value>,
+    /// Time in pieces.
+    pub interval: Vec<Value>,
+    /// Captures in the order read.
+    pub capture: Vec<Value>,
+    /// The totals.
+    pub summary: Value,
+    /// Length of a slot of a trace in seconds.
+    pub slot: f64,
+    /// Rows that were left out, by the name of the table.
+    pub left_out: Value,
+    /// What else must be said, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl Data {
+    /// Makes the records of what was gathered.
+    pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
+        let (response_times, _) = stats::section(&g.stats, Section::Times);
+        let (mut interval, notes) = stats::section(&g.stats, Section::Series);
+        let all: Vec<_> = verdict.worst_first();
+        add_findings(&mut interval, &verdict.findings, g);
+        let mut data = Data {
+            response_times: response_times.into_iter().filter(|row| row["server"].is_null()).collect(),
+            interval,
+            rule: rules(verdict),
+            exchange: exchanges(g),
+            summary: summary_record(verdict),
+            notes,
+            ..Data::default()
+        };
+        (data.server, data.slot) = servers(g, verdict);
+        data.finding = all.iter().map(|e| finding(e, g, verdict)).collect();
+        data.unclaimed = g.summary.foreign.busiest().iter().map(|busy| busy.record()).collect();
+        data.capture = g.summary.files.list.iter().map(|(name, facts)| capture_record(name, facts)).collect();
+        data.bound(g, verdict);
+        data
+    }
+
+    /// Cuts tables at their bounds, and counts what that leaves out.
+    fn bound(&mut self, g: &Gathered, verdict: &Verdict) {
+        let captures = verdict.totals.files.saturating_sub(self.capture.len() as u64);
+        self.left_out = json!({
+            "server": cut(&mut self.server, MAX_SERVERS),
+            "finding": cut(&mut self.finding, MAX_FINDINGS) + verdict.more,
+            "exchange": g.exchanges.left_out,
+            "unclaimed": cut(&mut self.unclaimed, MAX_UNCLAIMED),
+            "capture": cut(&mut self.capture, MAX_CAPTURES) + captures,
+        });
+    }
+
+    /// Everything as one object.
+    pub fn json(&self) -> Value {
+        json!({
+            "summary": self.summary, "capture": self.capture, "server": self.server, "finding": self.finding,
+            "rule": self.rule, "exchange": self.exchange, "unclaimed": self.unclaimed,
+            "response_times": self.response_times, "interval": self.interval, "slot": self.slot,
+            "left_out": self.left_out, "notes": self.notes,
+        })
+    }
+}
+
+/// Leaves the first rows, and says how many others there were.
+fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
+    let more = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    more as u64
+}
+
+/// The `server` records with the findings of the verdict, the share that was answered, the map, and the trace, of slots of
+/// so many seconds.
+fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Value>, f64) {
+    let mut counts: HashMap<(Endpoint, Id), Counts> = HashMap::new();
+    for e in verdict.findings.iter().filter(|e| e.counts()) {
+        counts.entry((e.server, e.protocol)).or_default().add(e.finding.severity);
+    }
+    let length = g.traces.values().map(Trace::length).max().unwrap_or(0);
+    let mut rows = vec![];
+    for (index, server) in (0..).zip(&g.summary.servers) {
+        let Some(s) = server else { continue };
+        let found = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
+        let mut record = server_record(s);
+        record["finding_counts"] = found.record();
+        let answered = s.answered + s.late;
+        record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
+        record["map"] = g.maps.get(&index).cloned().into();
+        record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
+        rows.push((Reverse((found.error, found.warning, s.unanswered, s.requests)), record));
+    }
+    rows.sort_by_key(|(order, _)| *order);
+    (rows.into_iter().map(|(_, record)| record).collect(), length as f64 / 1e9)
+}
+
+/// The `finding` record with the time of its frame and the bytes that are kept of it.
+fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
+    let place = Place { file: e.file, frame: e.frame };
+    let mut record = finding_record(verdict.file(e), e);
+    let time = g.frames.time_of(place);
+    record["time"] = Some(stamp(time)).filter(|_| time != Time::UNKNOWN).into();
+    let start = e.finding.span.map_or(0, |span| span.start);
+    record["bytes"] = match g.frames.bytes_of(place, start.into()) {
+        Some(bytes) => bytes,
+        None if e.marked.is_empty() => Value::Null,
+        None => {
+            let hex: String = e.marked.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "from": start, "hex": hex })
+        }
+    };
+    record
+}
+
+/// Counts findings in the interval of their frames.
+fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
+    let mut counts = vec![Counts::default(); intervals.len()];
+    for e in findings.iter().filter(|e| e.counts()) {
+        // Stamps of one length are in order as text.
+        let time = stamp(g.frames.time_of(Place { file: e.file, frame: e.frame }));
+        let at = starts.partition_point(|start| *start <= time).checked_sub(1);
+        if let Some(counts) = at.and_then(|at| counts.get_mut(at)) {
+            counts.add(e.finding.severity);
+        }
+    }
+    for (row, counts) in intervals.iter_mut().zip(counts) {
+        row["finding_counts"] = counts.record();
+    }
+}
+
+/// The `rule` records of those that were broken, with what is declared of them.
+fn rules(verdict: &Verdict) -> Vec<Value> {
+    let broken = |outcome| matches!(outcome, Outcome::Fail | Outcome::Known);
+    let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
+    rows.sort_by_key(|r| Reverse((r.severity, r.count)));
+    let row = |r: &&RuleResult| {
+        let mut record = rule_record(r);
+        record["severity"] = r.severity.map(|severity| severity.name()).into();
+        record["title"] = r.rule.title.into();
+        record["why"] = r.rule.why.trim().into();
+        record["source"] =
+            json!({ "document": r.rule.cite.doc, "section": r.rule.cite.section, "url": r.rule.cite.url });
+        record["page"] = page_of(r.rule).into();
+        record
+    };
+    rows.iter().map(row).collect()
+}
+
+/// The `exchange` records, as `exchanges` writes them.
+fn exchanges(g: &Gathered) -> Vec<Value> {
+    let mut text = vec![];
+    let mut records = Records::new(Output::new(&mut text, Form::Ndjson, false), false, false);
+    // Memory takes everything.
+    let _ = play(&mut records, g);
+    drop(records);
+    let lines =
+        text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    lines.filter(|record| record["type"] == "exchange").collect()
+}
+
+fn play<R: Report>(records: &mut R, g: &Gathered) -> io::Result<()> {
+    let files = &g.summary.files;
+    for (at, before) in files.places.before().enumerate() {
+        match files.list.get(at) {
+            Some((name, facts)) => records.file(name, facts, before)?,
+            None => records.file("(further captures)", &Facts::default(), before)?,
+        }
+    }
+    g.exchanges.sorted().into_iter().try_for_each(|(e, findings)| records.exchange(e, findings))?;
+    records.finish(&Totals::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_beyond_the_most_are_left_out_and_counted() {
+        for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CAPTURES] {
+            for (rows, more) in [(most, 0), (most + 3, 3)] {
+                let mut all = vec![Value::Null; rows];
+                assert_eq!((cut(&mut all, most), all.len()), (more, most));
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A run as one page of HTML that needs nothing else: what `qdissect report` writes.
+//!
+//! ```text
+//! pipeline ──> Page (a report) ──┬─> Summary   servers, what nobody claims
+//!                                ├─> Stats     response times, intervals           ──> data.rs   what is shown, as records
+//!                                ├─> Check     findings, rules                     ──> table.rs  the same as tables of HTML
+//!                                └─> kept.rs, trace.rs   exchanges, bytes, sparklines ──> html.rs   the page
+//! ```
+//!
+//! Nothing is counted here that another report counts: a number on the page is the one in the records. Tables stand in the HTML;
+//! the script (`script/`) sorts and filters them, and draws. It finds the records in the page, as JSON.
+
+mod data;
+mod html;
+mod kept;
+mod table;
+mod trace;
+
+pub use html::write;
+
+use crate::capture::{Facts, Time};
+use crate::check::Finding;
+use crate::conversation::NONE;
+use crate::decode::Listener;
+use crate::exchange::Exchange;
+use crate::filter::{Columns, Pick, View};
+use crate::net::{Datagram, Endpoint};
+use crate::pipeline::Options;
+use crate::protocols::{Direction, Id};
+use crate::report::summary::{Summary, bounded};
+use crate::report::{Packet, Report, Silent, Totals, Wants};
+use crate::stats::Stats;
+use crate::verdict::{Check, Coverage, Entry, Verdict};
+use hashbrown::HashMap;
+use kept::{Exchanges, Frames};
+use std::io;
+use trace::Trace;
+
+/// Everything that the page shows, but for the verdict.
+#[derive(Debug)]
+pub struct Gathered {
+    summary: Summary,
+    stats: Stats,
+    exchanges: Exchanges,
+    frames: Frames,
+    /// By the pipeline's server index, as many as there are servers.
+    traces: HashMap<u32, Trace>,
+    maps: HashMap<u32, String>,
+    /// The first time stamp, from which traces count.
+    began: Time,
+}
+
+/// The report behind the page.
+pub struct Page<F> {
+    check: Check<F>,
+    gathered: Gathered,
+    map: Columns,
+    pick: Pick,
+    secrets: bool,
+}
+
+impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
+    /// An empty one, around the report that judges.
+    pub fn new(check: Check<F>, options: &Options) -> Page<F> {
+        let (summary, stats) = (Summary::default(), Stats::new(None));
+        let (exchanges, frames) = (Exchanges::default(), Frames::default());
+        let (traces, maps, began) = (HashMap::new(), HashMap::new(), Time::UNKNOWN);
+        let gathered = Gathered { summary, stats, exchanges, frames, traces, maps, began };
+        // The name is one of those that filters know.
+        let map = Columns::parse(&["map"]).unwrap_or_default();
+        let pick = map.pick();
+        Page { check, gathered, map, pick, secrets: options.secrets }
+    }
+
+    /// What was found and what was gathered, once everything was read.
+    ///
+    /// # Errors
+    /// As [`Check::verdict`].
+    pub fn verdict(self, totals: Totals) -> io::Result<(Verdict, Gathered)> {
+        Ok((self.check.verdict(totals)?, self.gathered))
+    }
+
+    /// Keeps the map that an answer names.
+    fn map(&mut self, p: &Packet<'_, Coverage>) {
+        self.pick.packet(p, self.secrets);
+        let view = View { picked: Some(&self.pick), ..View::of_packet(p) };
+        let named = self.map.values(&view, &[]).flatten().next();
+        if let Some(value) = named {
+            let map = String::from_utf8_lossy(bounded(value.text.as_bytes())).into_owned();
+            self.gathered.maps.insert(p.server_index, map);
+        }
+    }
+}
+
+impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
+    type Sink = Coverage;
+
+    fn wants(&self) -> Wants {
+        Wants { foreign: true, ..self.check.wants() }
+    }
+
+    fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
+        let known = p.server_index != NONE;
+        if p.direction == Direction::S2c && known && p.facts().is_some() {
+            self.map(p);
+        }
+        let g = &mut self.gathered;
+        if !p.findings.is_empty() {
+            let place = g.summary.files.places.place(p.datagram.frame);
+            g.frames.packet(place, p, self.secrets);
+        }
+        let heard = p.heard_by(p.sink.notes());
+        g.summary.packet(&heard)?;
+        g.stats.packet(&heard)?;
+        self.check.packet(p)
+    }
+
+    fn foreign(&mut self, d: &Datagram<'_>) {
+        self.gathered.summary.foreign(d);
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        let g = &mut self.gathered;
+        g.exchanges.add(e, findings);
+        if let Some(after) = e.request_time.since(g.began).filter(|_| e.server_index != NONE) {
+            g.traces.entry(e.server_index).or_default().add(after, e);
+        }
+        if !findings.is_empty() {
+            g.frames.time(g.summary.files.places.place(e.request_frame), e.request_time);
+        }
+        g.summary.exchange(e, findings)?;
+        g.stats.exchange(e, findings)?;
+        self.check.exchange(e, findings)
+    }
+
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        self.gathered.summary.silent(servers)?;
+        self.check.silent(servers)
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.check.one_sided(servers)
+    }
+
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        self.gathered.summary.file(name, facts, before)?;
+        self.check.file(name, facts, before)
+    }
+
+    fn file_read(&mut self, facts: &Facts) {
+        self.check.file_read(facts);
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        if self.gathered.began == Time::UNKNOWN {
+            self.gathered.began = time;
+        }
+    }
+
+    fn listened(&mut self, sink: &mut Coverage) {
+        self.check.listened(sink);
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.gathered.summary.finish(totals)?;
+        self.gathered.stats.finish(totals)
+    }
+}

@@ -1,0 +1,54 @@
+'use strict';
+/* What is written: text, numbers and elements. Text goes into the page as text, never as HTML. */
+
+/** Characters that turn the direction of text, have no width, or control something: as the program writes them. */
+const HOSTILE = /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e0fff}]/gu;
+const NAMED = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+function shown(text) {
+  const escape = (c) => {
+    const code = c.codePointAt(0);
+    return NAMED[c] ?? (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`);
+  };
+  return String(text).replaceAll('\\', '\\\\').replace(HOSTILE, escape);
+}
+
+/** Seconds for people: `3.576 ms`. */
+function duration(seconds) {
+  const nanos = Math.round(Math.abs(seconds) * 1e9);
+  const [step, decimals, unit] = nanos < 1e6 ? [100, 1, 'µs'] : nanos < 1e9 ? [1e3, 3, 'ms'] : [1e6, 3, 's'];
+  const steps = Math.floor((nanos + step / 2) / step);
+  return `${seconds < 0 ? '-' : ''}${(steps / 10 ** decimals).toFixed(decimals)} ${unit}`;
+}
+
+/** The same in short, for axes: `50 ms`. */
+function short(seconds) {
+  const [size, unit] = seconds < 1e-3 ? [1e6, 'µs'] : seconds < 1 ? [1e3, 'ms'] : [1, 's'];
+  return `${Number((seconds * size).toPrecision(3))} ${unit}`;
+}
+
+/** `2026-11-20 10:32:02.380` */
+const time = (stamp) => `${stamp.slice(0, 10)} ${stamp.slice(11, 23)}`;
+const counted = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+/** The value of a key, which may lead into an object: `finding_counts.error`. */
+const valueOf = (row, key) => key.split('.').reduce((value, part) => value?.[part] ?? null, row);
+
+/** An element with attributes; children are elements, or text. */
+function el(tag, attributes = {}, ...children) {
+  return dress(document.createElement(tag), attributes, children);
+}
+
+/** The same of a picture. */
+function svg(tag, attributes = {}, ...children) {
+  return dress(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+function dress(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}

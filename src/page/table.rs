@@ -1,0 +1,380 @@
+//! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows the same columns of further rows.
+
+use crate::docs::page_of;
+use crate::report::{duration, shown};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Rows of a table that stand in the HTML; the script shows the others.
+pub const MAX_ROWS: usize = 200;
+/// Frames listed in a cell.
+const MAX_LISTED: usize = 4;
+
+/// What the cells of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A word or an address.
+    Text,
+    /// Text from the network, in any script.
+    Name,
+    /// A sentence of ours.
+    Words,
+    /// A number of things.
+    Count,
+    /// A duration.
+    Seconds,
+    /// A share.
+    Percent,
+    /// A point in time.
+    Time,
+    /// Numbers of frames, or words.
+    List,
+    /// How bad it is.
+    Severity,
+    /// Number of a rule, with a link to its page.
+    Rule,
+    /// Findings by severity.
+    Findings,
+    /// Players, with the most there can be in another key.
+    Players,
+    /// Bytes as hex, and which of them are marked.
+    Bytes,
+    /// How it answered over time, which only the script draws.
+    Trace,
+}
+
+/// A column: key of the record, head, and what its cells hold.
+pub type Column = (&'static str, &'static str, Kind);
+
+/// A table: name in the data, title, what it is about, columns.
+#[derive(Debug)]
+pub struct Table {
+    /// The name of its rows in the data.
+    pub name: &'static str,
+    /// What its rows are, in the plural.
+    pub what: &'static str,
+    /// The columns.
+    pub columns: &'static [Column],
+}
+
+/// Servers.
+pub const SERVERS: Table = Table {
+    name: "server",
+    what: "servers",
+    columns: &[
+        ("server", "Server", Kind::Text),
+        ("protocol", "Protocol", Kind::Text),
+        ("server_name", "Name", Kind::Name),
+        ("game", "Game", Kind::Name),
+        ("map", "Map", Kind::Name),
+        ("players", "Players", Kind::Players),
+        ("requests", "Requests", Kind::Count),
+        ("answered_percent", "Answered", Kind::Percent),
+        ("response_time.median", "Median", Kind::Seconds),
+        ("response_time.p99", "p99", Kind::Seconds),
+        ("trace", "Over time", Kind::Trace),
+        ("finding_counts", "Findings", Kind::Findings),
+    ],
+};
+
+/// Findings.
+pub const FINDINGS: Table = Table {
+    name: "finding",
+    what: "findings",
+    columns: &[
+        ("severity", "Severity", Kind::Severity),
+        ("rule", "Rule", Kind::Rule),
+        ("message", "What", Kind::Words),
+        ("server", "Server", Kind::Text),
+        ("frame", "Frame", Kind::Count),
+        ("field", "Field", Kind::Text),
+        ("bytes", "Bytes", Kind::Bytes),
+        ("fault", "At fault", Kind::Text),
+    ],
+};
+
+/// Exchanges.
+pub const EXCHANGES: Table = Table {
+    name: "exchange",
+    what: "exchanges",
+    columns: &[
+        ("id", "No.", Kind::Count),
+        ("request_time", "Asked (UTC)", Kind::Time),
+        ("client", "Client", Kind::Text),
+        ("server", "Server", Kind::Text),
+        ("protocol", "Protocol", Kind::Text),
+        ("step", "Step", Kind::Text),
+        ("outcome", "Outcome", Kind::Text),
+        ("response_time", "Time", Kind::Seconds),
+        ("request_bytes", "Bytes out", Kind::Count),
+        ("response_bytes", "Bytes in", Kind::Count),
+        ("request_frame", "Request", Kind::Count),
+        ("response_frames", "Answer", Kind::List),
+    ],
+};
+
+/// What no protocol claims.
+pub const UNCLAIMED: Table = Table {
+    name: "unclaimed",
+    what: "unclaimed endpoints",
+    columns: &[
+        ("endpoint", "Endpoint", Kind::Text),
+        ("looks_like", "Looks like", Kind::Text),
+        ("first_bytes", "First bytes", Kind::Text),
+        ("datagrams", "Datagrams", Kind::Count),
+        ("bytes", "Bytes", Kind::Count),
+    ],
+};
+
+/// Response times by step.
+pub const STEPS: Table = Table {
+    name: "response_times",
+    what: "steps",
+    columns: &[
+        ("protocol", "Protocol", Kind::Text),
+        ("step", "Step", Kind::Text),
+        ("count", "Answers", Kind::Count),
+        ("min", "Min", Kind::Seconds),
+        ("median", "Median", Kind::Seconds),
+        ("p90", "p90", Kind::Seconds),
+        ("p99", "p99", Kind::Seconds),
+        ("max", "Max", Kind::Seconds),
+        ("mean", "Mean", Kind::Seconds),
+    ],
+};
+
+/// What happened over time.
+pub const INTERVALS: Table = Table {
+    name: "interval",
+    what: "intervals",
+    columns: &[
+        ("start", "From (UTC)", Kind::Time),
+        ("queries", "Queries", Kind::Count),
+        ("retransmissions", "Repeated", Kind::Count),
+        ("answers", "Answers", Kind::Count),
+        ("unanswered", "Unanswered", Kind::Count),
+        ("refused", "Refused", Kind::Count),
+        ("response_time_mean", "Mean time", Kind::Seconds),
+        ("response_time_max", "Longest", Kind::Seconds),
+        ("finding_counts", "Findings", Kind::Findings),
+    ],
+};
+
+/// Rules that were broken.
+pub const RULES: Table = Table {
+    name: "rule",
+    what: "rules",
+    columns: &[
+        ("severity", "Severity", Kind::Severity),
+        ("id", "Rule", Kind::Rule),
+        ("title", "What", Kind::Words),
+        ("why", "Why it matters", Kind::Words),
+        ("count", "Times", Kind::Count),
+    ],
+};
+
+/// Captures.
+pub const CAPTURES: Table = Table {
+    name: "capture",
+    what: "captures",
+    columns: &[
+        ("file", "Capture", Kind::Name),
+        ("format", "Format", Kind::Text),
+        ("compression", "Compressed", Kind::Text),
+        ("links", "Links", Kind::List),
+        ("application", "Captured by", Kind::Name),
+        ("comment", "Comment", Kind::Name),
+    ],
+};
+
+/// Every table of the page.
+pub const ALL: [&Table; 8] =
+    [&SERVERS, &FINDINGS, &EXCHANGES, &UNCLAIMED, &STEPS, &INTERVALS, &RULES, &CAPTURES];
+
+impl Kind {
+    /// Its name in the data and its class in the HTML.
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Name => "name",
+            Kind::Words => "words",
+            Kind::Count => "count",
+            Kind::Seconds => "seconds",
+            Kind::Percent => "percent",
+            Kind::Time => "time",
+            Kind::List => "list",
+            Kind::Severity => "severity",
+            Kind::Rule => "rule",
+            Kind::Findings => "findings",
+            Kind::Players => "players",
+            Kind::Bytes => "bytes",
+            Kind::Trace => "trace",
+        }
+    }
+}
+
+/// The columns of every table for the script.
+pub fn columns() -> Value {
+    let column = |(key, head, kind): &Column| json!([key, head, kind.name()]);
+    ALL.iter().map(|table| (table.name, table.columns.iter().map(column).collect::<Value>())).collect()
+}
+
+/// Text as it may stand in HTML, between tags or in quotes.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in shown(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+impl Table {
+    /// The table with its first rows; `name` is that of its caption.
+    pub fn html(&self, caption: &str, rows: &[Value]) -> String {
+        let mut out = format!(
+            "<table data-table=\"{}\" data-what=\"{}\"><caption>{}</caption><thead><tr>",
+            self.name,
+            self.what,
+            escaped(caption)
+        );
+        for (key, head, kind) in self.columns {
+            let _ = write!(out, "<th scope=\"col\" class=\"{}\" data-key=\"{key}\">{head}</th>", kind.name());
+        }
+        out.push_str("</tr></thead><tbody>");
+        for row in rows.iter().take(MAX_ROWS) {
+            out.push_str("<tr>");
+            for (key, _, kind) in self.columns {
+                let _ = write!(out, "<td class=\"{}\">{}</td>", kind.name(), cell(row, key, *kind));
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table>");
+        out
+    }
+}
+
+/// The value of a key, which may lead into an object.
+fn value<'a>(row: &'a Value, key: &str) -> &'a Value {
+    key.split('.').fold(row, |value, key| &value[key])
+}
+
+/// A cell as HTML.
+fn cell(row: &Value, key: &str, kind: Kind) -> String {
+    let value = value(row, key);
+    match (kind, value) {
+        (Kind::Trace, _) => String::new(),
+        (Kind::Findings, counts) => findings(counts),
+        (_, Value::Null) => "–".to_owned(),
+        (Kind::Name, value) => format!("<bdi>{}</bdi>", escaped(&plain(value))),
+        (Kind::Seconds, value) => duration((value.as_f64().unwrap_or(0.0) * 1e9).round() as i64),
+        (Kind::Percent, value) => format!("{value} %"),
+        (Kind::Time, value) => escaped(&time(value.as_str().unwrap_or_default())),
+        (Kind::List, value) => escaped(&list(value)),
+        (Kind::Severity, value) => severity(value.as_str().unwrap_or_default(), None),
+        (Kind::Rule, value) => rule(value.as_str().unwrap_or_default()),
+        (Kind::Players, value) => format!("{}/{}", value, row["max_players"]),
+        (Kind::Bytes, bytes) => marked(row, bytes),
+        (_, value) => escaped(&plain(value)),
+    }
+}
+
+/// A value as text: without the quotes of JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// `2026-11-20 10:32:02.380`
+fn time(stamp: &str) -> String {
+    format!("{} {}", stamp.get(..10).unwrap_or_default(), stamp.get(11..23).unwrap_or_default())
+}
+
+fn list(value: &Value) -> String {
+    let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let words: Vec<_> = all.iter().take(MAX_LISTED).map(plain).collect();
+    match all.len().saturating_sub(MAX_LISTED) {
+        0 if all.is_empty() => "–".to_owned(),
+        0 => words.join(" "),
+        more => format!("{} and {more} more", words.join(" ")),
+    }
+}
+
+/// A severity in its colour and with its mark, or how often it occurs.
+fn severity(name: &str, times: Option<u64>) -> String {
+    match times {
+        None => format!("<span class=\"is {name}\">{}</span>", escaped(name)),
+        Some(n) => format!("<span class=\"is {name}\">{n} {name}{}</span>", if n == 1 { "" } else { "s" }),
+    }
+}
+
+/// Findings by severity: `1 error 12 notes`.
+pub fn findings(counts: &Value) -> String {
+    let of = |name: &str| counts[name].as_u64().filter(|n| *n > 0).map(|n| severity(name, Some(n)));
+    let all: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(of).collect();
+    if all.is_empty() { "–".to_owned() } else { all.join(" ") }
+}
+
+fn rule(id: &str) -> String {
+    let declared = crate::protocols::rules().find(|rule| rule.id == id);
+    let page = declared.map(page_of).unwrap_or_default();
+    format!("<a href=\"{}\" rel=\"noreferrer noopener\">{}</a>", escaped(&page), escaped(id))
+}
+
+/// The bytes that a finding marks, as far as they are there.
+fn marked(row: &Value, bytes: &Value) -> String {
+    const SHOWN: usize = 12;
+    let from = bytes["from"].as_u64().unwrap_or(0);
+    let [start, end] =
+        ["start", "end"].map(|key| row[key].as_u64().unwrap_or(0).saturating_sub(from) as usize);
+    let hex = bytes["hex"].as_str().unwrap_or_default();
+    let hex = hex.get(2 * start..hex.len().min(2 * end)).unwrap_or_default();
+    if hex.is_empty() {
+        return "–".to_owned();
+    }
+    let pairs: Vec<_> = hex.as_bytes().chunks(2).take(SHOWN).map(String::from_utf8_lossy).collect();
+    let more = if hex.len() > 2 * SHOWN { " …" } else { "" };
+    format!("<code>{}{more}</code>", pairs.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_text_is_markup() {
+        assert_eq!(escaped("<b a='\"'>&\u{202e}\n"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{202e}\\n");
+        let row = json!({ "server_name": "<script>alert(1)</script>", "players": 3, "max_players": 16 });
+        let html = SERVERS.html("a", &[row]);
+        assert!(
+            html.contains("<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>") && html.contains(">3/16<"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn so_many_rows_stand_in_the_html() {
+        let rows: Vec<_> = (0..MAX_ROWS + 5).map(|n| json!({ "endpoint": n.to_string() })).collect();
+        assert_eq!(UNCLAIMED.html("a", &rows).matches("<tr>").count(), 1 + MAX_ROWS);
+    }
+
+    #[test]
+    fn of_many_frames_four_are_listed() {
+        assert_eq!(list(&json!([1, 2, 3, 4])), "1 2 3 4");
+        assert_eq!(list(&json!([1, 2, 3, 4, 5])), "1 2 3 4 and 1 more");
+    }
+
+    #[test]
+    fn the_bytes_of_a_finding_are_those_that_it_marks() {
+        let row = |start, end| json!({ "start": start, "end": end });
+        let bytes = json!({ "from": 16, "hex": "000102**0405" });
+        assert_eq!(marked(&row(17, 20), &bytes), "<code>01 02 **</code>");
+        assert_eq!(marked(&row(21, 40), &bytes), "<code>05</code>");
+        assert_eq!(marked(&row(40, 41), &bytes), "–");
+    }
+}

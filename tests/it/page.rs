@@ -1,0 +1,364 @@
+//! The page of `report`: its numbers are those of the records, nothing in it is markup of strangers, and what is left out is
+//! counted.
+
+use crate::kit::captures::own;
+use crate::kit::ci::elements;
+use crate::kit::play::{PORT, START, Shot, everything, frame, shot};
+use crate::kit::run::qdissect;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use qdissect::capture::{Facts, Source};
+use qdissect::page::{self, Gathered, Page};
+use qdissect::pipeline::{Options, Pipeline};
+use qdissect::report::summary::{self, Summary};
+use qdissect::report::{Form, Output, Records, Report, Totals, is_hostile};
+use qdissect::rule::hex;
+use qdissect::stats::{self, Section, Stats};
+use qdissect::verdict::{Check, Entry, Verdict, json};
+use roxmltree::Document;
+use serde_json::{Value, json as value};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A report of captures at its end, and the totals; `None` where nothing can be opened.
+fn tell<R: Report>(paths: &[PathBuf], mut report: R) -> Option<(R, Totals)> {
+    let mut pipeline = Pipeline::new(Options::default(), &mut report);
+    let mut any = false;
+    for path in paths {
+        let Ok(mut source) = Source::open(path) else { continue };
+        any = true;
+        let _ = pipeline.read(&mut source, &path.to_string_lossy()); // what was read before an error counts
+    }
+    let totals = pipeline.finish(true).expect("the report takes everything");
+    any.then_some((report, totals))
+}
+
+type Judge = fn(&mut Entry, &str) -> io::Result<()>;
+
+fn check() -> Check<Judge> {
+    Check::new(Options::default().policy, |_, _| Ok(()))
+}
+
+fn paged() -> Page<Judge> {
+    Page::new(check(), &Options::default())
+}
+
+fn html(gathered: &Gathered, verdict: &Verdict) -> String {
+    let mut out = vec![];
+    page::write(&mut out, gathered, verdict).expect("memory takes everything");
+    String::from_utf8(out).expect("the page is UTF-8")
+}
+
+/// The page of captures.
+fn page_of(paths: &[PathBuf]) -> Option<String> {
+    let (page, totals) = tell(paths, paged())?;
+    let (verdict, gathered) = page.verdict(totals).expect("nothing is written");
+    Some(html(&gathered, &verdict))
+}
+
+/// What stands between two texts.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin:?}"));
+    rest.split_once(end).unwrap_or_else(|| panic!("no {end:?}")).0
+}
+
+fn data(page: &str) -> Value {
+    between(page, "id=\"data\">", "</script>").parse().expect("the data are JSON")
+}
+
+fn written(write: impl FnOnce(&mut Output<&mut Vec<u8>>) -> io::Result<()>) -> Vec<Value> {
+    let mut out = vec![];
+    write(&mut Output::new(&mut out, Form::Ndjson, false)).expect("memory takes everything");
+    str::from_utf8(&out).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
+}
+
+fn of(records: &[Value], kind: &str) -> Vec<Value> {
+    records.iter().filter(|record| record["type"] == kind).cloned().collect()
+}
+
+/// Rows of the page without the keys that only the page has, in an order of their own.
+fn without(rows: &Value, keys: &[&str]) -> Vec<Value> {
+    let mut rows = rows.as_array().expect("rows").clone();
+    for row in &mut rows {
+        let row = row.as_object_mut().expect("a record");
+        keys.iter().for_each(|key| _ = row.remove(*key));
+    }
+    rows.sort_by_key(Value::to_string);
+    rows
+}
+
+fn sorted(mut rows: Vec<Value>) -> Vec<Value> {
+    rows.sort_by_key(Value::to_string);
+    rows
+}
+
+/// What `summary`, `stats`, `check` and `exchanges` say of captures.
+fn records(paths: &[PathBuf]) -> Option<[Vec<Value>; 4]> {
+    let (gathered, totals) = tell(paths, Summary::default())?;
+    let summary = written(|out| summary::records(out, &gathered, &totals));
+    let (gathered, totals) = tell(paths, Stats::new(None))?;
+    let stats = written(|out| stats::records(out, &gathered, &totals, &[Section::Times, Section::Series]));
+    let (report, totals) = tell(paths, check())?;
+    let mut out = vec![];
+    json(&mut out, &report.verdict(totals).expect("nothing is written")).expect("memory takes everything");
+    let check = serde_json::from_slice(&out).expect("an array");
+    let mut out = vec![];
+    tell(paths, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false))?;
+    let exchanges =
+        str::from_utf8(&out).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect();
+    Some([summary, stats, check, exchanges])
+}
+
+#[test]
+fn every_number_of_the_page_is_the_one_of_the_records() {
+    let (mut pages, mut rows) = (0, 0);
+    for path in own() {
+        let paths = [path.clone()];
+        let Some(page) = page_of(&paths) else { continue };
+        let [summary, stats, check, exchanges] = records(&paths).expect("it was opened before");
+        let data = data(&page);
+        assert_eq!(data["summary"], of(&check, "summary")[0], "{path:?}");
+        assert_eq!(data["capture"], Value::from(of(&summary, "capture")), "{path:?}");
+        let servers = without(&data["server"], &["map", "answered_percent", "trace"]);
+        assert_eq!(servers, sorted(of(&summary, "server")), "{path:?}");
+        assert_eq!(data["unclaimed"], Value::from(of(&summary, "unclaimed")), "{path:?}");
+        assert_eq!(without(&data["finding"], &["time", "bytes"]), sorted(of(&check, "finding")), "{path:?}");
+        let steps: Vec<_> =
+            of(&stats, "response_times").into_iter().filter(|row| row["server"].is_null()).collect();
+        assert_eq!(data["response_times"], Value::from(steps), "{path:?}");
+        let intervals = without(&data["interval"], &["finding_counts"]);
+        assert_eq!(intervals, sorted(of(&stats, "interval")), "{path:?}");
+        let all: HashMap<u64, Value> = of(&exchanges, "exchange")
+            .into_iter()
+            .map(|e| (e["id"].as_u64().expect("a number"), e))
+            .collect();
+        let shown = data["exchange"].as_array().expect("exchanges");
+        shown
+            .iter()
+            .for_each(|e| assert_eq!(all.get(&e["id"].as_u64().expect("a number")), Some(e), "{path:?}"));
+        let left_out = data["left_out"]["exchange"].as_u64().expect("a count");
+        assert_eq!(shown.len() as u64 + left_out, all.len() as u64, "{path:?}");
+        let broken = of(&check, "rule").into_iter().filter(|rule| rule["result"] == "fail");
+        assert_eq!(
+            without(&data["rule"], &["severity", "title", "why", "source", "page"]),
+            sorted(broken.collect())
+        );
+        sums(&data, &path);
+        tables(&page, &data);
+        pages += 1;
+        rows += shown.len();
+    }
+    assert!(pages > 100 && rows > 500, "{pages} pages, {rows} exchanges");
+}
+
+/// What the page has beside the records adds up to what is in them.
+fn sums(data: &Value, path: &Path) {
+    for server in data["server"].as_array().expect("servers") {
+        let slots = server["trace"].as_array().expect("slots");
+        let sum = |at: usize| slots.iter().map(|slot| slot[at].as_u64().expect("a count")).sum::<u64>();
+        let count = |key: &str| server[key].as_u64().expect("a count");
+        // What has no time stands in no slot.
+        if data["summary"]["first_time"].is_string() && sum(0) > 0 {
+            assert_eq!(sum(0), count("requests"), "{path:?}: {server}");
+            assert_eq!(sum(1), count("unanswered") + count("refused"), "{path:?}: {server}");
+        }
+        let requests = count("requests");
+        let percent = (requests > 0).then(|| (count("answered") + count("late")) * 100 / requests);
+        assert_eq!(server["answered_percent"], value!(percent), "{path:?}");
+    }
+    let findings = data["finding"].as_array().expect("findings");
+    for severity in ["error", "warning", "note"] {
+        let intervals = data["interval"].as_array().expect("intervals");
+        let counted: u64 =
+            intervals.iter().map(|row| row["finding_counts"][severity].as_u64().expect("a count")).sum();
+        let timed = findings.iter().filter(|f| f["severity"] == severity && f["caused_by"].is_null());
+        let timed = timed
+            .filter(|f| intervals.first().is_some_and(|row| row["start"].as_str() <= f["time"].as_str()));
+        assert_eq!(counted, timed.count() as u64, "{path:?}: {severity}");
+    }
+}
+
+/// The tables of the HTML have the rows of the data, and the numbers in them.
+fn tables(page: &str, data: &Value) {
+    for part in page.split("<table ").skip(1) {
+        let text = format!("<table {}</table>", part.split_once("</table>").expect("it ends").0);
+        let table = Document::parse(&text).expect("a table is well-formed");
+        let name = table.root_element().attribute("data-table").expect("a name");
+        let rows = data[name].as_array().expect("rows");
+        let keys: Vec<_> =
+            elements(table.root(), "th").iter().map(|th| th.attribute("data-key").expect("a key")).collect();
+        let lines: Vec<_> = elements(table.root(), "tr").into_iter().skip(1).collect();
+        assert_eq!(lines.len(), rows.len().min(200), "{name}");
+        for (line, row) in lines.iter().zip(rows) {
+            let cells = elements(*line, "td");
+            assert_eq!(cells.len(), keys.len());
+            for (cell, key) in
+                cells.iter().zip(&keys).filter(|(cell, _)| cell.attribute("class") == Some("count"))
+            {
+                assert_eq!(cell.text(), Some(row[key].to_string().as_str()), "{name} {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_name_of_a_hostile_capture_is_markup() {
+    let mut names = 0;
+    for capture in ["sqp_names", "sky_names", "sat_names", "gqp_names"] {
+        let page =
+            page_of(&[Path::new("captures/hostile").join(format!("{capture}.pcap"))]).expect("it is there");
+        let hostile = page.chars().find(|c| is_hostile(*c) && *c != '\n');
+        assert_eq!(hostile, None, "{capture}");
+        let json = between(&page, "id=\"data\">", "</script>");
+        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{capture}");
+        // Nothing but what the template and the tables are made of stands in the HTML.
+        let (before, behind) =
+            (page.split_once("<script type").expect("data").0, page.split_once("</style>").expect("style").1);
+        let outside = before.strip_prefix(page.split_once("</style>").expect("style").0).expect("in order");
+        assert!(behind.len() > outside.len());
+        const TAGS: &str = "a p nav button header main section h1 h2 h3 bdi dl div dt dd ul li figure figcaption details \
+                            summary table caption thead tbody tr th td span code footer body head style strong";
+        for tag in outside.split('<').skip(1) {
+            let name = tag.trim_start_matches('/').split([' ', '>']).next().expect("a name");
+            assert!(TAGS.split_whitespace().any(|known| known == name), "{capture}: <{tag}");
+        }
+        names += data(&page)["server"].as_array().expect("servers").len();
+    }
+    assert!(names > 3, "{names}");
+}
+
+#[test]
+fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else() {
+    let page = page_of(&["captures/demo.pcapng".into()]).expect("it is there");
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    let (style, script) = (between(&page, "<style>", "</style>"), between(&page, "<script>", "</script>"));
+    let policy = between(&page, "Content-Security-Policy\" content=\"", "\"");
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+            hash(script),
+            hash(style)
+        )
+    );
+    let attributes = ["src=", "srcset=", "style=\"", " on", "javascript:", "@import", "url("];
+    let html = page.replacen(script, "", 1).replacen(between(&page, "id=\"data\">", "</script>"), "", 1);
+    for attribute in attributes {
+        let found = html
+            .split('<')
+            .skip(1)
+            .filter_map(|tag| tag.split_once('>'))
+            .find(|(tag, _)| tag.contains(attribute));
+        assert_eq!(found, None, "{attribute}");
+    }
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+}
+
+/// A page of frames.
+fn played(shots: &[Shot]) -> Value {
+    let mut report = paged();
+    let mut pipeline = Pipeline::new(everything(), &mut report);
+    let frames = shots.iter().enumerate().map(|(at, shot)| frame(shot, at as u64 + 1, 0));
+    pipeline.play("a", &Facts::default(), frames).expect("memory");
+    let totals = pipeline.finish(true).expect("memory");
+    let (verdict, gathered) = report.verdict(totals).expect("memory");
+    data(&html(&gathered, &verdict))
+}
+
+#[test]
+fn of_many_findings_the_worst_stand_on_the_page_and_of_a_rule_the_bytes_of_twenty() {
+    // Polls of a version that does not exist, each with a cookie of its own, and one broken answer behind them.
+    let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
+    let poll = |n: u64| [&hex("d5f6 00 07")[..], &n.to_le_bytes(), &[1]].concat();
+    let mut shots: Vec<_> =
+        (1..=2_100).map(|n| shot(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
+    shots.push(shot(START + 3_000_000_000, server, client, &hex("d5f6 01 01 3408000000000000 03 7a960500")));
+    let data = played(&shots);
+    let findings = data["finding"].as_array().expect("findings");
+    assert_eq!(findings.len(), 2_000);
+    let all: u64 = data["left_out"]["finding"].as_u64().expect("a count") + 2_000;
+    assert!(all > 2_000, "{all}");
+    let worst = |f: &Value| ["note", "warning", "error"].iter().position(|name| f["severity"] == **name);
+    assert!(findings.windows(2).all(|pair| worst(&pair[0]) >= worst(&pair[1])), "the worst come first");
+    let whole =
+        findings.iter().filter(|f| f["bytes"]["hex"].as_str().is_some_and(|hex| hex.len() == 26)).count();
+    assert!((1..=60).contains(&whole), "{whole}");
+}
+
+#[test]
+fn of_a_long_datagram_the_bytes_around_the_finding_are_kept() {
+    // An answer with a name of 600 bytes, and a byte behind its terminator.
+    let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
+    let rest = [&hex("03 7a960500 0000000000000000 00 5802")[..], &[b'a'; 600], &hex("01 ee")].concat();
+    let answer = [&hex("d5f6 01 01 efcdab8967452301")[..], &rest].concat();
+    let poll = hex("d5f6 00 01 efcdab8967452301 01");
+    let data =
+        played(&[shot(START, client, server, &poll), shot(START + 1_000_000, server, client, &answer)]);
+    let findings = data["finding"].as_array().expect("findings");
+    let last = findings.iter().find(|f| f["end"] == answer.len()).expect("a finding about the end");
+    let from = last["bytes"]["from"].as_u64().expect("an offset") as usize;
+    let kept: String = answer[from..].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(
+        from > 0 && from.is_multiple_of(16) && from as u64 <= last["start"].as_u64().expect("an offset"),
+        "{last}"
+    );
+    assert_eq!(last["bytes"]["hex"], kept);
+}
+
+#[test]
+fn further_captures_are_counted_below_their_table() {
+    let files: Vec<_> = (0..203).map(|n| format!("{n}.pcap")).collect();
+    let mut report = paged();
+    let mut pipeline = Pipeline::new(everything(), &mut report);
+    for name in &files {
+        pipeline.play(name, &Facts::default(), []).expect("memory");
+    }
+    let totals = pipeline.finish(true).expect("memory");
+    let (verdict, gathered) = report.verdict(totals).expect("memory");
+    let data = data(&html(&gathered, &verdict));
+    assert_eq!(data["capture"].as_array().map(Vec::len), Some(200));
+    assert_eq!(data["left_out"]["capture"], 3);
+}
+
+#[test]
+fn the_program_writes_the_page_to_a_file_and_as_a_report_of_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [own, of_check] = ["own.html", "check.html"].map(|name| folder.path().join(name));
+    let demo = "captures/demo.pcapng";
+    let report = qdissect().args(["report", demo, "--output"]).arg(&own).output().expect("it runs");
+    assert_eq!((report.status.code(), report.stdout.len()), (Some(0), 0), "{report:?}");
+    let mut check = qdissect();
+    check.args(["check", "-q", demo, "--report"]).arg(format!("html={}", of_check.display()));
+    assert_eq!(check.output().expect("it runs").status.code(), Some(1), "the demo has errors");
+    let [own, of_check] = [own, of_check].map(|path| fs::read_to_string(path).expect("it is written"));
+    assert_eq!(own, of_check);
+    assert_eq!(own, page_of(&[demo.into()]).expect("it is there"));
+}
+
+#[test]
+fn view_writes_the_page_where_nobody_else_looks_and_says_where() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = qdissect();
+    command.env("TMPDIR", folder.path()).args(["view", "captures/demo.pcapng", "--protocol", "sqp"]);
+    let output = command.output().expect("it runs");
+    let path = PathBuf::from(str::from_utf8(&output.stdout).expect("a path").trim_end());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(path.starts_with(folder.path()), "{path:?}");
+    let page = fs::read_to_string(&path).expect("the page is there");
+    assert!(
+        data(&page)["server"].as_array().expect("servers").iter().all(|server| server["protocol"] == "sqp")
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path.parent().expect("a folder")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+    let missing =
+        qdissect().env("TMPDIR", folder.path()).args(["view", "nothing.pcap"]).output().expect("it runs");
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no folder is left of that");
+}
