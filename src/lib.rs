@@ -70,4 +70,6 @@ pub mod servers;
 pub mod similar;
 #[cfg(feature = "cli")]
 pub mod stats;
+#[cfg(feature = "tables")]
+pub mod tables;
 pub mod verdict;

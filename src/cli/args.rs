@@ -7,6 +7,7 @@ pub use super::choices::{
 };
 use super::columns::{ColumnArgs, RowFormat};
 use super::detail::DetailArgs;
+use super::export::ExportArgs;
 use super::filter::{Expression, expression};
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
@@ -86,6 +87,8 @@ pub enum Reading {
     Live(super::live::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
+    /// Tables in Parquet files, for DuckDB, Polars, pandas and Spark
+    Export(ExportArgs),
     /// One page of HTML with everything that was found, which needs no network and no server
     Report(ReportArgs),
 }

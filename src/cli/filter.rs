@@ -23,6 +23,12 @@ pub fn expression(text: &str) -> Result<Expression, Infallible> {
 }
 
 impl Expression {
+    /// As given.
+    #[cfg(feature = "parquet")]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The filter, if it is one.
     pub fn filter(&self) -> Option<&Filter> {
         self.read.as_ref().ok()

@@ -11,6 +11,7 @@ mod config;
 mod detail;
 #[cfg(all(test, unix))]
 mod documented;
+mod export;
 mod filter;
 mod follow;
 mod generate;

@@ -67,7 +67,7 @@ fn is_wanted(command: &Reading, apart: bool) -> bool {
     let streams = match command {
         Reading::Dump(_) | Reading::Exchanges(_) => true,
         Reading::Check(check) => check.format == CheckFormat::Ndjson,
-        Reading::Summary(_) | Reading::Stats(_) | Reading::Report(_) => false,
+        Reading::Summary(_) | Reading::Stats(_) | Reading::Report(_) | Reading::Export(_) => false,
         #[cfg(unix)]
         Reading::Live(_) => return false,
     };

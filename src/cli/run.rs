@@ -5,6 +5,7 @@ use super::check;
 use super::clash;
 use super::columns;
 use super::config::Config;
+use super::export;
 use super::inputs::{self, Inputs};
 use super::output::Target;
 use super::progress;
@@ -48,6 +49,7 @@ impl Reading {
             Reading::Dump(a) => &a.common,
             Reading::Check(a) => &a.common,
             Reading::Stats(a) => &a.common,
+            Reading::Export(a) => &a.common,
             Reading::Report(a) => &a.common,
             #[cfg(unix)]
             Reading::Live(a) => &a.common,
@@ -62,6 +64,7 @@ impl Reading {
             Reading::Dump(a) => &mut a.common,
             Reading::Check(a) => &mut a.common,
             Reading::Stats(a) => &mut a.common,
+            Reading::Export(a) => &mut a.common,
             Reading::Report(a) => &mut a.common,
             #[cfg(unix)]
             Reading::Live(a) => &mut a.common,
@@ -156,6 +159,9 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     if let Some(clash) = clash::refusal(command, common, &inputs) {
         return Err(clash);
     }
+    if let Reading::Export(export) = command {
+        export.prepare()?;
+    }
     Ok(Job { config, chosen, options, inputs })
 }
 
@@ -170,6 +176,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
         Reading::Stats(a) => stats::stats(to, a, options, inputs),
+        Reading::Export(a) => export::export(to, a, options, inputs),
         Reading::Report(a) => super::report::report(to, a, &config, options, inputs),
         Reading::Summary(a) => summarise(to, a, options, inputs),
         Reading::Dump(a) if a.detail.wanted(a.format) => super::detail::detail(to, a, options, inputs),

@@ -94,6 +94,9 @@ fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
         write.extend(reports(check));
         read.extend(check.baseline.clone());
     }
+    if let Reading::Export(export) = command {
+        write.extend(export.folders());
+    }
     // Files that are written aside are opened for reading as well.
     read.extend(write.iter().cloned());
     read.extend(PROCESSORS.map(PathBuf::from));

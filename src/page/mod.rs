@@ -147,8 +147,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.file(name, facts, before)
     }
 
-    fn file_read(&mut self, facts: &Facts) {
-        self.check.file_read(facts);
+    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
+        self.check.file_read(facts, totals);
     }
 
     fn first_frame(&mut self, time: Time) {

@@ -72,7 +72,7 @@ impl<S: Listener> Pipeline<'_, S> {
     /// The file has been read, to its end or as far as it goes; `facts` are those known by now.
     pub fn end_file(&mut self, facts: &capture::Facts) {
         self.totals.see(facts);
-        self.report.file_read(facts);
+        self.report.file_read(facts, &self.totals);
         self.report.listened(&mut self.sink);
     }
 

@@ -271,8 +271,8 @@ impl<S: Listener> Report for Filtered<'_, S> {
         self.report.first_frame(time);
     }
 
-    fn file_read(&mut self, facts: &capture::Facts) {
-        self.report.file_read(facts);
+    fn file_read(&mut self, facts: &capture::Facts, totals: &Totals) {
+        self.report.file_read(facts, totals);
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {

@@ -73,6 +73,8 @@ pub use layers::MAX_HEADS;
 #[cfg(feature = "cli")]
 pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
+#[cfg(feature = "tables")]
+pub(crate) use push::push_ip;
 pub use recent::Missed;
 pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
@@ -250,8 +252,9 @@ pub trait Report {
     fn comments(&mut self, _comments: &Comments) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
-    /// A file has been read, to its end or as far as it goes: what it says about itself is known now.
-    fn file_read(&mut self, _facts: &capture::Facts) {}
+    /// A file has been read, to its end or as far as it goes: what it says about itself is known now, and what has been counted of
+    /// all files so far.
+    fn file_read(&mut self, _facts: &capture::Facts, _totals: &Totals) {}
     /// Of these servers only answers were seen, in a file that stands for itself or in all files together. Nothing else will be
     /// told of these files.
     fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {

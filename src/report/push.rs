@@ -41,7 +41,7 @@ pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
 }
 
 /// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
-pub(super) fn push_ip(line: &mut Vec<u8>, e: Endpoint) {
+pub(crate) fn push_ip(line: &mut Vec<u8>, e: Endpoint) {
     let from = line.len();
     push_endpoint(line, e);
     let port = line.iter().rposition(|byte| *byte == b':').unwrap_or(from);

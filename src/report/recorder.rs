@@ -248,10 +248,10 @@ impl<S: Listener> Report for Recorder<'_, S> {
         self.report.first_frame(time);
     }
 
-    fn file_read(&mut self, facts: &Facts) {
+    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
         let last = self.kept.files.len().saturating_sub(1);
         self.kept.capture(last).facts = facts.clone();
-        self.report.file_read(facts);
+        self.report.file_read(facts, totals);
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {

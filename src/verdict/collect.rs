@@ -329,7 +329,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
     }
 
-    fn file_read(&mut self, facts: &Facts) {
+    fn file_read(&mut self, facts: &Facts, _: &Totals) {
         // Captures beyond the list share a place.
         let seen = self.seen(self.places.len().saturating_sub(1));
         seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));

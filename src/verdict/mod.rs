@@ -19,7 +19,7 @@ mod json;
 mod junit;
 mod listed;
 mod markdown;
-mod path;
+pub(crate) mod path;
 mod sarif;
 #[cfg(feature = "cli")]
 mod table;

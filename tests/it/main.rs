@@ -34,6 +34,7 @@ mod differ;
 mod directions;
 mod documents;
 mod dropped;
+mod export;
 mod faults;
 mod filter;
 mod follow;

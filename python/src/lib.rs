@@ -1,0 +1,206 @@
+//! qdissect for Python: captures as Arrow tables, pasted bytes as dictionaries.
+
+use arrow_array::RecordBatch;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_arrow::{PySchema, PyTable};
+use qdissect::capture::{Error, Facts, Source, Time};
+use qdissect::classify::Choice;
+use qdissect::decode::{Json, Listener, Notes};
+use qdissect::filter::Filter;
+use qdissect::net::{Datagram, Endpoint};
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::{Id, Level};
+use qdissect::report::{Filtered, Form, Output, Records, Report, Unread};
+use qdissect::tables::{Table, Tables, file_id};
+use std::io;
+use std::path::{Path, PathBuf};
+
+fn wrong(why: impl ToString) -> PyErr {
+    PyValueError::new_err(why.to_string())
+}
+
+/// The table of a name.
+fn table_of(name: &str) -> PyResult<Table> {
+    let known: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    Table::by_name(name)
+        .ok_or_else(|| wrong(format!("There is no table \"{name}\"; there are {}.", known.join(", "))))
+}
+
+fn protocol_of(name: &str) -> PyResult<Id> {
+    let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
+    Id::by_name(name)
+        .ok_or_else(|| wrong(format!("There is no protocol \"{name}\"; there are {}.", known.join(", "))))
+}
+
+/// What happens to a capture that cannot be read.
+struct Reading {
+    paths: Vec<PathBuf>,
+    failfast: bool,
+    options: Options,
+    filter: Option<Filter>,
+}
+
+impl Reading {
+    /// Reads the captures, and what is wrong with some of them unless that is to end it.
+    fn run<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+        let mut pipeline = Pipeline::new(self.options.clone(), report);
+        let mut unread = vec![];
+        for path in &self.paths {
+            let file = path.to_string_lossy().into_owned();
+            match read_one(&mut pipeline, path, &file) {
+                Ok(()) => {}
+                Err(Stopped::Report(e)) => return Err(e.to_string()),
+                Err(Stopped::Capture(e)) if self.failfast => return Err(format!("{file}: {e}")),
+                Err(Stopped::Capture(e)) => unread.push(Unread { file, why: e.to_string() }),
+            }
+        }
+        let complete = unread.is_empty();
+        pipeline.miss(unread);
+        pipeline.finish(complete).map(drop).map_err(|e| e.to_string())
+    }
+
+    /// The same through the filter, if there is one.
+    fn filtered<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+        match &self.filter {
+            None => self.run(report),
+            Some(filter) => self.run(&mut Filtered::new(filter.clone(), self.options.secrets, report)),
+        }
+    }
+}
+
+fn read_one<S: Listener>(pipeline: &mut Pipeline<'_, S>, path: &Path, file: &str) -> Result<(), Stopped> {
+    let mut source: Source = Source::open(path).map_err(|e: Error| Stopped::Capture(e))?;
+    pipeline.read(&mut source, file)
+}
+
+/// read(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive")
+/// --
+///
+/// A table of what captures hold: "messages", "exchanges", "findings", "servers" or "captures".
+///
+/// What comes back speaks Arrow's C stream interface: pyarrow.table(it), polars.DataFrame(it), and DuckDB's queries by
+/// its name take it as it is. A capture that cannot be read is a row of "captures" with its error; with mode="failfast" it
+/// raises OSError.
+///
+/// >>> import qdissect
+/// >>> exchanges = qdissect.read(["captures/demo.pcapng"], "exchanges")
+/// >>> len(exchanges)
+/// 49
+#[pyfunction]
+#[pyo3(signature = (paths, table, *, fields = false, display_filter = None, protocols = None, mode = "permissive"))]
+fn read(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    table: &str,
+    fields: bool,
+    display_filter: Option<&str>,
+    protocols: Option<Vec<String>>,
+    mode: &str,
+) -> PyResult<PyTable> {
+    let table = table_of(table)?;
+    let mut options = Options::default();
+    if let Some(names) = protocols {
+        let ids = names.iter().map(|name| protocol_of(name)).collect::<PyResult<Vec<_>>>()?;
+        options.choice.protocols = Choice::only(&ids);
+    }
+    let filter = display_filter.map(Filter::parse).transpose().map_err(wrong)?;
+    let failfast = match mode {
+        "permissive" => false,
+        "failfast" => true,
+        other => {
+            return Err(wrong(format!("There is no mode \"{other}\"; there are permissive and failfast.")));
+        }
+    };
+    let reading = Reading { paths, failfast, options, filter };
+    let batches = py.detach(|| batches(&reading, table, fields)).map_err(PyOSError::new_err)?;
+    Ok(PyTable::try_new(batches, table.schema())?)
+}
+
+fn batches(reading: &Reading, table: Table, fields: bool) -> Result<Vec<RecordBatch>, String> {
+    let mut batches = vec![];
+    let take = |_, batch| -> io::Result<()> {
+        batches.push(batch);
+        Ok(())
+    };
+    if fields {
+        reading.filtered(&mut Tables::new(&[table], Some(Json::object), "{}", Box::new(take)))?;
+    } else {
+        reading.filtered(&mut Tables::<Notes>::new(&[table], None, "{}", Box::new(take)))?;
+    }
+    Ok(batches)
+}
+
+/// schema(table)
+/// --
+///
+/// The schema of a table, with a comment and a unit in the metadata of each column.
+#[pyfunction]
+fn schema(table: &str) -> PyResult<PySchema> {
+    Ok(PySchema::new(table_of(table)?.schema()))
+}
+
+/// dissect(payload, *, protocol=None, response=False)
+/// --
+///
+/// What one UDP payload says, as the record of a packet: a dictionary.
+///
+/// It is taken for a request, or with response=True for an answer to one that is not there.
+///
+/// >>> import qdissect
+/// >>> qdissect.dissect(bytes.fromhex("d5f60001a59c4384f146df0801"))["fields"]["cookie"]
+/// '639307675229985957'
+#[pyfunction]
+#[pyo3(signature = (payload, *, protocol = None, response = false))]
+fn dissect<'py>(
+    py: Python<'py>,
+    payload: Vec<u8>,
+    protocol: Option<&str>,
+    response: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ids = protocol.map(protocol_of).transpose()?;
+    let record = py.detach(|| one(&payload, ids, response)).map_err(PyOSError::new_err)?;
+    py.import("json")?.call_method1("loads", (record,))
+}
+
+/// The record of one datagram.
+fn one(payload: &[u8], protocol: Option<Id>, response: bool) -> Result<String, String> {
+    let port = protocol.and_then(|id| id.info().ports.first().copied()).unwrap_or(9);
+    let ends = [Endpoint::v4([192, 0, 2, 1], 50_000), Endpoint::v4([192, 0, 2, 2], port)];
+    let [src, dst] = if response { [ends[1], ends[0]] } else { ends };
+    let mut options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
+    if let Some(id) = protocol {
+        options.choice = Choice { protocols: Choice::only(&[id]), pins: vec![(port, id)] };
+    }
+    let mut out = vec![];
+    let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+    let mut pipeline = Pipeline::new(options, &mut records);
+    let told = |e: io::Error| e.to_string();
+    pipeline.begin_file("bytes", &Facts::default(), Time::UNKNOWN).map_err(told)?;
+    let datagram = Datagram { frame: 1, time: Time::from_nanos(0), ..Datagram::between(src, dst, payload) };
+    pipeline.datagram(&datagram).map_err(told)?;
+    pipeline.end_file(&Facts::default());
+    pipeline.finish(true).map_err(told)?;
+    let lines = String::from_utf8(out).map_err(|e| e.to_string())?;
+    let packet = lines.lines().find(|line| line.starts_with("{\"type\":\"packet\""));
+    packet.map(str::to_owned).ok_or_else(|| "The datagram has no record.".to_owned())
+}
+
+/// key(uri)
+/// --
+///
+/// The number of a capture in the columns file_id, by its URI.
+#[pyfunction]
+fn key(uri: &str) -> i64 {
+    file_id(uri)
+}
+
+#[pymodule]
+fn _qdissect(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TABLES", Table::ALL.map(|table| table.name()))?;
+    module.add_function(wrap_pyfunction!(read, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(dissect, module)?)?;
+    module.add_function(wrap_pyfunction!(key, module)?)
+}

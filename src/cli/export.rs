@@ -1,0 +1,205 @@
+//! `qdissect export`: its arguments, and the Parquet files it writes.
+
+use super::args::Common;
+use super::inputs::Inputs;
+use super::run::Done;
+use clap::{Args, ValueEnum};
+use qdissect::pipeline::Options;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// `qdissect export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Directory to write to: in it, a directory for each table
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Only these tables, separated by commas
+    #[arg(long, value_enum, value_name = "TABLE,...", value_delimiter = ',')]
+    pub tables: Vec<TableName>,
+    /// All fields of each message as JSON, in the column `fields` of `messages`
+    #[arg(long)]
+    pub fields: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `--tables`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableName {
+    /// A row for each input
+    Captures,
+    /// A row for each datagram of a protocol
+    Messages,
+    /// A row for each exchange
+    Exchanges,
+    /// A row for each finding
+    Findings,
+    /// A row for each server
+    Servers,
+}
+
+impl ExportArgs {
+    /// The directories of the tables that are wanted, and of `captures`, which always is.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let all = TableName::value_variants().iter();
+        let wanted = all.filter(|name| {
+            self.tables.is_empty() || self.tables.contains(name) || **name == TableName::Captures
+        });
+        wanted.filter_map(|name| Some(self.to.join(name.to_possible_value()?.get_name()))).collect()
+    }
+
+    /// Makes the directories.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence: what is there already is not overwritten.
+    pub fn prepare(&self) -> Result<(), String> {
+        if !cfg!(feature = "parquet") {
+            return Err("This program was built without tables: `cargo install --path . --locked --features parquet` \
+                        builds one with them."
+                .to_owned());
+        }
+        if self.common.output.is_some() {
+            return Err("export writes to the directory that --to names; leave --output out.".to_owned());
+        }
+        for folder in self.folders() {
+            std::fs::create_dir_all(&folder)
+                .map_err(|e| format!("\"{}\" cannot be made: {e}.", folder.display()))?;
+            let part = part(&folder);
+            if part.exists() {
+                let shown = part.display();
+                return Err(format!("\"{shown}\" exists: name another directory with --to, or remove it."));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The one file of a table.
+pub fn part(folder: &Path) -> PathBuf {
+    folder.join("part-00000.parquet")
+}
+
+/// Never called: without tables the command is refused before.
+#[cfg(not(feature = "parquet"))]
+pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
+    Ok((super::run::FAILED, 0))
+}
+
+#[cfg(feature = "parquet")]
+pub use written::export;
+
+#[cfg(feature = "parquet")]
+mod written {
+    use super::*;
+    use crate::cli::filter::Expression;
+    use crate::cli::output::Target;
+    use crate::cli::read::read_all;
+    use arrow_array::RecordBatch;
+    use parquet::arrow::ArrowWriter;
+    use parquet::basic::Compression;
+    use parquet::file::metadata::KeyValue;
+    use parquet::file::properties::WriterProperties;
+    use qdissect::decode::{Json, Listener, Notes};
+    use qdissect::report::Totals;
+    use qdissect::tables::{SCHEMA, Table, Tables};
+    use serde_json::json;
+
+    /// Rows of a group in a file.
+    const GROUP: usize = 131_072;
+    /// A group ends before that where its rows are this long together, in bytes.
+    const MAX_GROUP_BYTES: usize = 12 << 20;
+
+    /// The file of a table under way.
+    struct Part {
+        table: Table,
+        writer: ArrowWriter<Target>,
+        rows: usize,
+        path: PathBuf,
+    }
+
+    fn other(e: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+        io::Error::other(e)
+    }
+
+    impl Part {
+        fn new(table: Table, to: &Path, options: &str) -> io::Result<Part> {
+            let path = part(&to.join(table.name()));
+            let facts = [("qdissect.schema", SCHEMA), ("qdissect.options", options)];
+            let facts = facts.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+            let properties = WriterProperties::builder()
+                .set_compression(Compression::SNAPPY)
+                .set_created_by(concat!("qdissect ", env!("CARGO_PKG_VERSION")).to_owned())
+                .set_key_value_metadata(Some(facts.to_vec()))
+                .set_max_row_group_row_count(Some(GROUP))
+                .build();
+            let target = Target::open(Some(&path))?;
+            let writer = ArrowWriter::try_new(target, table.schema(), Some(properties)).map_err(other)?;
+            Ok(Part { table, writer, rows: 0, path })
+        }
+
+        fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+            self.rows += batch.num_rows();
+            self.writer.write(batch).map_err(other)?;
+            if self.writer.in_progress_size() >= MAX_GROUP_BYTES {
+                self.writer.flush().map_err(other)
+            } else {
+                Ok(())
+            }
+        }
+
+        /// Gives the file its name.
+        fn complete(self, out: &mut dyn io::Write, quiet: bool) -> io::Result<()> {
+            let Part { table, writer, rows, path } = self;
+            writer.into_inner().map_err(other)?.complete(true)?;
+            if quiet { Ok(()) } else { writeln!(out, "{rows:>12} {:<10} {}", table.name(), path.display()) }
+        }
+    }
+
+    /// What of the options changes what is found, for whoever reads the tables later.
+    fn told(common: &Common) -> String {
+        let protocols: Vec<_> = common.protocol.iter().map(|id| id.info().name).collect();
+        json!({
+            "display_filter": common.display_filter.as_ref().map(Expression::text),
+            "protocol": protocols,
+            "timeout_ns": common.timeout,
+            "per_file": common.per_file,
+            "memory": common.memory,
+        })
+        .to_string()
+    }
+
+    /// Reads the inputs and writes the tables.
+    pub fn export(
+        out: &mut dyn io::Write,
+        args: &ExportArgs,
+        options: Options,
+        inputs: Inputs,
+    ) -> io::Result<Done> {
+        let told = told(&args.common);
+        let folders = args.folders();
+        let wanted: Vec<_> =
+            Table::ALL.into_iter().filter(|table| folders.contains(&args.to.join(table.name()))).collect();
+        let parts = wanted.iter().map(|&table| Part::new(table, &args.to, &told));
+        let mut parts = parts.collect::<io::Result<Vec<_>>>()?;
+        let take = |table, batch: RecordBatch| match parts.iter_mut().find(|part| part.table == table) {
+            Some(part) => part.write(&batch),
+            None => Ok(()),
+        };
+        let job = (&args.common, options, inputs);
+        let (_, code) = if args.fields {
+            read(job, Tables::new(&wanted, Some(Json::object), &told, Box::new(take)))?
+        } else {
+            read(job, Tables::<Notes>::new(&wanted, None, &told, Box::new(take)))?
+        };
+        parts.into_iter().try_for_each(|part| part.complete(out, args.common.quiet))?;
+        Ok((code, 1))
+    }
+
+    fn read<S: Listener>(
+        (common, options, inputs): (&Common, Options, Inputs),
+        mut tables: Tables<'_, S>,
+    ) -> io::Result<(Totals, u8)> {
+        read_all(common, options, inputs, &mut tables)
+    }
+}

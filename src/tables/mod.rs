@@ -1,0 +1,19 @@
+//! Everything as tables in Arrow's form: what one run over captures found, for DuckDB, Polars, pandas and Spark.
+//!
+//! ```text
+//!  Report ──> report.rs ──rows──> rows.rs ──batches──> whoever takes them: Parquet files, a stream for Python
+//!                                 columns.rs says which columns there are
+//! ```
+
+mod columns;
+mod report;
+mod rows;
+
+pub use columns::{Column, Kind, Table};
+pub use report::{Tables, file_id};
+
+/// Version of the columns: later ones only add columns that may be null.
+pub const SCHEMA: &str = "qdissect/1";
+
+/// Rows that are gathered before they are handed on.
+pub const BATCH: usize = 8_192;

@@ -1,0 +1,429 @@
+//! Fills the tables while captures are read.
+
+use super::rows::{Cell, Rows};
+use super::{Table, rows};
+use crate::bounded::Numbered;
+use crate::capture::{Facts, Frame, Time, link_name};
+use crate::check::Finding;
+use crate::decode::{self, Listener, Notes, Version};
+use crate::exchange::{Exchange, Pairing};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::protocols::{Direction, Id};
+use crate::report::summary::{Server, Summary};
+use crate::report::{Files, Packet, Report, Totals, Wants, push_ip};
+use crate::verdict::path;
+use arrow_array::RecordBatch;
+use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::path::Path;
+
+/// Exchanges whose request is remembered, for what belongs to them later: the oldest go first.
+const MAX_ASKED: usize = 65_536;
+
+/// What takes the batches of a table. A batch has no more than [`BATCH`](super::BATCH) rows.
+pub type Take<'t> = dyn FnMut(Table, RecordBatch) -> io::Result<()> + 't;
+
+/// A number for a capture that everybody computes alike: the first eight bytes of the SHA-256 of its URI.
+pub fn file_id(uri: &str) -> i64 {
+    let digest = Sha256::digest(uri);
+    digest.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
+}
+
+/// A capture, and what is known of it so far.
+#[derive(Debug, Default)]
+struct Capture {
+    name: String,
+    uri: String,
+    id: i64,
+    facts: Facts,
+    packets: u64,
+    udp: u64,
+    recognised: u64,
+    /// Lowest and highest time stamp.
+    span: Option<(Time, Time)>,
+}
+
+/// Fills the tables that are wanted, and hands their rows on in batches.
+///
+/// Findings are those of the records of packets and exchanges: what is judged at the end of the input is not among them.
+pub struct Tables<'t, S> {
+    take: Box<Take<'t>>,
+    rows: Vec<(Table, Rows)>,
+    /// The object of all fields, as JSON.
+    fields: Option<fn(&S) -> &[u8]>,
+    options: String,
+    files: Files,
+    captures: Vec<Capture>,
+    /// Packets and UDP datagrams of the files before.
+    before: (u64, u64),
+    summary: Summary,
+    /// What the summary listens to: nothing.
+    none: Notes,
+    /// Frames of the requests of exchanges, by their numbers.
+    asked: Numbered<u64>,
+    tunnels: HashMap<u16, Vec<String>>,
+    text: Vec<u8>,
+}
+
+impl<'t, S: Listener> Tables<'t, S> {
+    /// Fills these tables. `fields` gives the object of all fields where that is wanted, and `options` says which options of the
+    /// run change what is found.
+    pub fn new(
+        tables: &[Table],
+        fields: Option<fn(&S) -> &[u8]>,
+        options: &str,
+        take: Box<Take<'t>>,
+    ) -> Tables<'t, S> {
+        Tables {
+            take,
+            rows: Table::ALL.into_iter().filter(|t| tables.contains(t)).map(|t| (t, Rows::new(t))).collect(),
+            fields,
+            options: options.to_owned(),
+            files: Files::default(),
+            captures: vec![],
+            before: (0, 0),
+            summary: Summary::default(),
+            none: Notes::default(),
+            asked: Numbered::new(MAX_ASKED),
+            tunnels: HashMap::new(),
+            text: vec![],
+        }
+    }
+
+    fn wants_table(&self, table: Table) -> bool {
+        self.rows.iter().any(|(its, _)| *its == table)
+    }
+
+    /// The rows of a table, where it is wanted.
+    fn rows(&mut self, table: Table) -> Option<&mut Rows> {
+        self.rows.iter_mut().find(|(its, _)| *its == table).map(|(_, rows)| rows)
+    }
+
+    /// File and frame as the tables have them.
+    fn key(&self, frame: u64) -> (i64, i64) {
+        let place = self.files.place(frame);
+        (self.captures.get(place.file).map_or(0, |capture| capture.id), signed(place.frame))
+    }
+
+    /// The key of an exchange by its number; `None` where it is forgotten.
+    fn exchange_key(&self, id: u64) -> Option<(i64, i64)> {
+        self.asked.get(id).map(|&frame| self.key(frame))
+    }
+
+    /// Hands on what is full, or everything at the end.
+    fn hand_on(&mut self, table: Table, end: bool) -> io::Result<()> {
+        let Some(rows) = self.rows(table) else { return Ok(()) };
+        match rows.take(end)? {
+            Some(batch) => (self.take)(table, batch),
+            None => Ok(()),
+        }
+    }
+
+    fn message(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+        let d = p.datagram;
+        let (file, frame) = self.key(d.frame);
+        let exchange = p.pairing.exchange().and_then(|id| self.exchange_key(id));
+        let copy = match p.pairing {
+            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => Some(self.key(*of)),
+            _ => None,
+        };
+        let response_time = match p.pairing {
+            Pairing::Answered(answer) => answer.response_time,
+            _ => None,
+        };
+        let tunnels = self.tunnels.get(&d.tunnel).cloned().unwrap_or_default();
+        let fields = self.fields.map(|object| String::from_utf8_lossy(object(p.sink)).into_owned());
+        let mut text = std::mem::take(&mut self.text);
+        let Some(rows) = self.rows(Table::Messages) else { return Ok(()) };
+        rows.number(file)?;
+        rows.number(frame)?;
+        rows.time(d.time)?;
+        ends(rows, &mut text, [d.src, d.dst])?;
+        rows.text(p.id.info().name)?;
+        rows.text(p.message_name())?;
+        rows.text(p.direction.name())?;
+        rows.text(p.level.name())?;
+        rows.count(d.wire_len() as u64)?;
+        rows.count(d.payload.len() as u64)?;
+        pair(rows, exchange)?;
+        rows.number(response_time)?;
+        pair(rows, copy)?;
+        rows.push(Cell::Texts(&tunnels))?;
+        facts(rows, p.facts().unwrap_or(&decode::Facts::default()))?;
+        rows.text(fields.as_deref())?;
+        self.text = text;
+        self.hand_on(Table::Messages, false)
+    }
+
+    fn finding(&mut self, f: &Finding, about: &About) -> io::Result<()> {
+        let (file, frame) = self.key(about.frame);
+        let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
+        let mut text = std::mem::take(&mut self.text);
+        let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
+        rows.number(file)?;
+        rows.number(frame)?;
+        rows.time(about.time)?;
+        rows.text(f.rule.id)?;
+        rows.text(f.severity.name())?;
+        rows.text(f.fault.name())?;
+        rows.text(about.protocol.info().name)?;
+        ends(rows, &mut text, [about.client, about.server])?;
+        rows.text(f.path().as_deref())?;
+        rows.number(f.span.map(|span| span.start.into()))?;
+        rows.number(f.span.map(|span| span.end.into()))?;
+        rows.text(f.to_string().as_str())?;
+        rows.text(cause.map(|(rule, _)| rule))?;
+        pair(rows, cause.map(|(_, key)| key))?;
+        pair(rows, about.exchange)?;
+        self.text = text;
+        self.hand_on(Table::Findings, false)
+    }
+
+    fn exchange_row(&mut self, e: &Exchange) -> io::Result<()> {
+        let asked = self.key(e.request_frame);
+        let answers: Vec<_> = e.response_frames().iter().map(|&frame| self.key(frame)).collect();
+        let frames: Vec<_> = answers.iter().map(|&(_, frame)| frame).collect();
+        let step = e.protocol.info().steps.get(usize::from(e.step));
+        let key = step.zip(e.key).map(|(step, key)| format!("0x{key:0digits$x}", digits = step.key_digits));
+        let mut text = std::mem::take(&mut self.text);
+        let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
+        pair(rows, Some(asked))?;
+        rows.time(e.request_time)?;
+        rows.text(e.protocol.info().name)?;
+        rows.text(step.map_or("", |step| step.name))?;
+        ends(rows, &mut text, [e.client, e.server])?;
+        rows.text(key.as_deref())?;
+        rows.text(e.outcome.name())?;
+        rows.text(e.reason)?;
+        rows.number(e.response_time)?;
+        rows.number(answers.first().map(|&(file, _)| file))?;
+        rows.push(Cell::Numbers(&frames))?;
+        rows.count(e.request_bytes)?;
+        rows.count(e.response_bytes)?;
+        rows.count(e.retransmissions.into())?;
+        rows.text(e.level.name())?;
+        rows.count(e.id)?;
+        self.text = text;
+        self.hand_on(Table::Exchanges, false)
+    }
+
+    fn servers(&mut self) -> io::Result<()> {
+        let summary = std::mem::take(&mut self.summary);
+        for server in summary.servers() {
+            if let Some(rows) = self.rows(Table::Servers) {
+                server_row(rows, server)?;
+            }
+            self.hand_on(Table::Servers, false)?;
+        }
+        Ok(())
+    }
+
+    /// A row for each input: those that were opened, in order, and those that could not be.
+    fn capture_rows(&mut self, totals: &Totals) -> io::Result<()> {
+        let mut captures = std::mem::take(&mut self.captures);
+        for unread in &totals.unread {
+            if !captures.iter().any(|capture| capture.name == unread.file) {
+                captures.push(Capture::new(&unread.file, Facts::default()));
+            }
+        }
+        let options = std::mem::take(&mut self.options);
+        for (seq, capture) in captures.iter().enumerate() {
+            let error = totals.unread.iter().find(|unread| unread.file == capture.name);
+            if let Some(rows) = self.rows(Table::Captures) {
+                capture.row(rows, seq as u64, error.map(|unread| unread.why.as_str()), &options)?;
+            }
+            self.hand_on(Table::Captures, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a finding is about.
+struct About {
+    frame: u64,
+    time: Time,
+    protocol: Id,
+    client: Endpoint,
+    server: Endpoint,
+    exchange: Option<(i64, i64)>,
+}
+
+impl Capture {
+    fn new(name: &str, facts: Facts) -> Capture {
+        let uri = match name {
+            "-" => name.to_owned(),
+            name => {
+                let absolute = std::path::absolute(name).unwrap_or_else(|_| Path::new(name).to_owned());
+                path::uri(path::bytes(&absolute, None))
+            }
+        };
+        Capture { name: name.to_owned(), id: file_id(&uri), uri, facts, ..Capture::default() }
+    }
+
+    fn row(&self, rows: &mut Rows, seq: u64, error: Option<&str>, options: &str) -> io::Result<()> {
+        let Capture { facts, span, .. } = self;
+        let links: Vec<_> = facts.links.iter().map(|&link| link_name(link).to_string()).collect();
+        rows.number(self.id)?;
+        rows.text(self.uri.as_str())?;
+        rows.text(None)?;
+        rows.count(seq)?;
+        rows.text(Some(facts.format).filter(|format| !format.is_empty()))?;
+        rows.text(facts.compression)?;
+        rows.push(Cell::Texts(&links))?;
+        rows.number(facts.snaplen.map(i64::from))?;
+        rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low))?;
+        rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high))?;
+        rows.count(self.packets)?;
+        rows.count(self.udp)?;
+        rows.count(self.recognised)?;
+        rows.number(facts.dropped().map(signed))?;
+        rows.push(Cell::Bool(error.is_none()))?;
+        rows.text(error)?;
+        rows.text(env!("CARGO_PKG_VERSION"))?;
+        rows.text(options)
+    }
+}
+
+impl<S: Listener> Report for Tables<'_, S> {
+    type Sink = S;
+
+    fn wants(&self) -> Wants {
+        // In the order of the records, so that what is said once of a server is said of the same packet.
+        Wants { ordered: true, frames: self.wants_table(Table::Captures), ..Wants::default() }
+    }
+
+    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+        self.files.begin(before);
+        self.captures.push(Capture::new(name, facts.clone()));
+        self.summary.file(name, facts, before)
+    }
+
+    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
+        let before = std::mem::replace(&mut self.before, (totals.packets, totals.udp));
+        if let Some(capture) = self.captures.last_mut() {
+            capture.facts = facts.clone();
+            capture.packets = totals.packets.saturating_sub(before.0);
+            capture.udp = totals.udp.saturating_sub(before.1);
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, _: &Result<Datagram<'_>, DropReason>) {
+        if frame.time != Time::UNKNOWN
+            && let Some(capture) = self.captures.last_mut()
+        {
+            let (low, high) = capture.span.unwrap_or((frame.time, frame.time));
+            capture.span = Some((low.min(frame.time), high.max(frame.time)));
+        }
+    }
+
+    fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+        let d = p.datagram;
+        if let Pairing::Asked { exchange, .. } = p.pairing {
+            self.asked.insert(*exchange, d.frame);
+        }
+        let place = self.files.place(d.frame);
+        if let Some(capture) = self.captures.get_mut(place.file) {
+            capture.recognised += 1;
+        }
+        if self.wants_table(Table::Messages) {
+            self.message(p)?;
+        }
+        if !p.findings.is_empty() && self.wants_table(Table::Findings) {
+            let exchange = p.pairing.exchange().and_then(|id| self.exchange_key(id));
+            let [client, server] = match p.direction {
+                Direction::C2s => [d.src, d.dst],
+                Direction::S2c => [d.dst, d.src],
+            };
+            let about = About { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
+            p.findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
+        }
+        if self.wants_table(Table::Servers) { self.summary.packet(&p.heard_by(&self.none)) } else { Ok(()) }
+    }
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.wants_table(Table::Exchanges) {
+            self.exchange_row(e)?;
+        }
+        if !findings.is_empty() && self.wants_table(Table::Findings) {
+            let Exchange { request_frame: frame, request_time: time, protocol, client, server, .. } = *e;
+            let about = About { frame, time, protocol, client, server, exchange: Some(self.key(frame)) };
+            findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
+        }
+        if self.wants_table(Table::Servers) { self.summary.exchange(e, findings) } else { Ok(()) }
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.tunnels.insert(number, path.iter().map(Tunnel::to_string).collect());
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.summary.finish(totals)?;
+        self.servers()?;
+        self.capture_rows(totals)?;
+        Table::ALL.into_iter().try_for_each(|table| self.hand_on(table, true))
+    }
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// Two columns of a key.
+fn pair(rows: &mut Rows, key: Option<(i64, i64)>) -> io::Result<()> {
+    rows.number(key.map(|(file, _)| file))?;
+    rows.number(key.map(|(_, frame)| frame))
+}
+
+/// Addresses and ports of both ends.
+fn ends(rows: &mut Rows, text: &mut Vec<u8>, ends: [Endpoint; 2]) -> io::Result<()> {
+    ends.into_iter().try_for_each(|end| {
+        text.clear();
+        push_ip(text, end);
+        rows.text(std::str::from_utf8(text).ok())?;
+        rows.number(i64::from(end.port()))
+    })
+}
+
+/// What a message says about its server.
+fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) -> io::Result<()> {
+    let text = |value: Option<decode::Value<'_>>| value.and_then(|v| v.text()).map(|t| t.into_owned());
+    let version = match facts.version {
+        Some(Version::Text(value)) => text(Some(value)),
+        Some(Version::Number(n)) => Some(n.to_string()),
+        None => None,
+    };
+    let [name, game] = [facts.server_name, facts.game].map(text);
+    said(rows, [name, game, version], facts.players, facts.state)
+}
+
+fn said(
+    rows: &mut Rows,
+    [name, game, version]: [Option<String>; 3],
+    players: Option<(u32, u32)>,
+    state: Option<&str>,
+) -> io::Result<()> {
+    rows.text(name.as_deref())?;
+    rows.text(game.as_deref())?;
+    rows.text(version.as_deref())?;
+    rows.number(players.map(|(now, _)| now.into()))?;
+    rows.number(players.map(|(_, most)| most.into()))?;
+    rows.text(state)
+}
+
+fn server_row(rows: &mut rows::Rows, s: &Server) -> io::Result<()> {
+    let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
+    let version = text(&s.said.version).or(s.said.build.map(|n| n.to_string()));
+    let mut ip = vec![];
+    push_ip(&mut ip, s.endpoint);
+    rows.text(std::str::from_utf8(&ip).ok())?;
+    rows.number(i64::from(s.endpoint.port()))?;
+    rows.text(s.id.info().name)?;
+    said(rows, [text(&s.said.server_name), text(&s.said.game), version], s.said.players, s.said.state)?;
+    for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {
+        rows.count(n)?;
+    }
+    rows.number(s.times.ends().map(|(low, _)| low))?;
+    rows.number(s.times.ends().map(|(_, high)| high))?;
+    [s.findings.error, s.findings.warning, s.findings.note].into_iter().try_for_each(|n| rows.count(n))
+}
