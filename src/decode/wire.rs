@@ -77,6 +77,11 @@ pub fn le_i32(i: &[u8]) -> Wire<'_, i32> {
 pub fn le_u32(i: &[u8]) -> Wire<'_, u32> {
     array(i).map(|(i, b)| (i, u32::from_le_bytes(b)))
 }
+/// IEEE 754 single precision, little-endian.
+#[inline(always)]
+pub fn le_f32(i: &[u8]) -> Wire<'_, f32> {
+    array(i).map(|(i, b)| (i, f32::from_le_bytes(b)))
+}
 /// 64 bits, little-endian.
 #[inline(always)]
 pub fn le_u64(i: &[u8]) -> Wire<'_, u64> {

@@ -2,11 +2,13 @@
 
 use super::answer::{Answering, record};
 use super::ask::Orphan;
+use super::join::Joins;
 use super::queue::{Closed, Kept, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
 use crate::classify::Verdict;
+use crate::contract::Piece;
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role};
@@ -36,6 +38,10 @@ pub struct Table {
     pub(super) seconds: Bounded<(u64, u32), u64>,
     /// Exchanges that were none, the latest of them.
     pub(super) withdrawn: VecDeque<u64>,
+    /// Messages whose parts have not all come.
+    pub(super) joins: Joins,
+    /// See [`Table::take_piece`].
+    pub(super) piece: Option<Box<Piece>>,
     /// See [`Table::changes`].
     pub(super) changes: u64,
 }
@@ -57,6 +63,8 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(MAX_SECONDS),
             withdrawn: VecDeque::new(),
+            joins: Joins::default(),
+            piece: None,
             changes: 1,
         }
     }
@@ -86,7 +94,7 @@ impl Table {
 
     /// What was forgotten for want of room: further answers, of which copies count as others, and values that were not used.
     pub fn forgotten(&self) -> u64 {
-        self.seconds.forgotten() + self.conversations.forgotten()
+        self.seconds.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
     }
 
     /// The next exchange that has closed.
@@ -283,7 +291,10 @@ impl Table {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
                 self.ask(slot, d, v)
             }
-            Role::Response | Role::ResponsePart => self.answer(slot, d, v),
+            Role::Response | Role::ResponsePart => match v.glance.part.and_then(|_| v.id.info().joining) {
+                Some(joining) => self.answer_part(slot, d, v, joining),
+                None => self.answer(slot, d, v),
+            },
             Role::Stray => Pairing::Nothing,
         }
     }

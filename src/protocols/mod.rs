@@ -82,6 +82,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    a2s::A2s,
 }
 
 /// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the

@@ -12,7 +12,9 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 
 /// Passwords in a packet, by decoding it once more.
 pub(super) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
-    of(packet.id, packet.datagram, packet.context(false))
+    let mut tree = Tree::default();
+    packet.replay(false, &mut tree);
+    in_tree(&tree)
 }
 
 /// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
@@ -36,7 +38,7 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
             out.extend(of(
                 id,
                 d,
-                Context { message, direction, asked: None, missing, continues: false, secrets: false },
+                Context { message, direction, asked: None, missing, continues: false, layout: None, secrets: false },
             ));
         }
     }
