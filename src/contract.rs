@@ -3,6 +3,7 @@
 
 mod declared;
 mod message;
+mod split;
 
 pub use crate::budget::Budget;
 use crate::decode::{Facts, Fault, Span};
@@ -10,7 +11,11 @@ use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
 pub use declared::{Ask, Info, Protocol, Relation, StepInfo, StepRules};
-pub use message::{Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
+pub use message::{Answers, Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
+pub use split::{
+    CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_DATA, SPLIT_ID, SPLIT_LAYOUT,
+    SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split, Whole,
+};
 
 // --- Recognising
 
@@ -129,10 +134,12 @@ impl Glance {
 /// A part of an answer whose parts have numbers. They may come in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its number, from 0, up to 127.
+    /// Its number, from 0, up to 254.
     pub number: u8,
     /// How many there are, where it says so.
     pub total: Option<u8>,
+    /// The message that they make, where it says so: index into [`Info::messages`].
+    pub makes: Option<u8>,
 }
 
 /// What is known of a conversation when a datagram is read again with that knowledge.
@@ -228,6 +235,8 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A second, different answer to the request.
     pub second: bool,
+    /// The answer before it was the same message.
+    pub alike: bool,
     /// It has no key, and the request has one.
     pub keyless: bool,
     /// The request is one of another step.
@@ -238,6 +247,8 @@ pub struct Answer {
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
     pub part: bool,
+    /// A part with a higher number came before it.
+    pub shuffled: bool,
     /// Payload of the parts before it in bytes, on the wire.
     pub before: u32,
     /// It comes from another endpoint than the one that was asked.
@@ -299,6 +310,8 @@ pub struct Issued {
 pub struct Seen<'a> {
     /// The datagram itself.
     pub datagram: &'a Datagram<'a>,
+    /// What it is a part of.
+    pub piece: Option<&'a Piece>,
     /// What it is.
     pub glance: &'a Glance,
     /// What it is to its exchange.
@@ -313,6 +326,13 @@ pub struct Seen<'a> {
     pub issued: Option<Issued>,
     /// The conversation may be older than the capture.
     pub edge: bool,
+}
+
+impl Seen<'_> {
+    /// The bytes of the message: those of the datagram, or what it and other parts make.
+    pub fn bytes(&self) -> &[u8] {
+        self.piece.map_or(self.datagram.payload, |piece| piece.bytes(self.datagram))
+    }
 }
 
 /// Most rules that one datagram breaks by what went before it; no protocol raises more.
@@ -380,6 +400,8 @@ pub struct Context {
     pub missing: usize,
     /// An earlier datagram began the message.
     pub continues: bool,
+    /// It is a part of a message, or joined of parts, in this layout: index into [`Joining::layouts`].
+    pub layout: Option<u8>,
     /// Passwords may be shown.
     pub secrets: bool,
 }

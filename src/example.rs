@@ -196,6 +196,8 @@ pub struct Seen {
     pub to: Who,
     /// The payload as captured.
     pub payload: Vec<u8>,
+    /// The bytes of its message: the payload, or what it and other parts make.
+    pub bytes: Vec<u8>,
     /// Bytes of the payload that the capture left out.
     pub cut: u32,
     /// What was made of it; `None` where no protocol claims it.
@@ -258,13 +260,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn keep(&mut self, d: &Datagram<'_>, said: Option<Said>) {
+    fn keep(&mut self, d: &Datagram<'_>, bytes: &[u8], said: Option<Said>) {
         self.heard.datagrams.push(Seen {
             frame: d.frame,
             time: since_start(d.time),
             from: Who::of(d.src, &self.example),
             to: Who::of(d.dst, &self.example),
             payload: d.payload.to_vec(),
+            bytes: bytes.to_vec(),
             cut: d.cut,
             said,
         });
@@ -280,7 +283,7 @@ impl Report for Stage {
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         let mut tree = Tree::default();
-        p.sink.tree.replay(p.datagram.payload, &mut tree);
+        p.sink.tree.replay(p.bytes, &mut tree);
         let said = Said {
             protocol: p.id,
             message: p.message_name(),
@@ -290,12 +293,12 @@ impl Report for Stage {
             tree,
             findings: p.findings.to_vec(),
         };
-        self.keep(p.datagram, Some(said));
+        self.keep(p.datagram, p.bytes, Some(said));
         Ok(())
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.keep(d, None);
+        self.keep(d, d.payload, None);
         Ok(())
     }
 

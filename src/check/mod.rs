@@ -26,6 +26,8 @@ pub struct Finding {
     pub span: Option<Span>,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
+    /// It is a note, whatever the rule is elsewhere.
+    pub minor: bool,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
     /// What a server left without an answer, where the rule is about that.
@@ -56,6 +58,7 @@ impl Finding {
             index,
             span: None,
             needs: 0,
+            minor: false,
             sizes: None,
             silence: None,
             fault,
@@ -79,8 +82,8 @@ impl Finding {
 
     /// A finding about a place in a datagram.
     pub fn of_violation(v: &Violation) -> Finding {
-        let Violation { rule, at, field, index, needs } = *v;
-        Finding { field, index, span: Some(at), needs, ..Finding::of_exchange(rule) }
+        let Violation { rule, at, field, index, needs, minor } = *v;
+        Finding { field, index, span: Some(at), needs, minor, ..Finding::of_exchange(rule) }
     }
 
     /// Says who is at fault where that is whoever sent the datagram; of an exchange, the server.

@@ -1,7 +1,7 @@
 //! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
 
 use super::message::{Begins, Message, recognise, recognise_known};
-use super::{Budget, Context, Glance, Known, Level, Raised, Seen};
+use super::{Budget, Context, Glance, Joining, Known, Level, Raised, Role, Seen};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
 use std::net::SocketAddrV4;
@@ -17,8 +17,6 @@ pub struct StepInfo {
     pub keyless: bool,
     /// Its clients send the same key again and again: of open requests the one counts that was not given up.
     pub reuses_keys: bool,
-    /// Its answers may answer requests of these steps, too, where none of its own is open.
-    pub also: &'static [u8],
     /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
     pub many: bool,
     /// An answer may carry the key of an earlier request of this step instead, where only one of its own is open.
@@ -38,6 +36,8 @@ pub struct StepInfo {
     pub open_ended: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
+    /// Bits in the memo of a request that say that it carries a value which an answer issued: it has proven its address.
+    pub carries: u32,
     /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
     /// sure as [`Glance::paired`] says; others are medium at most. What is wrong with it there, is here too.
     pub repeats: Option<&'static Field>,
@@ -66,17 +66,23 @@ pub struct StepRules {
     /// An answer to a request of another step, see [`StepInfo::also`]; or where it has none of these, one
     /// that answers nothing while such a request is open.
     pub other_step: Option<&'static Rule>,
+    /// An answer that nobody asked for, where a request of another step is open.
+    pub mistaken: Option<&'static Rule>,
     /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
     pub earlier_key: Option<&'static Rule>,
     /// A part of an answer that contradicts another one.
     pub contradicting: Option<&'static Rule>,
     /// An answer of which parts are missing when the window is over; of the exchange.
     pub incomplete: Option<&'static Rule>,
+    /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
+    pub second: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
     pub copy: Option<&'static Rule>,
-    /// An answer more than so many times as large as its request.
+    /// A part behind one with a higher number, or one that came before; otherwise only the latter breaks [`copy`](Self::copy).
+    pub shuffled: Option<&'static Rule>,
+    /// An answer more than so many times as large as a request that [carries](StepInfo::carries) nothing.
     pub larger: Option<(usize, &'static Rule)>,
     /// Where the key stands in an answer, where the rules about it are to point to that.
     pub key_at: Option<Span>,
@@ -93,11 +99,14 @@ impl StepRules {
         reused: None,
         keyless: None,
         other_step: None,
+        mistaken: None,
         earlier_key: None,
         contradicting: None,
         incomplete: None,
+        second: None,
         late: None,
         copy: None,
+        shuffled: None,
         larger: None,
         key_at: None,
     };
@@ -121,7 +130,6 @@ impl StepInfo {
             key_digits,
             keyless: false,
             reuses_keys: false,
-            also: &[],
             many: false,
             key_of: None,
             issues: false,
@@ -131,6 +139,7 @@ impl StepInfo {
             may_be_silent: false,
             open_ended: false,
             validated: false,
+            carries: 0,
             repeats: None,
             rules,
         }
@@ -181,6 +190,8 @@ pub struct Info {
     pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
     pub fragment: Option<u8>,
+    /// Where messages are cut into parts that the engine joins: how.
+    pub joining: Option<&'static Joining>,
     /// Its steps.
     pub steps: &'static [StepInfo],
     /// Answer window in milliseconds of capture time.
@@ -204,6 +215,15 @@ impl Info {
     /// Whether a rule says that no answer has come.
     pub fn is_silence(&self, rule: &Rule) -> bool {
         self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
+    }
+
+    /// Whether several messages may answer the requests of a step, so that which one did is worth telling.
+    pub fn has_several_answers(&self, step: u8) -> bool {
+        let answers = |message: &&Message| {
+            let its = message.step == step || message.answers.also.contains(&step);
+            its && message.role == Role::Response && message.part.is_none()
+        };
+        self.messages.iter().filter(answers).count() > 1
     }
 
     /// Name of a message.

@@ -32,6 +32,27 @@ pub struct Message {
     pub part: Option<PartOf>,
     /// What it is worth once it pairs with a request.
     pub paired: Level,
+    /// Which requests it may answer beside the open ones of its step.
+    pub answers: Answers,
+}
+
+/// Which requests an answer may belong to, beside the open ones of its own step.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers {
+    /// Further steps whose requests it may answer, where none of its own is open; the first of them goes first.
+    pub also: &'static [u8],
+    /// The requests of all these steps are alike: the oldest goes first, and one that [carries](super::StepInfo::carries)
+    /// nothing before one that does.
+    pub alike: bool,
+    /// Requests with one of these bits in their memo it never answers.
+    pub spares: u32,
+    /// Where nothing is open: first answers, by their messages, behind which it may belong to the same request.
+    pub follows: &'static [u8],
+}
+
+impl Answers {
+    /// The requests of its own step, once each.
+    pub const OWN: Answers = Answers { also: &[], alike: false, spares: 0, follows: &[] };
 }
 
 impl Message {
@@ -47,6 +68,7 @@ impl Message {
             memo: None,
             part: None,
             paired: Level::High,
+            answers: Answers::OWN,
         }
     }
     /// A question of a step.
@@ -78,10 +100,19 @@ impl Message {
         Message { paired, ..self }
     }
 
+    /// The same, which answers other requests, too.
+    pub const fn answering(self, answers: Answers) -> Message {
+        Message { answers, ..self }
+    }
+    /// The same, which answers requests of these steps where none of its own is open.
+    pub const fn also(self, also: &'static [u8]) -> Message {
+        self.answering(Answers { also, ..Answers::OWN })
+    }
+
     /// What recognising says of it, at that level.
     pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
         let part = self.part.and_then(|part| part(payload));
-        let alone = part.is_none_or(|part| part == Part { number: 0, total: Some(1) });
+        let alone = part.is_none_or(|Part { number, total, .. }| (number, total) == (0, Some(1)));
         Glance {
             message: at,
             role: if alone { self.role } else { Role::ResponsePart },
@@ -299,6 +330,12 @@ impl Info {
         Some(self.messages.get(usize::from(message))?.glance(message, payload, level).astray())
     }
 
+    /// A part belongs to the step of the message that it says to make.
+    fn with_step_of_whole(&self, glance: Glance) -> Glance {
+        let whole = glance.part.and_then(|part| self.messages.get(usize::from(part.makes?)));
+        Glance { step: whole.map_or(glance.step, |whole| whole.step), ..glance }
+    }
+
     /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
     fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Glance> {
         let mut best: Option<(usize, Level)> = None;
@@ -317,7 +354,8 @@ impl Info {
             }
         }
         let (at, level) = best?;
-        Some(self.messages.get(at)?.glance(at as u8, p, level))
+        let glance = self.messages.get(at)?.glance(at as u8, p, level);
+        Some(self.with_step_of_whole(glance))
     }
 }
 

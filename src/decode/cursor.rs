@@ -239,6 +239,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
+    /// Says of the field just read that it breaks `rule` in a way that is no more than a note.
+    #[cold]
+    pub fn remark(&mut self, rule: &'static Rule) {
+        let (at, field) = (self.last(), self.field);
+        hear(self.sink, Violation { rule, at, field, index: self.index, needs: 0, minor: true });
+    }
+
     /// States what must hold of the payload as a whole.
     #[inline(always)]
     pub fn check_whole(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
@@ -247,14 +254,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
         if S::RULES && !holds() {
             let at = self.whole();
-            hear(self.sink, Violation { rule, at, field: None, index: self.index, needs: 0 });
+            hear(self.sink, Violation { rule, at, field: None, index: self.index, needs: 0, minor: false });
         }
     }
 
     /// Reports `rule` at `at`, whatever the listener thinks of checks: for what stops decoding.
     #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
-        hear(self.sink, Violation { rule, at, field: self.field, index: self.index, needs: 0 });
+        hear(self.sink, Violation { rule, at, field: self.field, index: self.index, needs: 0, minor: false });
     }
 
     /// Says which field the next checks speak of; `None` for the message as a whole.
@@ -331,7 +338,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[cold]
     pub fn tell(&mut self, fault: Fault) {
         let Fault { rule, at, field, needs } = fault;
-        hear(self.sink, Violation { rule, at, field, index: self.index, needs });
+        hear(self.sink, Violation { rule, at, field, index: self.index, needs, minor: false });
     }
 
     /// Span from here to the end of the scope.
@@ -406,7 +413,7 @@ pub fn dissect<'a, S: FieldSink>(
 #[inline(never)]
 fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
     let Fault { rule, at, field, needs } = fault;
-    cursor.sink.violation(Violation { rule, at, field, index: cursor.index, needs });
+    cursor.sink.violation(Violation { rule, at, field, index: cursor.index, needs, minor: false });
     let rest = cursor.whole.get(cursor.offset() as usize..).unwrap_or_default();
     if !rest.is_empty() {
         cursor.rest = rest;

@@ -55,6 +55,8 @@ pub struct Violation {
     pub index: Index,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
+    /// It is a note here, whatever the rule is elsewhere.
+    pub minor: bool,
 }
 
 /// The fast path: hears nothing.

@@ -3,7 +3,7 @@
 use super::ask::Orphan;
 use super::parts::Numbered;
 use super::queue::{Kept, Request, State};
-use super::search::{Found, Search};
+use super::search::{Found, Search, answers_of};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
@@ -23,10 +23,14 @@ pub(super) struct Answering {
     pub(super) exchange: u64,
     outcome: Outcome,
     response_time: Option<i64>,
+    /// The message, or that of its first part; `None` where many hosts answer.
+    pub(super) message: Option<u8>,
     /// Time of its first part.
     first: Time,
     pub(super) frames: Vec<u64>,
     pub(super) bytes: u64,
+    /// Frame of the first part that contradicts others.
+    pub(super) contradicted: Option<u64>,
     /// Where its parts have numbers.
     pub(super) numbered: Option<Numbered>,
 }
@@ -65,7 +69,7 @@ impl Table {
         if let Some((seq, foreign_key)) = found.request {
             return self.answered_apart(slot, seq, reply, foreign_key);
         }
-        if let Some(copy) = found.copy {
+        if let Some(copy) = found.copy.or_else(|| self.copied_part(slot, reply)) {
             return copy;
         }
         if let Some(answer) = found.second {
@@ -73,7 +77,7 @@ impl Table {
         }
         if step.many
             && let reply = &self.of_host(reply)
-            && let Some(answer) = self.asked_of_many(slot, reply, step)
+            && let Some(answer) = self.asked_of_many(slot, reply)
         {
             return self.second(answer, reply);
         }
@@ -139,7 +143,7 @@ impl Table {
             open_ended || v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
         let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
-        let answered = self.queues[v.id as usize].answer(seq, state, hash, d.frame);
+        let answered = self.queues[v.id as usize].answer(seq, state, hash, (d.frame, v.glance.message));
         let Some(request) = answered else { return Pairing::Nothing };
         let step = &v.id.info().steps[request.step as usize];
         let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
@@ -154,9 +158,11 @@ impl Table {
                 exchange: answer.exchange,
                 outcome,
                 response_time: answer.response_time,
+                message: Some(v.glance.message),
                 first: now,
                 frames: vec![d.frame],
                 bytes: d.wire_len() as u64,
+                contradicted: None,
                 numbered: part.map(|part| Numbered::new(part, v.glance.key, now)),
             });
             if part.is_some() {
@@ -167,7 +173,8 @@ impl Table {
         self.evicted += u64::from(more);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
-            self.closed.push(record(c, &request, outcome, frame, answer.response_time, bytes));
+            let done = record(c, &request, outcome, frame, answer.response_time, bytes);
+            self.closed.push(Exchange { answer: Some(v.glance.message), ..done });
         }
         Pairing::Answered(answer)
     }
@@ -211,10 +218,11 @@ impl Table {
 
     /// The answer of one host to a request that went to many: it closes when its late window ends.
     #[cold]
-    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
+    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
         let key = v.glance.key?;
-        let is = |r: &Request| r.key == Some(key) && (r.step == v.glance.step || step.also.contains(&r.step));
+        let also = answers_of(v).also;
+        let is = |r: &Request| r.key == Some(key) && (r.step == v.glance.step || also.contains(&r.step));
         let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
             let waits = matches!(r.state, State::Open | State::Answering) && is(&r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
@@ -230,9 +238,11 @@ impl Table {
                 exchange: request.id,
                 outcome: if late { Outcome::Late } else { Outcome::Answered },
                 response_time: answer.response_time,
+                message: None,
                 first: now,
                 frames: vec![],
                 bytes: 0,
+                contradicted: None,
                 numbered: None,
             });
         }
@@ -324,10 +334,23 @@ impl Table {
     }
 
     fn orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
-        let Glance { step, key, paired, memo, .. } = v.glance;
+        let Glance { step, message, key, paired, memo, .. } = v.glance;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
-        self.keep_orphan(Orphan { conversation, step, key, paired, memo, frame, time, since, hash, bytes });
+        let message = Some(message);
+        self.keep_orphan(Orphan {
+            conversation,
+            step,
+            message,
+            key,
+            paired,
+            memo,
+            frame,
+            time,
+            since,
+            hash,
+            bytes,
+        });
     }
 
     /// A further part of an answer under way. One that comes too late, or begins a message of its own,
@@ -374,7 +397,13 @@ impl Table {
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
         let incomplete = parts.numbered.is_some_and(|numbered| numbered.misses_some(self.clock, window));
-        Some(Exchange { response_parts: parts.frames, incomplete, ..done })
+        Some(Exchange {
+            answer: parts.message,
+            response_parts: parts.frames,
+            incomplete,
+            contradicted: parts.contradicted,
+            ..done
+        })
     }
 }
 
@@ -401,6 +430,7 @@ pub(super) fn record(
         request_frame: r.frame,
         request_time: r.time,
         response_frame,
+        answer: None,
         response_parts: vec![],
         outcome,
         response_time,
@@ -409,6 +439,7 @@ pub(super) fn record(
         retransmissions: r.retransmissions,
         reason: None,
         incomplete: false,
+        contradicted: None,
         hidden: r.hidden,
     }
 }

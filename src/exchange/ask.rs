@@ -3,7 +3,7 @@
 use super::answer::record;
 use super::queue::{Kept, Request, State};
 use super::table::Table;
-use super::{MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
+use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
@@ -14,7 +14,7 @@ use crate::protocols::{Id, Level, Role, StepInfo};
 const MAX_WITHDRAWN: usize = 1_024;
 
 /// A request without a key is given up when its endpoint asks again this much later.
-const GIVE_UP: i64 = 250 * MS;
+pub(super) const GIVE_UP: i64 = 250 * MS;
 /// An answer may stand this far before its request, in nanoseconds.
 pub const EARLY: i64 = 10 * MS;
 /// … and this many frames.
@@ -40,6 +40,8 @@ enum Earlier {
 pub(super) struct Orphan {
     pub conversation: Slot,
     pub step: u8,
+    /// Index into the protocol's messages.
+    pub message: Option<u8>,
     pub key: Option<u64>,
     /// What the pair would be worth.
     pub paired: Level,
@@ -57,7 +59,7 @@ impl Orphan {
     /// What seemed to ask, as an answer.
     fn of(conversation: Slot, r: &Request) -> Orphan {
         let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
-        Orphan { conversation, step, key: None, paired, memo, frame, time, since, hash, bytes }
+        Orphan { conversation, step, message: None, key: None, paired, memo, frame, time, since, hash, bytes }
     }
 }
 
@@ -96,6 +98,7 @@ impl Table {
             last: self.clock,
             answer_hash: self.doubt(d, g.role),
             answer_frame: 0,
+            answer_message: u8::MAX,
             bytes: d.wire_len() as u32,
             retransmissions: 0,
             parts: 1,
@@ -113,6 +116,7 @@ impl Table {
             let sure = v.decided || step.key_digits > 0;
             self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
             (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
+            request.answer_message = orphan.message.unwrap_or(u8::MAX);
             request.state = State::Answered;
         }
         self.push(id, slot, &request);
@@ -129,7 +133,7 @@ impl Table {
         let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
         let done = record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes);
-        self.closed.push(done);
+        self.closed.push(Exchange { answer: orphan.message, ..done });
     }
 
     /// What seems to ask may turn out to have answered: then copies of it are known by this.

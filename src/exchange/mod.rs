@@ -13,6 +13,7 @@
 
 mod answer;
 mod ask;
+mod join;
 mod open;
 mod parts;
 mod queue;
@@ -106,6 +107,8 @@ pub struct Exchange {
     pub request_time: Time,
     /// Frame of the answer, or of its first part.
     pub response_frame: Option<u64>,
+    /// The message that answered, or its first part: index into the protocol's messages; `None` where that is not known.
+    pub answer: Option<u8>,
     /// Frames of all parts where the answer spans datagrams, else empty.
     pub response_parts: Vec<u64>,
     /// How it ended.
@@ -122,6 +125,8 @@ pub struct Exchange {
     pub reason: Option<&'static str>,
     /// Parts of its answer are missing, and no longer expected.
     pub incomplete: bool,
+    /// Frame of the first part of its answer that contradicts others.
+    pub contradicted: Option<u64>,
     /// Its request is not shown, and neither is this.
     pub(crate) hidden: bool,
 }
@@ -150,6 +155,7 @@ impl Exchange {
             request_frame: id,
             request_time: Time::UNKNOWN,
             response_frame: None,
+            answer: None,
             response_parts: vec![],
             outcome: Outcome::Unanswered,
             response_time: None,
@@ -158,6 +164,7 @@ impl Exchange {
             retransmissions: 0,
             reason: None,
             incomplete: false,
+            contradicted: None,
             hidden: false,
         }
     }

@@ -12,7 +12,9 @@ use crate::conversation::Slot;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
     /// One bit each.
-    seen: u128,
+    seen: [u128; 2],
+    /// The highest number among them.
+    highest: u8,
     /// How many there are, once one has said so.
     total: Option<u8>,
     /// The key that they carry.
@@ -24,7 +26,7 @@ pub(super) struct Numbered {
 impl Numbered {
     /// An answer of which this part comes first.
     pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
-        let mut numbered = Numbered { seen: 0, total: None, key, last: now };
+        let mut numbered = Numbered { seen: [0; 2], highest: 0, total: None, key, last: now };
         numbered.add(part, now);
         numbered
     }
@@ -32,30 +34,27 @@ impl Numbered {
     /// Adds a part; `false` where it contradicts those that came before.
     fn add(&mut self, part: Part, now: Time) -> bool {
         self.last = self.last.max(now);
-        let bit = 1u128.checked_shl(part.number.into()).unwrap_or(0);
         let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
         let total = part.total.or(self.total);
-        let beyond = total.is_some_and(|total| part.number >= total || self.seen & !lowest(total) != 0);
-        if bit == 0 || self.seen & bit != 0 || other_total || beyond {
+        let highest = self.highest.max(part.number);
+        let (half, bit) = (usize::from(part.number >> 7), 1u128 << (part.number & 127));
+        if self.seen[half] & bit != 0 || other_total || total.is_some_and(|total| highest >= total) {
             return false;
         }
-        (self.seen, self.total) = (self.seen | bit, total);
+        self.seen[half] |= bit;
+        (self.highest, self.total) = (highest, total);
         true
     }
 
     fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| self.seen == lowest(total))
+        let came: u32 = self.seen.iter().map(|half| half.count_ones()).sum();
+        self.total.is_some_and(|total| u32::from(total) == came)
     }
 
     /// Whether parts are missing that are no longer expected, so long after the last one.
     pub fn misses_some(&self, now: Time, window: i64) -> bool {
         !self.is_complete() && now.since(self.last).is_some_and(|age| age > window)
     }
-}
-
-/// So many bits.
-fn lowest(count: u8) -> u128 {
-    1u128.checked_shl(count.into()).map_or(u128::MAX, |above| above - 1)
 }
 
 impl Table {
@@ -82,6 +81,7 @@ impl Table {
             self.finish_parts(slot, seq, &request);
             return None;
         }
+        let shuffled = part.number < numbered.highest;
         let (foreign_key, contradicts) = (request.key != key, !numbered.add(part, now));
         let complete = numbered.is_complete();
         let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
@@ -89,12 +89,15 @@ impl Table {
             answering.frames.push(d.frame);
         }
         answering.bytes += d.wire_len() as u64;
+        if contradicts {
+            answering.contradicted.get_or_insert(d.frame);
+        }
         self.seconds.insert((request.id, hash), d.frame);
         if complete {
             self.finish_parts(slot, seq, &request);
         }
         let answer = request.answered(d.time);
-        Some(Pairing::Answered(Answer { part: true, before, contradicts, foreign_key, ..answer }))
+        Some(Pairing::Answered(Answer { part: true, before, shuffled, contradicts, foreign_key, ..answer }))
     }
 }
 
@@ -105,7 +108,7 @@ mod tests {
     const AT: Time = Time::from_nanos(0);
 
     fn part(number: u8, total: Option<u8>) -> Part {
-        Part { number, total }
+        Part { number, total, makes: None }
     }
 
     #[test]
@@ -121,7 +124,6 @@ mod tests {
         assert!(!numbered.add(part(0, None), AT), "the same number");
         assert!(numbered.add(part(2, Some(3)), AT));
         assert!(!numbered.add(part(3, None), AT) && !numbered.add(part(1, Some(2)), AT), "beyond the last");
-        assert!(!numbered.add(part(128, None), AT), "no number that there is");
         assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Request {
     pub last: Time,
     pub answer_hash: u32,
     pub answer_frame: u64,
+    /// Index into the protocol's messages, once it is answered.
+    pub answer_message: u8,
     pub bytes: u32,
     pub retransmissions: u16,
     pub parts: u8,
@@ -78,6 +80,7 @@ pub(super) struct Kept {
     pub parts: u8,
     pub step: u8,
     paired: Level,
+    pub answer_message: u8,
     pub state: State,
     marks: Marks,
 }
@@ -137,6 +140,7 @@ impl Kept {
             last,
             answer_hash: self.answer_hash,
             answer_frame: self.answer_frame(),
+            answer_message: self.answer_message,
             bytes: self.bytes,
             retransmissions: self.retransmissions,
             parts: self.parts,
@@ -173,11 +177,13 @@ impl Request {
             request_bytes: self.bytes,
             late: false,
             second: false,
+            alike: false,
             keyless: false,
             other_step: false,
             contradicts: false,
             foreign_key: false,
             part: false,
+            shuffled: false,
             before: 0,
             elsewhere: false,
         }
@@ -195,6 +201,11 @@ pub(super) struct Closed {
 impl Closed {
     pub fn push(&mut self, e: Exchange) {
         self.list.push(e);
+    }
+    /// Says which message answered an exchange that has just closed.
+    pub fn name(&mut self, exchange: u64, message: u8) {
+        let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
+        its.into_iter().for_each(|e| e.answer = Some(message));
     }
     pub fn front_mut(&mut self) -> Option<&mut Exchange> {
         self.list.get_mut(self.shown)
@@ -271,10 +282,11 @@ impl Queue {
     }
     /// Answers a request; gives what it was before.
     #[inline(always)]
-    pub fn answer(&mut self, seq: u64, state: State, hash: u32, frame: u64) -> Option<Request> {
+    pub fn answer(&mut self, seq: u64, state: State, hash: u32, (frame, message): (u64, u8)) -> Option<Request> {
         let kept = self.requests.get_mut(seq.checked_sub(self.first)? as usize)?;
         let request = kept.request(seq, &self.times);
         (kept.state, kept.answer_hash, kept.answer_frame) = (state, hash, frame as u32);
+        kept.answer_message = message;
         Some(request)
     }
     /// The request as it is kept.
@@ -336,6 +348,7 @@ impl Queue {
             bytes: r.bytes,
             answer_hash: r.answer_hash,
             answer_frame: r.answer_frame as u32,
+            answer_message: r.answer_message,
             retransmissions: r.retransmissions,
             parts: r.parts,
             step: r.step,
@@ -392,9 +405,9 @@ mod tests {
                 State::Open, State::Answering, State::Answered, State::Gone, State::Withdrawn,
             ]),
         ) -> Request {
-            let (paired, answer_frame) = (Level::High, frame.wrapping_add_signed(after.into()));
+            let (paired, answer_frame, answer_message) = (Level::High, frame.wrapping_add_signed(after.into()), 7);
             Request {
-                conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, bytes,
+                conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, answer_message, bytes,
                 retransmissions, parts, step, paired, state, given_up, alone, partial, hidden,
             }
         }

@@ -19,9 +19,12 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             }
         }
         Pairing::Again { part: false, .. } => add(raised, rules.repeated),
-        Pairing::Copy { .. } => add(raised, rules.copy),
-        Pairing::Unasked { other_step: true, .. } if rules.other_step.is_some() && step.also.is_empty() => {
-            add(raised, rules.other_step);
+        Pairing::Copy { .. } => {
+            let part = rules.shuffled.filter(|_| seen.glance.part.is_some());
+            add(raised, part.or(rules.copy));
+        }
+        Pairing::Unasked { other_step: true, .. } if rules.mistaken.is_some() => {
+            add(raised, rules.mistaken);
         }
         Pairing::Unasked { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
             // Without a whole key nobody can say whose answer it is.
@@ -39,6 +42,9 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             if answer.other_step {
                 add(raised, rules.other_step);
             }
+            if answer.shuffled {
+                add(raised, rules.shuffled);
+            }
             if answer.contradicts {
                 add(raised, rules.contradicting);
             }
@@ -49,7 +55,11 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             {
                 raised.add_at(rule, at);
             }
+            if answer.second && answer.alike {
+                add(raised, rules.second);
+            }
             if let Some((times, rule)) = rules.larger
+                && answer.asked & step.carries == 0
                 && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), seen.datagram)
             {
                 raised.add(rule);
@@ -68,7 +78,10 @@ pub fn observe_shared(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
-            if !step.validated && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
+            if !step.validated
+                && answer.asked & step.carries == 0
+                && answer.exceeds(answer.request_bytes as usize, seen.datagram)
+            {
                 raised.add(&GEN_007);
             }
         }

@@ -1,9 +1,11 @@
 //! Which request of a conversation an answer belongs to.
 
+use super::ask::GIVE_UP;
 use super::queue::{Request, State};
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
+use crate::contract::Answers;
 use crate::protocols::{Context, StepInfo};
 
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
@@ -25,15 +27,27 @@ pub(super) struct Found {
     pub asked: Option<u32>,
 }
 
-/// What goes first of two open requests, the lowest of all: one of the answer's own step, one without a key where the answer has
-/// none either, one that was not given up where their keys are all the same, one whose end has come.
-type Rank = [bool; 4];
+/// What goes first of two open requests, the lowest of all: one of the answer's own step or, where all steps are alike, one that
+/// carries nothing; one without a key where the answer has none either, one that was not given up where their keys are all the
+/// same, one whose end has come.
+type Rank = (u8, [bool; 3]);
+
+/// Which requests an answer may belong to.
+pub(super) fn answers_of(v: &Verdict) -> Answers {
+    let message = v.id.info().messages.get(usize::from(v.glance.message));
+    let answers = message.map_or(Answers::OWN, |message| message.answers);
+    // A part that says what it makes answers nothing else.
+    let sure = v.glance.part.is_some_and(|part| part.makes.is_some());
+    if sure { Answers { also: &[], ..answers } } else { answers }
+}
 
 /// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
 #[derive(Debug)]
 pub(super) struct Search<'v> {
     step: &'v StepInfo,
     number: u8,
+    message: u8,
+    answers: Answers,
     key: Option<u64>,
     window: i64,
     now: Time,
@@ -49,6 +63,8 @@ pub(super) struct Search<'v> {
     /// That has the very bytes.
     same: bool,
     answered: Option<Answer>,
+    /// When the latest request was sent that it may answer.
+    latest: Option<Time>,
     /// An earlier request of another step has the key, see [`StepInfo::key_of`].
     earlier: bool,
 }
@@ -58,6 +74,8 @@ impl<'v> Search<'v> {
         Search {
             step,
             number: v.glance.step,
+            message: v.glance.message,
+            answers: answers_of(v),
             key: v.glance.key,
             window,
             now,
@@ -70,6 +88,7 @@ impl<'v> Search<'v> {
             copy: None,
             same: false,
             answered: None,
+            latest: None,
             earlier: false,
         }
     }
@@ -89,11 +108,14 @@ impl<'v> Search<'v> {
 
     pub fn look(&mut self, seq: u64, r: &Request) {
         self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
-        if r.step != self.number && !self.step.also.contains(&r.step) {
-            return;
-        }
+        self.look_followed(r);
+        let Some(place) = self.place(r) else { return };
+        let given_up = match self.answers.alike {
+            true => self.latest.get_or_insert(r.time).since(r.time).is_some_and(|t| t >= GIVE_UP),
+            false => r.given_up,
+        };
         match r.state {
-            State::Open => self.look_open(seq, r),
+            State::Open => self.look_open(seq, r, place, given_up),
             State::Answering if self.step.open_ended => self.look_answered(r),
             // A server may answer with another key than the request's: copies of that are known by their bytes.
             State::Answered if !self.keyed() || self.has_key_of(r) || r.answer_hash == self.hash => {
@@ -103,14 +125,22 @@ impl<'v> Search<'v> {
         }
     }
 
-    fn look_open(&mut self, seq: u64, r: &Request) {
+    /// Where its step stands among those that it may answer; `None` where it may not.
+    fn place(&self, r: &Request) -> Option<u8> {
+        let Answers { also, alike, spares, .. } = self.answers;
+        let also = || also.iter().position(|step| *step == r.step).map(|at| at.saturating_add(1) as u8);
+        let place = if r.step == self.number { Some(0) } else { also() };
+        let place = if alike { place.map(|_| u8::from(r.memo & self.step.carries != 0)) } else { place };
+        place.filter(|_| r.memo & spares == 0)
+    }
+
+    fn look_open(&mut self, seq: u64, r: &Request, place: u8, given_up: bool) {
         self.open += 1;
         self.only_open = (seq, r.memo);
         // Older ones come later in the walk, and win.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
-        let other = r.step != self.number;
         if r.key.is_some() && !self.is_keyless() {
-            let rank = [other, false, self.step.reuses_keys && r.given_up, false];
+            let rank = (place, [false, self.step.reuses_keys && given_up, false]);
             if self.has_key_of(r) && better(self.by_key, rank) {
                 self.by_key = Some((rank, seq));
             }
@@ -121,11 +151,11 @@ impl<'v> Search<'v> {
             return; // asked only afterwards
         }
         // A whole request is never given up for a part.
-        let rank = [other, r.key.is_some(), false, r.partial];
+        let rank = (place, [r.key.is_some(), false, r.partial]);
         if better(self.any, rank) {
             self.any = Some((rank, seq));
         }
-        if !r.given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
+        if !given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
             self.waiting = Some((rank, seq));
         }
     }
@@ -145,6 +175,16 @@ impl<'v> Search<'v> {
         } else if self.answered.is_none() && (self.keyed() && !self.step.keyless || self.step.open_ended) {
             let part = self.step.open_ended;
             self.answered = Some(Answer { second: !part, part, ..r.answered(self.now) });
+        }
+    }
+
+    /// A request that was answered in time by a message behind which this one may follow.
+    fn look_followed(&mut self, r: &Request) {
+        let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
+        let in_time = self.now.since(r.sent).is_none_or(|t| t <= self.window);
+        if follows && in_time && self.answered.is_none() {
+            let alike = r.answer_message == self.message;
+            self.answered = Some(Answer { second: true, alike, ..r.answered(self.now) });
         }
     }
 

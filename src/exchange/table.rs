@@ -2,12 +2,13 @@
 
 use super::answer::{Answering, record};
 use super::ask::Orphan;
+use super::join::Joins;
 use super::queue::{Closed, Kept, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Budget;
+use crate::contract::{Budget, Piece};
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role};
@@ -40,6 +41,10 @@ pub struct Table {
     pub(super) seconds: Bounded<(u64, u32), u64>,
     /// Exchanges that were none, the latest of them.
     pub(super) withdrawn: VecDeque<u64>,
+    /// Messages whose parts have not all come.
+    pub(super) joins: Joins,
+    /// See [`Table::take_piece`].
+    pub(super) piece: Option<Box<Piece>>,
     /// See [`Table::changes`].
     pub(super) changes: u64,
 }
@@ -63,6 +68,8 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(budget.of(MAX_SECONDS)),
             withdrawn: VecDeque::new(),
+            joins: Joins::default(),
+            piece: None,
             changes: 1,
         }
     }
@@ -92,7 +99,7 @@ impl Table {
 
     /// What was forgotten for want of room: further answers, of which copies count as others, and values that were not used.
     pub fn forgotten(&self) -> u64 {
-        self.seconds.forgotten() + self.conversations.forgotten()
+        self.seconds.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
     }
 
     /// The next exchange that has closed.
@@ -290,7 +297,10 @@ impl Table {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
                 self.ask(slot, d, v)
             }
-            Role::Response | Role::ResponsePart => self.answer(slot, d, v),
+            Role::Response | Role::ResponsePart => match v.glance.part.and_then(|_| v.id.info().joining) {
+                Some(joining) => self.answer_part(slot, d, v, joining),
+                None => self.answer(slot, d, v),
+            },
             Role::Stray => Pairing::Nothing,
         }
     }

@@ -72,8 +72,7 @@ impl Pick {
         if !self.wanted.iter().any(|wanted| wanted.id.is_none_or(|id| id == packet.id)) {
             return;
         }
-        // What stops decoding is a finding of the packet already; the fields before it are picked.
-        let _ = packet.id.dissect(packet.datagram.payload, &packet.context(secrets), self);
+        packet.replay(secrets, self);
         self.end();
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }

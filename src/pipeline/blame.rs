@@ -67,21 +67,34 @@ impl Blame {
         awaited: Option<u64>,
     ) {
         let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
-        out.extend(heard.iter().filter(|v| !(d.partial && v.rule == &GEN_001)).map(Finding::of_violation));
+        let len = told.bytes(d).len();
+        // What is missing of fragments and of long joined messages is not the snap length's doing.
+        let whole = d.partial || told.whole().is_some();
+        out.extend(heard.iter().filter(|v| !(whole && v.rule == &GEN_001)).map(Finding::of_violation));
+        let decoded = out.len();
         // Where decoding came to the cut, that is the place.
         let cut = |f: &Finding| f.rule == &GEN_001;
         let placed = out.iter().any(cut);
-        out.extend(Finding::of_raised(told.raised, d.payload.len()).filter(|f| !(placed && cut(f))));
+        out.extend(Finding::of_raised(told.raised, len).filter(|f| !(placed && cut(f))));
         let id = told.verdict.id;
         if told.edge && out.iter().any(|f| f.rule.needs_past) {
-            out.push(Finding::of_datagram(&GEN_005, d.payload.len()));
+            out.push(Finding::of_datagram(&GEN_005, len));
         }
         for finding in out.iter_mut() {
             self.complete(finding, d, told);
         }
+        if let Some(piece) = told.piece
+            && let Some(cause) = contradicted(id, told.verdict.glance.step, piece.contradicted)
+        {
+            let in_whole = if piece.whole.is_some() { decoded } else { 0 };
+            let symptoms =
+                out.iter_mut().enumerate().filter(|(i, f)| *i < in_whole || piece.broken == Some(f.rule));
+            symptoms.for_each(|(_, f)| f.caused_by = Some(cause));
+        }
         out.retain_mut(|f| {
             let Some(severity) = policy.severity(f.rule) else { return false };
-            f.severity = if told.edge && f.rule.needs_past { Severity::Note } else { severity };
+            let minor = f.minor || told.edge && f.rule.needs_past;
+            f.severity = if minor { Severity::Note } else { severity };
             true
         });
         self.link(id, out, d, told);
@@ -139,7 +152,7 @@ impl Blame {
             let asked = repeated.filter(|noted| noted.relation == Relation::Asked).map(|noted| &noted.cause);
             let asked = asked.filter(before).find(|c| id.causes(c.rule, symptom, Relation::Asked));
             let earlier = answer.filter(before).filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
-            out[i].caused_by = same.or(asked.copied()).or(earlier.copied());
+            out[i].caused_by = same.or(asked.copied()).or(earlier.copied()).or(out[i].caused_by);
         }
     }
 
@@ -228,7 +241,15 @@ pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
     let mut finding = Finding::of_exchange(rule);
     finding.severity = policy.severity(rule)?;
     finding.sent(Direction::S2c);
+    let cause = contradicted(e.protocol, e.step, e.contradicted);
+    finding.caused_by = cause.filter(|cause| e.protocol.causes(cause.rule, rule, Relation::Instead));
     Some(finding)
+}
+
+/// The part of an answer in that frame that contradicts others.
+fn contradicted(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
+    let rule = id.info().steps[usize::from(step)].rules.contradicting?;
+    Some(Cause { rule, frame: frame? })
 }
 
 /// Whether a request went to many hosts, of which none need be there.

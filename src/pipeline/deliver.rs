@@ -5,7 +5,7 @@ use super::silence::Silences;
 use super::{Options, Pipeline};
 use crate::check::Finding;
 use crate::classify::Verdict;
-use crate::contract::Raised;
+use crate::contract::{Piece, Raised, Whole};
 use crate::conversation::Slot;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome, Pairing};
@@ -24,9 +24,23 @@ pub(super) struct Told<'a> {
     pub edge: bool,
     pub server_index: u32,
     pub slot: Slot,
+    /// What it is a part of.
+    pub piece: Option<&'a Piece>,
 }
 
 impl Told<'_> {
+    /// The message that it completes.
+    pub fn whole(&self) -> Option<&Whole> {
+        self.piece?.whole.as_ref()
+    }
+    /// The bytes that its fields and findings speak of: its payload, or the message that it completes.
+    pub fn bytes<'b>(&'b self, d: &Datagram<'b>) -> &'b [u8] {
+        self.piece.map_or(d.payload, |piece| piece.bytes(d))
+    }
+    /// How many more there are that cannot be decoded.
+    fn missing(&self, d: &Datagram<'_>) -> usize {
+        self.whole().map_or(d.cut as usize, Whole::missing)
+    }
     /// The capture holds it twice; what it breaks is said of the first.
     pub fn is_copy(&self) -> bool {
         !self.raised.is_empty() && self.raised.has(&GEN_008)
@@ -85,10 +99,15 @@ impl<S: Listener> Pipeline<'_, S> {
         let (message, direction) = (v.glance.message, v.direction);
         let asked = told.pairing.asked();
         self.sink.begin();
-        let (missing, secrets) = (d.cut as usize, self.options.secrets);
+        let secrets = self.options.secrets;
         let continues = told.pairing.continues();
-        let cx = Context { message, direction, asked, missing, continues, secrets };
-        let decoded = v.id.dissect(d.payload, &cx, &mut self.sink);
+        let (bytes, missing, layout) =
+            (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
+        let cx = Context { message, direction, asked, missing, continues, layout, secrets };
+        if let Some(piece) = told.piece {
+            piece.tell(v.id.info(), &mut self.sink);
+        }
+        let decoded = v.id.dissect(bytes, &cx, &mut self.sink);
         self.sink.end();
         let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
@@ -112,6 +131,8 @@ impl<S: Listener> Pipeline<'_, S> {
         }
         self.report.packet(&Packet {
             datagram: d,
+            bytes,
+            piece: told.piece,
             id: v.id,
             message,
             step: v.glance.step,

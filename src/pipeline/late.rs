@@ -8,7 +8,7 @@ use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::Listener;
-use crate::exchange::{Answer, Exchange, Pairing, Table};
+use crate::exchange::{Answer, Exchange, Pairing, Seen, Table};
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
@@ -94,7 +94,19 @@ impl<S: Listener> Pipeline<'_, S> {
     ) -> Claim {
         let (candidate, since) = (level <= Level::Low, self.table.clock());
         let (unfinished, edge, settled) = (false, false, false);
-        Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since }
+        Claim {
+            verdict,
+            slot,
+            pairing,
+            raised,
+            unfinished,
+            edge,
+            candidate,
+            level,
+            settled,
+            since,
+            piece: None,
+        }
     }
 
     /// A datagram of which not everything is known yet, or that must not overtake others.
@@ -121,20 +133,21 @@ impl<S: Listener> Pipeline<'_, S> {
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
         let surer = self.table.conversations.get(claim.slot).filter(|_| !claim.settled);
         let level = surer.map_or(claim.level, |c| c.level);
-        let Claim { verdict, pairing, raised, edge, .. } = claim;
+        let Claim { verdict, pairing, raised, edge, piece, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
-        self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot: claim.slot })
+        let piece = piece.as_deref();
+        self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot: claim.slot, piece })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
-        self.make_room()?;
+        self.make_room(claim.as_ref().map_or(0, Claim::joined_bytes))?;
         self.room.wait(d, claim);
         Ok(())
     }
 
     /// Lets the first ones out while the room is full.
-    fn make_room(&mut self) -> io::Result<()> {
-        while self.room.is_full() {
+    fn make_room(&mut self, joined: usize) -> io::Result<()> {
+        while self.room.is_full(joined) {
             self.room.count_early(self.table.clock());
             self.let_one_out()?;
         }
@@ -151,7 +164,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 if self.wants.ordered || waits {
                     let Some(mut e) = self.table.next_closed() else { break };
                     e.refresh(&self.table.conversations);
-                    self.make_room()?;
+                    self.make_room(0)?;
                     self.room.wait_exchange(e, waits);
                 } else if let Some(e) = self.table.front_closed() {
                     let judges = (&self.blame, &mut self.silences, self.wants.silence);
@@ -311,6 +324,9 @@ fn reconsider(
     claim.raised.reconsider();
     let Some(conversation) = conversation else { return };
     let (glance, pairing) = (&claim.verdict.glance, &claim.pairing);
-    let seen = seen(conversation, datagram, glance, pairing, (claim.edge, None));
+    let seen = Seen {
+        piece: claim.piece.as_deref(),
+        ..seen(conversation, datagram, glance, pairing, (claim.edge, None))
+    };
     observe(memories, claim.verdict.id, &seen, &mut claim.raised);
 }

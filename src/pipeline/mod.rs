@@ -20,7 +20,7 @@ mod sums;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Policy};
 use crate::classify::{self, Choice, Memory, Verdict};
-use crate::contract::{Budget, Issued, Raised};
+use crate::contract::{Budget, Issued, Piece, Raised};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::{Listener, Span};
 use crate::exchange::{self, Pairing, Seen, Table, Windows};
@@ -128,6 +128,8 @@ pub struct Pipeline<'r, S: Listener> {
     findings: Vec<Finding>,
     payload: Vec<u8>,
     frame: u64,
+    /// Frames before the file that is read.
+    file_at: u64,
     /// The first time stamp of what goes on over files, and of the last file.
     first: Time,
     began: Time,
@@ -161,6 +163,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,
+            file_at: 0,
             first: Time::UNKNOWN,
             began: Time::UNKNOWN,
             fresh: true,
@@ -288,6 +291,18 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
     }
 
+    /// A datagram is a part of a message: it is the message, if it completes that.
+    #[cold]
+    #[inline(never)]
+    fn joined(&self, piece: &mut Piece, v: &Verdict, raised: &mut Raised) -> Verdict {
+        piece.broken.into_iter().for_each(|rule| raised.add(rule));
+        let Some(whole) = &mut piece.whole else { return *v };
+        let before = self.file_at;
+        whole.parts.retain(|frame| *frame > before);
+        whole.parts.iter_mut().for_each(|frame| *frame -= before);
+        Verdict { glance: Glance { message: whole.message, ..v.glance }, ..*v }
+    }
+
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
         if let Some(of) = self.copies.copy_of(d) {
             return self.twice(d, v, of);
@@ -304,6 +319,11 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let asked_before = asked_before && !(self.table.only_withdrew(slot) && near_start());
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
+        let mut piece = self.table.take_piece();
+        let v = &match &mut piece {
+            Some(piece) => self.joined(piece, v, &mut raised),
+            None => *v,
+        };
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
         }
@@ -320,7 +340,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             // Who judges at the end knows better by then who was never asked.
             edge = !asked_before
                 && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
-            let seen = seen(c, d, &v.glance, pairing, (edge, issued));
+            let seen = Seen { piece: piece.as_deref(), ..seen(c, d, &v.glance, pairing, (edge, issued)) };
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
         match *pairing {
@@ -343,10 +363,18 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);
-            return self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot });
+            let piece = piece.as_deref();
+            return self.deliver(
+                d,
+                level,
+                Told { verdict, pairing, raised, edge, server_index, slot, piece },
+            );
         }
         let verdict = Verdict { server_index, ..*v };
-        self.hold(d, Claim { unfinished, edge, ..self.claim(verdict, (slot, level), *pairing, raised) })
+        self.hold(
+            d,
+            Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) },
+        )
     }
 }
 
@@ -400,5 +428,5 @@ fn seen<'a>(
     (edge, issued): (bool, Option<Issued>),
 ) -> Seen<'a> {
     let (client, server, unanswered) = (c.client(), c.server(), c.unanswered);
-    Seen { datagram, glance, pairing, client, server, unanswered, issued, edge }
+    Seen { datagram, piece: None, glance, pairing, client, server, unanswered, issued, edge }
 }

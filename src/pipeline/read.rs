@@ -64,6 +64,7 @@ impl<S: Listener> Pipeline<'_, S> {
         }
         self.totals.files += 1;
         self.fresh = true;
+        self.file_at = self.frame;
         self.copies
             .begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
         self.report.file(name, facts, self.frame)

@@ -8,7 +8,7 @@
 
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Raised;
+use crate::contract::{Piece, Raised};
 use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
 use crate::net::Datagram;
@@ -46,6 +46,15 @@ pub struct Claim {
     pub settled: bool,
     /// Capture time when it came; its own time stamp may lie far behind.
     pub since: Time,
+    /// What it is a part of.
+    pub piece: Option<Box<Piece>>,
+}
+
+impl Claim {
+    /// Bytes of the message that it completes.
+    pub fn joined_bytes(&self) -> usize {
+        self.piece.as_ref().and_then(|piece| piece.whole.as_ref()).map_or(0, |whole| whole.bytes.len())
+    }
 }
 
 /// Something whose turn to be reported has not come.
@@ -62,6 +71,8 @@ pub enum Item {
 pub struct Room {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
+    /// Bytes of joined messages.
+    joined: usize,
     /// Datagrams of which nothing more is to be found out.
     settled: usize,
     early: u64,
@@ -123,9 +134,10 @@ impl Room {
         self.settled > 0 || v.direction == Direction::C2s && !raised.is_empty()
     }
 
-    /// Whether somebody must leave before the next may come in.
-    pub fn is_full(&self) -> bool {
-        self.items.len() >= MAX_WAITING || self.bytes.len() + usize::from(u16::MAX) > MAX_WAITING_BYTES
+    /// Whether somebody must leave before the next may come in, with so many bytes of a joined message.
+    pub fn is_full(&self, joined: usize) -> bool {
+        let bytes = self.bytes.len() + self.joined + joined + usize::from(u16::MAX);
+        self.items.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES
     }
 
     /// Counts the one whose turn is next, who leaves before its conversation has spoken, for want of room.
@@ -150,6 +162,7 @@ impl Room {
     /// Lets a datagram in.
     pub fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
         self.settled += usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
+        self.joined += claim.as_ref().map_or(0, Claim::joined_bytes);
         self.bytes.extend(d.payload);
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
@@ -172,6 +185,7 @@ impl Room {
         if let Item::Datagram(_, len, claim) = &item {
             payload.extend(self.bytes.drain(..*len));
             self.settled -= usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
+            self.joined -= claim.as_ref().map_or(0, Claim::joined_bytes);
         }
         Some(item)
     }

@@ -298,7 +298,7 @@ const DETAILS: [(&[u8], &Field); 8] = [
 
 const ANSWERED: StepRules = StepRules {
     unasked: Some(&TXN_001),
-    other_step: Some(&HDR_001),
+    mistaken: Some(&HDR_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((3, &SEC_001)),
@@ -320,6 +320,7 @@ impl Protocol for Ase {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
             StepInfo::ordered("full", ANSWERED),
             StepInfo::ordered("light", ANSWERED),

@@ -250,6 +250,7 @@ impl Protocol for Gamespy2 {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("query", 8, ANSWERED) }],
         window_ms: 2000,
         ends: &ASK_ENDS,

@@ -423,6 +423,7 @@ impl Protocol for Gamespy3 {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
             StepInfo {
                 reuses_keys: true,
@@ -656,7 +657,7 @@ fn part(p: &[u8]) -> Option<Part> {
     let number = *p.get(5..)?.strip_prefix(b"splitnum\0")?.first()?;
     let last = number & 0x80 != 0;
     let number = number & 0x7f;
-    Some(Part { number, total: last.then(|| number.saturating_add(1)) })
+    Some(Part { number, total: last.then(|| number.saturating_add(1)), makes: None })
 }
 
 // --- Decoding

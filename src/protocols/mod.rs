@@ -88,6 +88,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    a2s::A2s,
     gamespy2::Gamespy2,
     ase::Ase,
     unreal2::Unreal2,

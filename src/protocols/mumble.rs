@@ -150,6 +150,7 @@ impl Protocol for Mumble {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[StepInfo {
             once: true,
             ..StepInfo::keyed(

@@ -373,7 +373,8 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
         ],
     )
-    .keyed(repeated_challenge),
+    .keyed(repeated_challenge)
+    .also(&[STATUS]),
     Message::response("print_response", CONSOLE, &[answers(Form::of(b"print\n")).level(Level::Low)])
         .paired(Level::Medium),
     Message::named("oob"),
@@ -414,9 +415,10 @@ impl Protocol for Quake3 {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
             StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
-            StepInfo { keyless: true, also: &[STATUS], ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
+            StepInfo { keyless: true, ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
             StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) }),
         ],
         window_ms: 2000,

@@ -211,7 +211,9 @@ static MESSAGES: [Message; 9] = [
     Message::request("unconnected_ping", 0, &[Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC)]).keyed(time),
     Message::request("unconnected_ping_open_connections", 1, &[Form::of(&[0x02]).and(PING_MAGIC_AT, MAGIC)])
         .keyed(time),
-    Message::response("unconnected_pong", 0, &[Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC)]).keyed(time),
+    Message::response("unconnected_pong", 0, &[Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC)])
+        .keyed(time)
+        .also(&[1]),
     Message::label("open_connection_request_1", Direction::C2s, &[Form::of(&[0x05]).and(1, MAGIC)]),
     Message::label("open_connection_reply_1", Direction::S2c, &[Form::of(&[0x06]).and(1, MAGIC)]),
     Message::label("open_connection_request_2", Direction::C2s, &[Form::of(&[0x07]).and(1, MAGIC)]),
@@ -252,8 +254,9 @@ impl Protocol for Raknet {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
-            StepInfo { also: &[1], many: true, once: true, ..StepInfo::keyed("ping", 16, PINGED) },
+            StepInfo { many: true, once: true, ..StepInfo::keyed("ping", 16, PINGED) },
             StepInfo {
                 many: true,
                 once: true,

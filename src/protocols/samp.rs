@@ -297,6 +297,7 @@ impl Protocol for Samp {
         first: b"SVM",
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
             QUERIED,
             StepInfo { may_be_silent: true, ..QUERIED },

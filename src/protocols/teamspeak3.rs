@@ -97,6 +97,7 @@ impl Protocol for Teamspeak3 {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[StepInfo::ordered("init", StepRules::NONE)],
         window_ms: 2000,
         ends: &ENDS,

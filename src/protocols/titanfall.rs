@@ -322,6 +322,7 @@ impl Protocol for Titanfall {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[StepInfo::ordered(
             "info",
             StepRules {

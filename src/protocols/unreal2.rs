@@ -211,8 +211,8 @@ static MESSAGES: [Message; 8] = [
     Message::request("players_request", 2, &asks(b"\0\0\0\x02")),
     Message::request("rules_and_players_request", BOTH, &asks(b"\0\0\0\x03")),
     Message::response("details_response", 0, &answers(b"\0\0\0\x00")),
-    Message::response("rules_response", 1, &answers(b"\0\0\0\x01")),
-    Message::response("players_response", 2, &answers(b"\0\0\0\x02")),
+    Message::response("rules_response", 1, &answers(b"\0\0\0\x01")).also(&[BOTH]),
+    Message::response("players_response", 2, &answers(b"\0\0\0\x02")).also(&[BOTH]),
     Message::named("unknown"),
 ];
 
@@ -225,7 +225,7 @@ const ANSWERED: StepRules = StepRules {
     larger: Some((3, &SEC_001)),
     ..StepRules::new(&TXN_002)
 };
-const LISTED: StepInfo = StepInfo { also: &[BOTH], open_ended: true, ..StepInfo::ordered("rules", ANSWERED) };
+const LISTED: StepInfo = StepInfo { open_ended: true, ..StepInfo::ordered("rules", ANSWERED) };
 
 /// The query of the Unreal engine 2.
 #[derive(Debug)]
@@ -242,11 +242,12 @@ impl Protocol for Unreal2 {
         first: &[],
         messages: &MESSAGES,
         fragment: None,
+        joining: None,
         steps: &[
             StepInfo::ordered("details", ANSWERED),
             LISTED,
             StepInfo { name: "players", ..LISTED },
-            StepInfo { name: "rules_and_players", also: &[], ..LISTED },
+            StepInfo { name: "rules_and_players", ..LISTED },
         ],
         window_ms: 2000,
         ends: &REQUEST_ENDS,
@@ -323,6 +324,7 @@ fn decodes(p: &[u8]) -> bool {
         asked: None,
         missing: 0,
         continues: false,
+        layout: None,
         secrets: false,
     };
     let read = crate::decode::dissect(p, 0, &ANSWER_ENDS, &mut sound, &mut facts, |c| Unreal2::decode(c, cx));

@@ -154,7 +154,7 @@ impl<W: Write> Details<W> {
         if !self.detail.opens(Shown::Query(p.id)) {
             return;
         }
-        let (tree, payload) = (&p.sink.tree, p.datagram.payload);
+        let (tree, payload) = (&p.sink.tree, p.bytes);
         let name = |frame| self.lister.other(frame, here.file);
         let lines = leaves::fields(tree, payload, p.findings, self.detail.manner(), &name);
         lines.iter().for_each(|line| push(out, 1, line));
@@ -169,7 +169,7 @@ impl<W: Write> Details<W> {
         if !self.detail.hex {
             return;
         }
-        let mut bytes = Bytes::new(d.payload);
+        let mut bytes = Bytes::new(told.map_or(d.payload, |p| p.bytes));
         match told {
             Some(p) => {
                 bytes.mark(p.findings);
@@ -180,6 +180,14 @@ impl<W: Write> Details<W> {
         }
         if self.detail.tree {
             out.push('\n');
+        }
+        if let Some(whole) = told.and_then(Packet::whole) {
+            let mut part = Bytes::new(d.payload);
+            if !self.detail.secrets {
+                part.hide(&secrets::in_unclaimed(d));
+            }
+            part.write(out, self.detail.colour);
+            out.push_str(&format!("[Joined message: {} bytes]\n", whole.length));
         }
         bytes.write(out, self.detail.colour);
         if d.cut > 0 {

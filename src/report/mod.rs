@@ -91,8 +91,8 @@ pub use when::{WHENS, When};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
-use crate::contract::Raised;
-use crate::decode::{Facts, Listener};
+use crate::contract::{Piece, Raised, Whole};
+use crate::decode::{Facts, FieldSink, Listener};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Context, Decoded, Direction, Id, Level};
@@ -103,6 +103,10 @@ use std::io;
 pub struct Packet<'a, S> {
     /// The datagram.
     pub datagram: &'a Datagram<'a>,
+    /// The bytes that its fields and findings speak of: its payload, or the message that it and other parts make.
+    pub bytes: &'a [u8],
+    /// What it is a part of.
+    pub piece: Option<&'a Piece>,
     /// Its protocol.
     pub id: Id,
     /// Index into the protocol's messages.
@@ -144,7 +148,7 @@ impl<S> Packet<'_, S> {
     #[cfg(feature = "cli")]
     pub(crate) fn heard_by<'b, T>(&'b self, sink: &'b T) -> Packet<'b, T> {
         let Packet { datagram, id, message, step, direction, level, server_index, pairing, .. } = *self;
-        let Packet { raised, decoded, findings, more_findings, .. } = *self;
+        let Packet { raised, decoded, findings, more_findings, bytes, piece, .. } = *self;
         Packet {
             datagram,
             id,
@@ -159,14 +163,37 @@ impl<S> Packet<'_, S> {
             sink,
             findings,
             more_findings,
+            bytes,
+            piece,
         }
     }
 
     /// What is known where it is decoded once more. `secrets` says whether passwords may be shown.
-    pub(crate) fn context(&self, secrets: bool) -> Context {
+    fn context(&self, secrets: bool) -> Context {
         let Packet { message, direction, pairing, datagram, .. } = *self;
-        let (asked, continues, missing) = (pairing.asked(), pairing.continues(), datagram.cut as usize);
-        Context { message, direction, asked, missing, continues, secrets }
+        let (asked, continues) = (pairing.asked(), pairing.continues());
+        let missing = self.whole().map_or(datagram.cut as usize, Whole::missing);
+        let layout = self.piece.map(|piece| piece.split.layout);
+        Context { message, direction, asked, missing, continues, layout, secrets }
+    }
+
+    /// The message that it and other parts make.
+    pub fn whole(&self) -> Option<&Whole> {
+        self.piece?.whole.as_ref()
+    }
+
+    /// Decodes it once more for another listener, which shows passwords or not.
+    pub(crate) fn replay<T: FieldSink>(&self, secrets: bool, sink: &mut T) {
+        if let Some(piece) = self.piece {
+            piece.tell(self.id.info(), sink);
+        }
+        // What stops decoding is a finding of the packet already; the fields before it count.
+        let _ = self.id.dissect(self.bytes, &self.context(secrets), sink);
+    }
+
+    /// Where a byte of it stands in the capture; `None` where it was put together.
+    pub fn file_offset(&self, at: u16) -> Option<u64> {
+        self.datagram.file_offset(at).filter(|_| self.whole().is_none())
     }
 }
 

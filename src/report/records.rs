@@ -308,6 +308,11 @@ impl<W: Write> Report for Records<W> {
         let line = &mut self.out.line;
         line.extend_from_slice(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
+        if let Some(message) = e.answer
+            && e.protocol.info().has_several_answers(e.step)
+        {
+            push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
+        }
         line.extend_from_slice(b"\",\"response_time\":");
         push_seconds(line, e.response_time);
         line.extend_from_slice(b",\"request_bytes\":");

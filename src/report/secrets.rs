@@ -12,7 +12,9 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 
 /// Passwords in a packet, by decoding it once more.
 pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
-    of(packet.id, packet.datagram, packet.context(false))
+    let mut tree = Tree::default();
+    packet.replay(false, &mut tree);
+    in_tree(&tree)
 }
 
 /// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
@@ -29,14 +31,23 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().begins_with(*b))) {
         for direction in [Direction::C2s, Direction::S2c] {
             let (level, conversation, open) = (Level::High, true, true);
-            let known = Known { direction, level, conversation, open, issued: None, awaited: 0, pinned: true };
+            let known =
+                Known { direction, level, conversation, open, issued: None, awaited: 0, pinned: true };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
             let Some(Glance { message, .. }) = glance else { continue };
             let missing = d.cut as usize;
             out.extend(of(
                 id,
                 d,
-                Context { message, direction, asked: None, missing, continues: false, secrets: false },
+                Context {
+                    message,
+                    direction,
+                    asked: None,
+                    missing,
+                    continues: false,
+                    layout: None,
+                    secrets: false,
+                },
             ));
         }
     }

@@ -56,7 +56,10 @@ fn value(all: &[&Field], field: &Field) -> Value {
         FieldKind::Named => term("named"),
         FieldKind::Names => list(text()),
         FieldKind::Bytes => term("bytes"),
-        FieldKind::Dynamic => term("dynamic"),
+        FieldKind::Dynamic => match element(all, field) {
+            Some(element) => json!({ "anyOf": [term("dynamic"), list(value(all, element))] }),
+            None => term("dynamic"),
+        },
     };
     schema["description"] = about.into();
     schema

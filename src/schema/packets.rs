@@ -145,6 +145,7 @@ pub fn any_exchange() -> Value {
         .key("response_frames", list(term("number")))
         .maybe("response_files", list(term("file")))
         .key("outcome", term("outcome"))
+        .maybe("answer", text())
         .key("response_time", or_null(term("seconds")))
         .keys(&["request_bytes", "response_bytes"], &term("count"))
         .maybe("reason", text())

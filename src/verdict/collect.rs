@@ -279,7 +279,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 continue;
             }
             let span = finding.span.unwrap_or_default();
-            let marked = if p.sink.secret { &[][..] } else { span.of(d.payload) };
+            let marked = if p.sink.secret { &[][..] } else { span.of(p.bytes) };
             let mut finding = *finding;
             let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
             self.add(Entry {
@@ -292,7 +292,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 server,
                 client,
                 level: p.level,
-                file_offset: d.file_offset(span.start),
+                file_offset: p.file_offset(span.start),
                 exchange: p.pairing.exchange(),
                 marked: first(marked),
                 dropped: 0,

@@ -106,6 +106,7 @@ impl Report for Keep {
             asked: pairing.asked(),
             missing: datagram.cut as usize,
             continues: pairing.continues(),
+            layout: None,
             secrets: false,
         };
         let datagram = Datagram { payload, ..*datagram };

@@ -20,6 +20,8 @@ fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
     for (heard, sink) in heard {
         records.packet(&Packet {
             datagram: &heard.datagram,
+            bytes: heard.datagram.payload,
+            piece: None,
             id: heard.id,
             message: heard.context.message,
             step: heard.step,

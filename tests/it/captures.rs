@@ -149,7 +149,7 @@ impl Report for Views {
             d.wire_len(),
             pairing(p.pairing),
         );
-        text.push_str(&tree.render(d.payload));
+        text.push_str(&tree.render(p.bytes));
         self.trees.push(text);
         self.surest = self.surest.max(Some(p.level).filter(|level| *level > Level::Low));
         let place = format!("frame {}", d.frame);

@@ -19,9 +19,22 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         None,
     ),
     ("WireGuard handshake", "01000000 11223344 aa*140", "02000000 55667788 11223344 bb*80", None),
-    ("Source INFO", "ffffffff 54 536f7572636520456e67696e6520517565727900", "ffffffff 41 0a0b0c0d", None),
-    ("Source split answer", "ffffffff 56 0a0b0c0d", "feffffff 01000000 02 00 e004 ffffffff45", None),
     ("Unreal 2 answer that cannot be read", "80000000 00 01 41 00", "80000000 00 01 41 00", None),
+    ("QuakeWorld's connection", "ffffffff 6c 0a", "ffffffff 6a", None),
+    ("QuakeWorld's refusal", "ffffffff 6b 31 32 0a", "ffffffff 6d", None),
+    ("Source's handshake", "ffffffff 71 0b0c0d0e 30*8", "ffffffff 41 0a0b0c0d 01000000 aa*20", None),
+    (
+        "a split game packet of Source",
+        "feffffff 01000000 02 00 e004 aa*40",
+        "feffffff 01000000 02 00 e004 aa*40",
+        None,
+    ),
+    (
+        "Doom 3 and America's Army",
+        "ffff 676574496e666f 00 01020304",
+        "ffff 696e666f526573706f6e7365 00 01020304",
+        None,
+    ),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
     ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
     ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
@@ -97,6 +110,8 @@ const CLAIMED: &[(&str, &str, &str)] = &[
         "1c 227a000000000000 0102030405060708 00ffff00fefefefefdfdfdfd12345678 0003 4d4350",
     ),
     ("gamespy3", "fefd 09 10203040", "09 10203040 3900"),
+    ("a2s", "ffffffff 54 536f7572636520456e67696e6520517565727900", "ffffffff 41 0a0b0c0d"),
+    ("a2s", "ffffffff 56 0a0b0c0d", "feffffff 01000000 02 00 0900 ffffffff 45 0100 6b 00"),
     ("samp", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200"),
     ("titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30"),
     ("mumble", "00000000 0102030405060708", "00010203 0102030405060708 00000001 00000064 00011170"),
@@ -129,14 +144,14 @@ fn a_query_and_split_answers_share_four_bytes() {
     let (heard, totals) = play(&shots);
     assert_eq!(
         heard.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
-        [(1, "status_request")]
+        [(1, "status_request"), (2, "split")]
     );
-    assert_eq!((totals.unclaimed, totals.exchanges), (3, 1));
+    assert_eq!((totals.unclaimed, totals.exchanges), (2, 1));
 }
 
 #[test]
 fn a_neighbour_may_speak_on_the_socket_of_a_query() {
-    // Hosts offer Source queries beside SQP, and a client may use one socket for both.
+    // Hosts offer A2S beside SQP, and a client may use one socket for both.
     let shots = [
         shot(START, CLIENTS[0], END, &hex("00 00000000")),
         shot(START + MS, END, CLIENTS[0], &hex("00 80902348")),
@@ -145,11 +160,55 @@ fn a_neighbour_may_speak_on_the_socket_of_a_query() {
         foreign(START + 60_000 * MS),
     ];
     let (heard, totals) = play(&shots);
-    assert_eq!(
-        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>(),
-        ["challenge_request", "challenge_response"]
-    );
-    assert_eq!(totals.unclaimed, 3);
+    let said: Vec<_> = heard.packets.iter().map(|p| (p.id.info().name, p.message)).collect();
+    let sqp = [("sqp", "challenge_request"), ("sqp", "challenge_response")];
+    assert_eq!(said, [sqp, [("a2s", "info_request"), ("a2s", "challenge_response")]].concat());
+    assert_eq!((totals.unclaimed, totals.answered), (1, 2));
+}
+
+#[test]
+fn two_protocols_on_one_port_stay_apart() {
+    // CoD4X speaks A2S and Quake 3 there; a conversation is judged by its own datagrams.
+    const STATUS: &str = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_maxclients\8\protocol\21\gamename\Call of Duty 4' 0a";
+    const INFO: &str = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
+    let shots = [
+        c(0, "ffffffff 54 'Source Engine Query' 00"),
+        c(MS, "ffffffff 'getstatus'"),
+        s(2 * MS, INFO),
+        s(3 * MS, STATUS),
+        // Neither a query, nor known to be none of the other one.
+        s(4 * MS, "ffffffff 'disconnect'"),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, totals) = play(&shots);
+    let said: Vec<_> = heard.packets.iter().take(4).map(|p| (p.id.info().name, p.message)).collect();
+    let asked = [("a2s", "info_request"), ("quake3", "getstatus_request")];
+    assert_eq!(said, [asked, [("a2s", "info_response"), ("quake3", "status_response")]].concat());
+    assert_eq!((totals.answered, totals.findings.error, totals.findings.warning), (2, 0, 0), "{heard:#?}");
+}
+
+#[test]
+fn the_length_of_a_password_is_no_type_of_a_query() {
+    // Sky Co-op's remote console: four bytes of 255, and a password of 84 bytes.
+    let shots = [c(0, &format!("ffffffff 54000000 {}", "70".repeat(84))), foreign(START + 60_000 * MS)];
+    let (heard, _) = play(&shots);
+    assert!(heard.packets.iter().all(|p| p.id.info().name != "a2s"), "{heard:#?}");
+}
+
+#[test]
+fn other_messages_of_the_engine_are_shown_without_a_word_of_theirs() {
+    let asks = "ffffffff 54 'Source Engine Query' 00";
+    let shots = [
+        c(0, asks),
+        s(MS, "ffffffff 41 c3192a4b"),
+        c(2 * MS, "ffffffff 'rcon 1 \"hunter2\" status' 0a"),
+        s(3 * MS, "ffffffff 6c 'Bad rcon_password.' 0a"),
+        c(4 * MS, "00112233445566778899"),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, _) = play(&shots);
+    let said: Vec<_> = heard.packets.iter().map(|p| (p.frame, p.message, p.findings.len())).collect();
+    assert_eq!(said[2..], [(3, "unknown", 0), (4, "unknown", 0)], "game traffic is not claimed");
 }
 
 #[test]
@@ -245,7 +304,7 @@ fn a_source_query_is_not_answered_to_a_poll() {
         s(2 * MS, "feffffff 01000000 02 00 e004 aa*40"),
         s(3 * MS, STATE),
     ];
-    assert_eq!(claimed(&poll), [(1, "poll"), (4, "state_response")]);
+    assert_eq!(claimed_as_the_first(&poll), [(1, "poll"), (4, "state_response")]);
 }
 
 #[test]

@@ -151,8 +151,9 @@ impl Report for Turned {
     fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
         let (message, direction, asked, continues) =
             (p.message, p.direction, p.pairing.asked(), p.pairing.continues());
-        let cx = Context { message, direction, asked, continues, missing: 0, secrets: true };
-        declared::every_bit_counts(p.id, p.datagram.payload, &cx);
+        let layout = p.piece.map(|piece| piece.split.layout);
+        let cx = Context { message, direction, asked, continues, missing: 0, layout, secrets: true };
+        declared::every_bit_counts(p.id, p.bytes, &cx);
         Ok(())
     }
 }
@@ -169,7 +170,7 @@ impl Report for Declared {
     type Sink = Heard;
 
     fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
-        declared::check(p.id, p.message, p.datagram.payload, &p.sink.tree);
+        declared::check(p.id, p.message, p.bytes, &p.sink.tree);
         Ok(())
     }
 }
@@ -318,6 +319,7 @@ fn a_violation_names_a_declared_field() {
                         asked: None,
                         missing: 0,
                         continues: false,
+                        layout: None,
                         secrets: true,
                     };
                     let _ = id.dissect(bytes, &cx, &mut tree);

@@ -1,6 +1,7 @@
 //! What happens where a table is full, told in datagrams; and that every bound stands in the table of the pages, with
 //! a test that reaches it.
 
+mod a2s;
 mod causes;
 mod documented;
 mod gqp;
@@ -430,7 +431,7 @@ fn broken_rules_beyond_those_kept_are_counted() {
     for round in 0..2 {
         notes.begin();
         (0..MAX_VIOLATIONS + 8).for_each(|_| {
-            notes.violation(Violation { rule, at, field: None, index: Index::default(), needs: 0 })
+            notes.violation(Violation { rule, at, field: None, index: Index::default(), needs: 0, minor: false })
         });
         assert_eq!((notes.heard().len(), notes.more()), (32, 8), "{round}");
     }
@@ -444,6 +445,7 @@ fn a_rule_not_heard_yet_finds_a_place_among_those_kept() {
         field: None,
         index: Index::default(),
         needs: 0,
+        minor: false,
     };
     let rules: Vec<_> = qdissect::protocols::rules().take(MAX_VIOLATIONS + 1).collect();
     let mut notes = Notes::default();

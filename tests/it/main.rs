@@ -41,6 +41,7 @@ mod follow;
 mod gate;
 mod house;
 mod inputs;
+mod joined;
 mod judged;
 mod lengths;
 mod library;

@@ -69,7 +69,7 @@ impl<W: Write> Report for Text<W> {
         self.until(p.datagram.frame)?;
         self.lister.show(p)?;
         let manner = Manner { bytes: true, colour: self.screen.colour };
-        let lines = fields(&p.sink.tree, p.datagram.payload, p.findings, manner, &number);
+        let lines = fields(&p.sink.tree, p.bytes, p.findings, manner, &number);
         lines.iter().try_for_each(|line| self.indented(line))
     }
 

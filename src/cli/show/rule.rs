@@ -148,7 +148,7 @@ fn write_datagram(page: &mut Page, rule: &Rule, d: &Seen) {
         let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
         return page.line(&format!("      {hex}{more}"));
     };
-    page.tree(&said.tree, &d.payload);
+    page.tree(&said.tree, &d.bytes);
     said.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
 }
 

@@ -57,6 +57,7 @@ impl Protocol for Gqp {
             Message::named("unknown"),
         ],
         fragment: Some(FRAGMENT),
+        joining: None,
         steps: &[StepInfo {
             repeats: Some(&request::NAME),
             ..StepInfo::ordered(

@@ -60,6 +60,7 @@ impl Protocol for Satisfactory {
             Message::named("unknown"),
         ],
         fragment: None,
+        joining: None,
         steps: &[StepInfo {
             retransmits: true,
             once: true,

@@ -108,6 +108,7 @@ impl Protocol for Skycoop {
             Message::named("unknown"),
         ],
         fragment: None,
+        joining: None,
         steps: &[StepInfo::ordered(
             "status",
             StepRules {

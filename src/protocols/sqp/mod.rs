@@ -65,6 +65,7 @@ impl Protocol for Sqp {
             Message::named("unknown"),
         ],
         fragment: None,
+        joining: None,
         steps: &[
             StepInfo {
                 issues: true,

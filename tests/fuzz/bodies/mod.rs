@@ -32,6 +32,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("quake3", |bytes| decoder::decoder(Id::Quake3, bytes)),
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
+    ("a2s", |bytes| decoder::decoder(Id::A2s, bytes)),
     ("gamespy2", |bytes| decoder::decoder(Id::Gamespy2, bytes)),
     ("ase", |bytes| decoder::decoder(Id::Ase, bytes)),
     ("unreal2", |bytes| decoder::decoder(Id::Unreal2, bytes)),

@@ -79,7 +79,7 @@ impl Report for Against {
                 assert!(!holds(name, packet), "{name} is of another protocol");
                 continue;
             }
-            let (values, there) = values(&packet.sink.tree, packet.datagram.payload, protocol, name);
+            let (values, there) = values(&packet.sink.tree, packet.bytes, protocol, name);
             assert_eq!(holds(name, packet), there, "{name} in frame {}", packet.datagram.frame);
             if there && !self.seen.contains(name) {
                 self.seen.push(name.clone());

@@ -14,7 +14,7 @@ pub fn check(id: Id, message: u8, payload: &[u8], tree: &Tree) {
 
 struct Places {
     id: Id,
-    open: Vec<&'static Field>,
+    open: Vec<(&'static Field, Shape)>,
     wrong: Option<String>,
 }
 
@@ -24,14 +24,15 @@ impl Places {
         let declared = || has(self.id.info().fields);
         let name = match self.open.last() {
             None => field.key.to_owned(),
-            Some(list) if list.kind == FieldKind::List => format!("{}[]", list.name),
-            Some(group) => format!("{}.{}", group.name, field.key),
+            Some((list, Shape::List)) => format!("{}[]", list.name),
+            Some((group, Shape::Group)) => format!("{}.{}", group.name, field.key),
         };
         let shared = SHARED_FIELDS.contains(&field);
-        let scalar = !matches!(kind, FieldKind::Group | FieldKind::List);
+        // What a message announces may be a list.
+        let announced = field.kind == FieldKind::Dynamic && kind != FieldKind::Group;
         if !shared && !declared() {
             self.wrong = Some(format!("{:?} is not declared", field.name));
-        } else if field.kind != kind && !(field.kind == FieldKind::Dynamic && scalar) {
+        } else if field.kind != kind && !announced {
             self.wrong = Some(format!("{:?} is declared {:?} and was {kind:?}", field.name, field.kind));
         } else if !shared && field.name != name {
             self.wrong = Some(format!("{:?} stands at {name:?}", field.name));
@@ -49,7 +50,7 @@ impl FieldSink for Places {
     fn open(&mut self, field: &'static Field, _: u16, shape: Shape) {
         let kind = if shape == Shape::List { FieldKind::List } else { FieldKind::Group };
         self.see(field, kind);
-        self.open.push(field);
+        self.open.push((field, shape));
     }
     fn close(&mut self, _: u16) {
         self.open.pop();

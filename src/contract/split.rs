@@ -1,0 +1,146 @@
+//! Messages that were cut into datagrams and are joined again: what a part says of itself, and what the whole was made of.
+
+use super::Info;
+use crate::decode::{FieldSink, Shape, Span, Value, fields};
+use crate::net::Datagram;
+use crate::rule::Rule;
+
+fields! {
+    /// What a part of a message says of itself; where the message is whole, what its last part said and how it was joined.
+    SPLIT = "split": Group;
+    /// Number of the message, the same in all its parts.
+    SPLIT_ID = "split.id": Uint;
+    /// Layout of the part's header.
+    SPLIT_LAYOUT = "split.layout": Named;
+    /// How many parts there are.
+    SPLIT_TOTAL = "split.total": Uint;
+    /// Number of the part, from 0.
+    SPLIT_NUMBER = "split.number": Uint;
+    /// Both in one byte: the number in its upper half, the total in its lower one.
+    SPLIT_NUMBERS = "split.numbers": Uint;
+    /// Bytes of the message that a part holds, but for the last one.
+    SPLIT_SIZE = "split.size": Uint;
+    /// Bytes of the message when it is expanded.
+    DECOMPRESSED_SIZE = "split.decompressed_size": Uint;
+    /// CRC-32 of those.
+    CRC32 = "split.crc32": Uint;
+    /// Bytes of the message that the part holds, as they are sent.
+    SPLIT_DATA = "split.data": Bytes;
+    /// Frames of the parts, in the order of their numbers.
+    PARTS = "split.parts": List;
+    /// A frame of the same file.
+    PART = "split.parts[]": Uint;
+    /// Bytes of the whole message.
+    LENGTH = "split.length": Uint;
+}
+
+/// The header of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Number of the message.
+    pub id: u32,
+    /// Index into [`Joining::layouts`].
+    pub layout: u8,
+    /// How many parts there are.
+    pub total: u8,
+    /// Its number, from 0.
+    pub number: u8,
+    /// Bytes of the message that a part holds, but for the last one; where the layout says so.
+    pub size: Option<u16>,
+    /// Size and CRC-32 of the message, where it is compressed with bzip2.
+    pub packed: Option<[u32; 2]>,
+    /// Where its bytes of the message begin.
+    pub body: u16,
+}
+
+/// What is known of the layout of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Nothing.
+    Unknown,
+    /// The server used this one before.
+    Used(u8),
+    /// The first part of the message had this one.
+    Certain(u8),
+}
+
+/// How a protocol cuts its messages.
+#[derive(Debug)]
+pub struct Joining {
+    /// Names of the layouts.
+    pub layouts: &'static [&'static str],
+    /// Reads the header of a part; `None` where it has none.
+    pub read: fn(&[u8], Layout) -> Option<Split>,
+    /// The messages that may be cut: indices into [`Info::messages`](super::Info::messages).
+    pub makes: &'static [u8],
+    /// The joined bytes are none of them.
+    pub foreign: &'static Rule,
+    /// They cannot be expanded, or not to what was said.
+    pub damaged: &'static Rule,
+}
+
+/// A message whose parts have all come.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    /// Index into [`Info::messages`](super::Info::messages).
+    pub message: u8,
+    /// Its bytes, as many as can be decoded.
+    pub bytes: Vec<u8>,
+    /// How many there are.
+    pub length: u32,
+    /// Frames of its parts in their file, in the order of their numbers.
+    pub parts: Vec<u64>,
+}
+
+/// A datagram that is a part of a message, and the message if it completes that.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Its header.
+    pub split: Split,
+    /// What it completes.
+    pub whole: Option<Whole>,
+    /// What is wrong with that, if it cannot be read.
+    pub broken: Option<&'static Rule>,
+    /// Frame of the first part of it that contradicts others.
+    pub contradicted: Option<u64>,
+}
+
+impl Whole {
+    /// Bytes beyond those that can be decoded.
+    pub fn missing(&self) -> usize {
+        (self.length as usize).saturating_sub(self.bytes.len())
+    }
+}
+
+impl Piece {
+    /// The bytes that fields and findings speak of: the payload of the datagram, or the message that it completes.
+    pub fn bytes<'a>(&'a self, d: &Datagram<'a>) -> &'a [u8] {
+        self.whole.as_ref().map_or(d.payload, |whole| &whole.bytes)
+    }
+
+    /// Tells what a joined message was made of. None of it stands in the message.
+    #[cold]
+    pub fn tell<S: FieldSink>(&self, info: &Info, sink: &mut S) {
+        let (Split { id, layout, total, number, size, packed, .. }, at) = (self.split, Span::default());
+        let Some(whole) = &self.whole else { return };
+        let name = info.joining.and_then(|joining| joining.layouts.get(usize::from(layout)));
+        let name = Value::Named(layout.into(), name.copied());
+        sink.open(&SPLIT, 0, Shape::Group);
+        sink.derived(&SPLIT_ID, at, Value::Uint(id));
+        sink.derived(&SPLIT_LAYOUT, at, name);
+        sink.derived(&SPLIT_TOTAL, at, Value::Uint(total.into()));
+        sink.derived(&SPLIT_NUMBER, at, Value::Uint(number.into()));
+        size.into_iter().for_each(|size| sink.derived(&SPLIT_SIZE, at, Value::Uint(size.into())));
+        if let Some([size, crc]) = packed {
+            sink.derived(&DECOMPRESSED_SIZE, at, Value::Uint(size));
+            sink.derived(&CRC32, at, Value::Uint(crc));
+        }
+        sink.open(&PARTS, 0, Shape::List);
+        for frame in &whole.parts {
+            sink.derived(&PART, at, Value::Uint(u32::try_from(*frame).unwrap_or(u32::MAX)));
+        }
+        sink.close(0);
+        sink.derived(&LENGTH, at, Value::Uint(whole.length));
+        sink.close(0);
+    }
+}

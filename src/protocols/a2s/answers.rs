@@ -1,0 +1,492 @@
+//! What servers answer: INFO in both forms, PLAYER and RULES.
+
+use super::ends;
+use super::rules::*;
+use crate::protocols::prelude::*;
+
+fields! {
+    /// Version of the network protocol: 17 Source, 48 GoldSrc.
+    PROTOCOL = "protocol": Uint;
+    /// What the server takes for its address.
+    ADDRESS = "address": Text;
+    /// Name of the server.
+    NAME = "name": Text;
+    /// Map.
+    MAP = "map": Text;
+    /// Directory of the game.
+    FOLDER = "folder": Text;
+    /// Description of the game.
+    GAME = "game": Text;
+    /// Steam application id, 0 where it has more than 16 bits.
+    APP_ID = "app_id": Uint;
+    /// In INFO the number of players, in PLAYER a list of them.
+    PLAYERS = "players": Dynamic;
+    /// A player.
+    PLAYER = "players[]": Group;
+    /// Number of the player, 0 for all in most games.
+    INDEX = "players[].index": Uint;
+    /// Name; empty while connecting, or where it is withheld.
+    PLAYER_NAME = "players[].name": Text;
+    /// Score.
+    SCORE = "players[].score": Int;
+    /// Time on the server in seconds; −1 for bots.
+    DURATION = "players[].duration": Float32;
+    /// The Ship: deaths.
+    DEATHS = "players[].deaths": Int;
+    /// The Ship: money.
+    MONEY = "players[].money": Int;
+    /// Places for players.
+    MAX_PLAYERS = "max_players": Uint;
+    /// Bots; Source counts them among the players.
+    BOTS = "bots": Uint;
+    /// Letter of the server's type.
+    SERVER_TYPE = "server_type": Text;
+    /// What it stands for.
+    SERVER_TYPE_NAME = "server_type_name": Named;
+    /// Letter of the system that it runs on.
+    ENVIRONMENT = "environment": Text;
+    /// What it stands for.
+    ENVIRONMENT_NAME = "environment_name": Named;
+    /// Whether it asks for a password.
+    VISIBILITY = "visibility": Uint, Labels::FromZero(&["open", "password"]);
+    /// Whether it is secured by VAC.
+    VAC = "vac": Uint, Labels::FromZero(&["no", "yes"]);
+    /// The Ship's own fields.
+    SHIP = "ship": Group;
+    /// Mode of the game.
+    SHIP_MODE = "ship.mode": Uint, Labels::FromZero(&["hunt", "elimination", "duel", "deathmatch", "VIP team", "team elimination"]);
+    /// Witnesses that it takes to be arrested.
+    SHIP_WITNESSES = "ship.witnesses": Uint;
+    /// Time until that, in seconds.
+    SHIP_DURATION = "ship.duration": Uint;
+    /// Version of the game.
+    VERSION = "version": Text;
+    /// Extra data flag: which fields follow.
+    EDF = "edf": Uint;
+    /// Port of the game.
+    PORT = "port": Uint;
+    /// Steam id of the server.
+    STEAM_ID = "steam_id": Uint64;
+    /// Port of SourceTV.
+    STV_PORT = "stv_port": Uint;
+    /// Name of SourceTV.
+    STV_NAME = "stv_name": Text;
+    /// Tags, by custom with commas between them.
+    KEYWORDS = "keywords": Text;
+    /// Steam application id in its lower 24 bits.
+    GAME_ID = "game_id": Uint64;
+    /// Whether the game is a modification of Half-Life.
+    IS_MOD = "is_mod": Uint;
+    /// That modification.
+    MOD = "mod": Group;
+    /// Its page.
+    MOD_LINK = "mod.link": Text;
+    /// Where it is downloaded.
+    MOD_DOWNLOAD_LINK = "mod.download_link": Text;
+    /// A zero.
+    MOD_ZERO = "mod.zero": Uint;
+    /// Its version.
+    MOD_VERSION = "mod.version": Uint;
+    /// Its size in bytes.
+    MOD_SIZE = "mod.size": Uint;
+    /// 1 where it is for several players only.
+    MOD_TYPE = "mod.type": Uint;
+    /// Whether it has a library of its own.
+    MOD_OWN_DLL = "mod.own_dll": Uint;
+    /// How many players or rules follow.
+    COUNT = "count": Uint;
+    /// What The Ship says of all players, behind the list.
+    SHIP_PLAYERS = "ship_players": Bytes;
+    /// Rules, in the order of the wire.
+    RULES_LIST = "rules": List;
+    /// A rule.
+    RULE_ITEM = "rules[]": Group;
+    /// Its name.
+    KEY = "rules[].key": Text;
+    /// Its value.
+    VALUE = "rules[].value": Text;
+}
+
+pub(super) static INFO_ENDS: Ends = ends(&INF_001, &RSP_001);
+static PLAYER_ENDS: Ends = ends(&PLY_001, &RSP_001);
+static RULE_ENDS: Ends = ends(&RUL_001, &RSP_001);
+
+/// The Ship's application id.
+const THE_SHIP: u16 = 2400;
+
+// --- How sure answers are by their bytes alone
+
+/// Reads past the fields of an answer.
+struct Walk<'a>(&'a [u8]);
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let text = self.take(end)?;
+        self.take(1).map(|_| text)
+    }
+    /// So many texts, or fewer where it ends.
+    fn texts(&mut self, most: usize) -> usize {
+        (0..most).take_while(|_| self.text().is_some()).count()
+    }
+    fn row(&mut self) -> Option<()> {
+        self.take(1)?;
+        self.text()?;
+        self.take(8).map(drop)
+    }
+    fn pair(&mut self) -> Option<()> {
+        (self.texts(2) == 2).then_some(())
+    }
+    fn ended(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+}
+
+fn is_type(letter: u8) -> bool {
+    letter == 0 || b"dlp".contains(&letter.to_ascii_lowercase())
+}
+fn is_environment(letter: u8) -> bool {
+    b"lwmo".contains(&letter.to_ascii_lowercase())
+}
+
+/// How sure an INFO answer is.
+pub(super) fn info_level(p: &[u8]) -> Option<Level> {
+    let mut walk = Walk(p.get(6..)?);
+    match walk.texts(4) {
+        0 => None,
+        1 => Some(Level::Low),
+        4 if info_ends(&mut walk).is_some() => Some(Level::High),
+        _ => Some(Level::Medium),
+    }
+}
+fn info_ends(walk: &mut Walk<'_>) -> Option<()> {
+    let fixed = walk.take(9)?;
+    let [low, high, _, _, _, server, system, _, _] = *fixed else { return None };
+    if !is_type(server) || !is_environment(system) {
+        return None;
+    }
+    if u16::from_le_bytes([low, high]) == THE_SHIP {
+        walk.take(3)?;
+    }
+    walk.text()?;
+    let flag = walk.take(1).and_then(|flag| flag.first()).copied().unwrap_or(0);
+    for (bit, bytes) in [(0x80, 2), (0x10, 8), (0x40, 2)] {
+        walk.take(if flag & bit != 0 { bytes } else { 0 })?;
+    }
+    let texts = [0x40, 0x20].into_iter().filter(|bit| flag & bit != 0).count();
+    (walk.texts(texts) == texts).then_some(())?;
+    walk.take(if flag & 1 != 0 { 8 } else { 0 })?;
+    walk.ended()
+}
+
+/// How sure an INFO answer of GoldSrc's old form is: it begins with host and port.
+pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
+    let mut walk = Walk(p.get(5..)?);
+    let address = walk.text()?;
+    let colon = address.iter().rposition(|byte| *byte == b':')?;
+    let (host, port) = address.split_at_checked(colon)?;
+    let digits = port.get(1..).is_some_and(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit));
+    if host.is_empty() || !digits {
+        return None;
+    }
+    match walk.texts(4) {
+        4 if goldsrc_ends(&mut walk).is_some() => Some(Level::High),
+        2.. => Some(Level::Medium),
+        _ => None,
+    }
+}
+fn goldsrc_ends(walk: &mut Walk<'_>) -> Option<()> {
+    let [_, _, _, server, system, _, is_mod] = *walk.take(7)? else { return None };
+    if !is_type(server) || !is_environment(system) {
+        return None;
+    }
+    if is_mod == 1 {
+        walk.pair()?;
+        walk.take(11)?;
+    }
+    walk.take(1)?;
+    (walk.0.len() <= 1).then_some(())
+}
+
+/// How sure a PLAYER answer is.
+pub(super) fn players_level(p: &[u8]) -> Option<Level> {
+    let count = usize::from(*p.get(5)?);
+    let mut walk = Walk(p.get(6..)?);
+    let rows = (0..count).take_while(|_| walk.row().is_some()).count();
+    let ended = walk.0.is_empty() || Some(walk.0.len()) == count.checked_mul(8);
+    list_level(count, rows, ended)
+}
+/// How sure a RULES answer is.
+pub(super) fn rules_level(p: &[u8]) -> Option<Level> {
+    let count = p.get(5..)?.first_chunk().map(|count| usize::from(u16::from_le_bytes(*count)))?;
+    let mut walk = Walk(p.get(7..)?);
+    let pairs = (0..count).take_while(|_| walk.pair().is_some()).count();
+    list_level(count, pairs, walk.0.is_empty())
+}
+fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
+    match whole {
+        0 => (count == 0 && ended).then_some(Level::Low),
+        _ if whole < count => Some(Level::Low),
+        _ => ended.then_some(Level::High),
+    }
+}
+
+/// How many players INFO says there are, in either form.
+pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
+    let (texts, skip) = if p.get(4) == Some(&0x6d) { (5, 0) } else { (4, 2) };
+    let mut walk = Walk(p.get(if skip == 0 { 5 } else { 6 }..)?);
+    (walk.texts(texts) == texts).then_some(())?;
+    walk.take(skip)?;
+    walk.0.first().copied()
+}
+
+// --- Decoding
+
+/// Reads a text that a zero ends.
+fn text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+    early: &'static Rule,
+) -> Result<Str<'a>, Fault> {
+    let text = c.field(field, until(b"\0"))?;
+    c.expect(b"\0", early)?;
+    if !c.is_cut() || !c.rest().is_empty() {
+        c.check_text(text, &STR_001, &STR_002);
+    }
+    Ok(text)
+}
+
+/// Reads a letter, and says what it stands for.
+fn letter<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    name: &'static Field,
+    names: &[(u8, &'static str)],
+) -> Result<u8, Fault> {
+    let letter = c.words(field, crate::decode::wire::text(1))?.0.first().copied().unwrap_or(0);
+    if let Some((_, said)) = names.iter().find(|(its, _)| *its == letter.to_ascii_lowercase()) {
+        c.derived(name, Value::Named(letter.into(), Some(said)));
+    }
+    Ok(letter)
+}
+const TYPES: &[(u8, &str)] = &[(b'd', "dedicated"), (b'l', "listen"), (b'p', "proxy")];
+const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "macos"), (b'o', "macos")];
+
+/// Players, places and, if they follow at once, bots.
+fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
+    let players = c.field(&PLAYERS, byte)?;
+    let most = c.field(&MAX_PLAYERS, byte)?;
+    c.check(&INF_004, || most == 0 || players <= most);
+    c.facts.players = Some((players.into(), most.into()));
+    Ok(players)
+}
+
+/// Type, environment and visibility.
+fn kinds<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
+    c.check(&INF_003, || is_type(server));
+    let system = letter(c, &ENVIRONMENT, &ENVIRONMENT_NAME, SYSTEMS)?;
+    c.check(&INF_003, || is_environment(system));
+    flag(c, &VISIBILITY)
+}
+fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
+    let value = c.field(field, byte)?;
+    c.check(&INF_003, || value <= 1);
+    Ok(())
+}
+
+/// Name, map, folder and game.
+fn names<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.facts.server_name = Some(text(c, &NAME, &INF_001)?.into());
+    text(c, &MAP, &INF_001)?;
+    text(c, &FOLDER, &INF_001)?;
+    c.facts.game = Some(text(c, &GAME, &INF_001)?.into());
+    Ok(())
+}
+
+pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.field(&PROTOCOL, byte)?;
+    names(c)?;
+    let app_id = c.field(&APP_ID, le_u16)?;
+    let players = counts(c)?;
+    let bots = c.field(&BOTS, byte)?;
+    c.check(&INF_004, || bots <= players);
+    kinds(c)?;
+    flag(c, &VAC)?;
+    if app_id == THE_SHIP {
+        c.group(&SHIP, |c| {
+            let fields = [&SHIP_MODE, &SHIP_WITNESSES, &SHIP_DURATION];
+            fields.into_iter().try_for_each(|field| c.field(field, byte).map(drop))
+        })?;
+    }
+    let version = text(c, &VERSION, &INF_001)?;
+    c.facts.version = Some(Version::Text(version.into()));
+    let old = c.rest().is_empty() && !c.is_cut();
+    let at = c.whole();
+    c.check_at(&INF_006, at, || !old);
+    if old { Ok(()) } else { extra(c, app_id) }
+}
+
+/// What the extra data flag announces.
+fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fault> {
+    let flag = c.field(&EDF, byte)?;
+    c.check(&INF_002, || flag & 0x0e == 0);
+    if flag & 0x80 != 0 {
+        c.field(&PORT, le_u16)?;
+    }
+    if flag & 0x10 != 0 {
+        c.field(&STEAM_ID, le_u64)?;
+    }
+    if flag & 0x40 != 0 {
+        c.field(&STV_PORT, le_u16)?;
+        text(c, &STV_NAME, &INF_001)?;
+    }
+    if flag & 0x20 != 0 {
+        text(c, &KEYWORDS, &INF_001)?;
+    }
+    if flag & 0x01 != 0 {
+        let game_id = c.field(&GAME_ID, le_u64)?;
+        c.check(&INF_005, || app_id == 0 || app_id == game_id as u16);
+    }
+    Ok(())
+}
+
+pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let at = c.whole();
+    c.check_at(&INF_006, at, || false);
+    text(c, &ADDRESS, &INF_001)?;
+    names(c)?;
+    let players = counts(c)?;
+    c.field(&PROTOCOL, byte)?;
+    kinds(c)?;
+    let is_mod = c.field(&IS_MOD, byte)?;
+    if is_mod == 1 {
+        c.group(&MOD, |c| {
+            text(c, &MOD_LINK, &INF_001)?;
+            text(c, &MOD_DOWNLOAD_LINK, &INF_001)?;
+            c.field(&MOD_ZERO, byte)?;
+            c.field(&MOD_VERSION, le_u32)?;
+            c.field(&MOD_SIZE, le_u32)?;
+            c.field(&MOD_TYPE, byte)?;
+            c.field(&MOD_OWN_DLL, byte).map(drop)
+        })?;
+    }
+    flag(c, &VAC)?;
+    // HLTV ends here.
+    if c.rest().is_empty() && !c.is_cut() {
+        return Ok(());
+    }
+    let bots = c.field(&BOTS, byte)?;
+    c.check(&INF_004, || bots <= players);
+    Ok(())
+}
+
+pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.ends(&PLAYER_ENDS);
+    let count = c.field(&COUNT, byte)?;
+    // The Ship's part stands behind the list, and is told with its players.
+    let mut walk = Walk(c.rest());
+    let whole = (0..count).all(|_| walk.row().is_some());
+    let ship = if whole && walk.0.len() == usize::from(count).saturating_mul(8) { walk.0 } else { &[] };
+    let mut extras = ship.chunks_exact(4);
+    let mut named = count == 0;
+    c.list(
+        &PLAYERS,
+        |_, done| done < count.into(),
+        |c| {
+            if Walk(c.rest()).row().is_none() {
+                c.about(Some(&PLAYERS));
+                return Err(c.short(&PLY_001));
+            }
+            c.group(&PLAYER, |c| {
+                c.field(&INDEX, byte)?;
+                named |= !text(c, &PLAYER_NAME, &PLY_001)?.0.is_empty();
+                c.field(&SCORE, le_i32)?;
+                let duration = c.field(&DURATION, le_f32)?;
+                c.check(&PLY_002, || duration.is_finite());
+                for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
+                    let value = extra.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
+                    c.derived(field, Value::Int(value));
+                }
+                Ok(())
+            })
+        },
+    )?;
+    c.about(None);
+    let at = c.whole();
+    c.check_at(&PLY_003, at, || named);
+    if !ship.is_empty() {
+        c.field(&SHIP_PLAYERS, bytes(ship.len()))?;
+    }
+    Ok(())
+}
+
+/// Whether the list begins with all chunks of a binary message, whose names are number and total.
+fn is_binary(rules: &[u8]) -> bool {
+    let mut walk = Walk(rules);
+    let mut keys = std::iter::from_fn(|| {
+        let key = walk.text()?;
+        walk.text().map(|_| key)
+    });
+    let Some(&[first, total]) = keys.next() else { return false };
+    first == 1 && total > 0 && (2..=total).all(|number| keys.next() == Some(&[number, total]))
+}
+
+/// Whether a value says no more than whether there is a password.
+fn is_harmless(value: &[u8]) -> bool {
+    const FLAGS: [&[u8]; 11] =
+        [b"", b"0", b"1", b"true", b"false", b"yes", b"no", b"y", b"n", b"none", b"protected"];
+    FLAGS.iter().any(|flag| flag.eq_ignore_ascii_case(value)) || value.iter().all(|byte| *byte == b'*')
+}
+
+/// Whether a password may stand in these bytes.
+pub(super) fn may_show_password(bytes: &[u8]) -> bool {
+    bytes.windows(8).any(|word| word.eq_ignore_ascii_case(b"password"))
+}
+
+pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
+    c.ends(&RULE_ENDS);
+    let count = c.field(&COUNT, le_u16)?;
+    let binary = is_binary(c.rest());
+    let at = c.to_end();
+    c.check_at(&RUL_003, at, || !binary);
+    c.secret(secrets || !may_show_password(c.rest()));
+    let mut seen = Repeats::default();
+    c.list(
+        &RULES_LIST,
+        |_, done| done < count,
+        |c| {
+            if Walk(c.rest()).pair().is_none() {
+                c.about(Some(&RULES_LIST));
+                return Err(c.short(&RUL_001));
+            }
+            c.group(&RULE_ITEM, |c| {
+                let key = c.field(&KEY, until(b"\0"))?;
+                c.check(&RUL_002, || !seen.repeats(key.0));
+                judge(c, key, binary);
+                c.skip(b"\0");
+                let shows = may_show_password(key.0)
+                    && !is_harmless(c.rest().split(|byte| *byte == 0).next().unwrap_or_default());
+                let value = c.field_as(&VALUE, until(b"\0"), |value| {
+                    if shows && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }
+                })?;
+                c.check(&SEC_005, || !shows);
+                judge(c, value, binary);
+                c.skip(b"\0");
+                Ok(())
+            })
+        },
+    )
+    .map(drop)
+}
+
+fn judge<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>, binary: bool) {
+    if !binary {
+        c.check_text(text, &STR_001, &STR_002);
+    }
+}

@@ -1,0 +1,476 @@
+//! Valve's server queries, which Source and GoldSrc servers and most games on Steam answer. Little-endian, texts end with a zero.
+//!
+//! ```text
+//! request    ff ff ff ff │ 54 │ 'Source Engine Query' 00 [ challenge u32 ]     INFO
+//!                        │ 55 or 56 │ challenge u32                            PLAYER, RULES
+//!                        │ 57 or 69                                            challenge, ping
+//! challenge  ff ff ff ff │ 41 │ challenge u32
+//! answer     ff ff ff ff │ 49 or 6d INFO, 44 PLAYER, 45 RULES, 6a ping
+//! part       fe ff ff ff │ id u32 │ total u8 │ number u8 [ size u16 ]  [ decompressed_size u32 │ crc32 u32 ]  a piece of an answer
+//!                        │ id u32 │ number and total, a nibble each │ a piece of an answer                    GoldSrc
+//! ```
+//!
+//! Oddities: a challenge may answer any request but the old words, which is then sent again with it, from any port of the address;
+//! nothing but its bytes tells the layout of a part; The Ship has further fields, in PLAYER behind the whole list; dproto answers one
+//! INFO with three messages.
+
+mod answers;
+mod memory;
+mod parts;
+mod rules;
+
+use super::prelude::*;
+use crate::contract::{Answers, Joining, SPLIT_FIELDS};
+use answers::{INFO_ENDS, goldsrc_info, info, players, rules as rule_list};
+use memory::Memory;
+use parts::{is_first_part, is_part, is_unreadable, part};
+use rules::*;
+
+fields! {
+    /// Four bytes before the type: all 255, or one less in a part.
+    PREFIX = "prefix": Bytes;
+    /// Type of the message.
+    MESSAGE_TYPE = "type": Uint;
+    /// What an INFO request says, or the word of an old request.
+    QUERY = "query": Text;
+    /// Value that the server issues to an address, and that requests carry; in requests 0 and 4294967295 are none.
+    CHALLENGE = "challenge": Uint;
+    /// Up to four bytes behind an obsolete request.
+    PADDING = "padding": Bytes;
+    /// What a ping is answered with.
+    PING_PAYLOAD = "payload": Text;
+    /// A message of the engine that is no query, or none at all.
+    BODY = "body": Bytes;
+    /// What stands behind the end of the message.
+    SURPLUS = "surplus": Bytes;
+}
+
+const NONE_YET: [u32; 2] = [0, u32::MAX];
+/// In the memo of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
+const CARRIES: u32 = 1;
+const WORD: u32 = 2;
+
+const INFO_REQUEST: u8 = 0;
+const PLAYERS_REQUEST: u8 = 1;
+const RULES_REQUEST: u8 = 2;
+const CHALLENGE_REQUEST: u8 = 3;
+const PING_REQUEST: u8 = 4;
+const WORDS: std::ops::RangeInclusive<u8> = 5..=9;
+const CHALLENGE_RESPONSE: u8 = 10;
+const INFO_RESPONSE: u8 = 11;
+const GOLDSRC_INFO_RESPONSE: u8 = 12;
+const PLAYERS_RESPONSE: u8 = 13;
+const RULES_RESPONSE: u8 = 14;
+const PING_RESPONSE: u8 = 15;
+const SPLIT_MESSAGE: u8 = 16;
+const UNKNOWN: u8 = 17;
+
+const INFO_STEP: u8 = 0;
+const PLAYERS_STEP: u8 = 1;
+const RULES_STEP: u8 = 2;
+const CHALLENGE_STEP: u8 = 3;
+const PING_STEP: u8 = 4;
+
+/// Types of the messages, and first letters of GoldSrc's words.
+const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
+const MARK: &[u8] = b"\xff\xff\xff\xff";
+const ASKS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x55");
+const ASKS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x56");
+const CHALLENGES: Form = Form::of(b"\xff\xff\xff\xff\x41");
+const INFORMS: Form = Form::of(b"\xff\xff\xff\xff\x49");
+const INFORMS_OLD: Form = Form::of(b"\xff\xff\xff\xff\x6d");
+const LISTS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x44");
+const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
+const IS_PART: Form = Form::of(b"\xfe\xff\xff\xff");
+
+/// A request of one of GoldSrc's words, with a zero, a line feed or nothing behind it.
+const fn word(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
+    Message::request(name, step, forms).remembers(|_| WORD)
+}
+const fn worded(word: &'static [u8], level: Level) -> Form {
+    let (least, most) = (word.len().saturating_add(4), word.len().saturating_add(5));
+    Form::of(word).behind(&[MARK]).word(b"\0\n").long(least, most).level(level)
+}
+/// An answer that may follow another one to the same request, if that was one of these.
+const fn answer(name: &'static str, step: u8, forms: &'static [Form], follows: &'static [u8]) -> Message {
+    Message::response(name, step, forms).answering(Answers { follows, ..Answers::OWN })
+}
+
+static MESSAGES: [Message; 18] = [
+    Message::request(
+        "info_request",
+        INFO_STEP,
+        &[
+            Form::of(b"\xff\xff\xff\xffTSource"),
+            Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).long(20, 20).level(Level::Medium),
+            Form::of(b"\xff\xff\xff\xffT").when(is_no_console).level(Level::Low),
+        ],
+    )
+    .remembers(carries),
+    Message::request(
+        "players_request",
+        PLAYERS_STEP,
+        &[
+            ASKS_PLAYERS.and(5, MARK).long(9, 9),
+            ASKS_PLAYERS.and(5, &[0; 4]).long(9, 9),
+            ASKS_PLAYERS.long(9, 9).level(Level::Medium),
+            ASKS_PLAYERS.when(is_no_console).level(Level::Low),
+        ],
+    )
+    .remembers(carries),
+    Message::request(
+        "rules_request",
+        RULES_STEP,
+        &[
+            ASKS_RULES.and(5, MARK).long(9, 9),
+            ASKS_RULES.and(5, &[0; 4]).long(9, 9),
+            ASKS_RULES.long(9, 9).level(Level::Medium),
+            ASKS_RULES.when(is_no_console).level(Level::Low),
+        ],
+    )
+    .remembers(carries),
+    Message::request(
+        "challenge_request",
+        CHALLENGE_STEP,
+        &[
+            Form::of(b"\xff\xff\xff\xff\x57").long(5, 9).level(Level::Low),
+            Form::of(b"\xff\xff\xff\xff\x57").when(is_no_console).known(),
+        ],
+    ),
+    Message::request(
+        "ping_request",
+        PING_STEP,
+        &[
+            Form::of(b"\xff\xff\xff\xff\x69").long(5, 9).when(is_padded).level(Level::Low),
+            Form::of(b"\xff\xff\xff\xff\x69").when(is_no_word).known(),
+        ],
+    ),
+    word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]),
+    word("goldsrc_info_request", INFO_STEP, &[worded(b"info", Level::Low)]),
+    word("goldsrc_players_request", PLAYERS_STEP, &[worded(b"players", Level::Medium)]),
+    word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]),
+    word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]),
+    Message::response("challenge_response", CHALLENGE_STEP, &[CHALLENGES.long(9, 9).level(Level::Low)])
+        .answering(Answers {
+            also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
+            alike: true,
+            spares: WORD,
+            follows: &[CHALLENGE_RESPONSE],
+        }),
+    answer(
+        "info_response",
+        INFO_STEP,
+        &[
+            INFORMS.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
+            INFORMS.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
+            INFORMS.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
+            INFORMS.known(),
+        ],
+        &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE],
+    ),
+    answer(
+        "goldsrc_info_response",
+        INFO_STEP,
+        &[
+            INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
+            INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
+            INFORMS_OLD.known(),
+        ],
+        &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE],
+    ),
+    answer(
+        "players_response",
+        PLAYERS_STEP,
+        &[
+            LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
+            LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
+            LISTS_PLAYERS.known(),
+        ],
+        &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE],
+    ),
+    answer(
+        "rules_response",
+        RULES_STEP,
+        &[
+            LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
+            LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
+            LISTS_RULES.known(),
+        ],
+        &[RULES_RESPONSE],
+    ),
+    answer(
+        "ping_response",
+        PING_STEP,
+        &[
+            Form::of(b"\xff\xff\xff\xff\x6a").and(5, b"00000000000000").level(Level::Medium),
+            Form::of(b"\xff\xff\xff\xff\x6a").when(is_padded).known(),
+        ],
+        &[PING_RESPONSE],
+    ),
+    Message::response(
+        "split",
+        RULES_STEP,
+        &[IS_PART.when(is_first_part).level(Level::High), IS_PART.when(is_part).level(Level::Low)],
+    )
+    .keyed(parts::id)
+    .in_parts(part)
+    .also(&[PLAYERS_STEP, INFO_STEP]),
+    Message::named("unknown"),
+];
+
+const ANSWERED: StepRules = StepRules {
+    second: Some(&TXN_006),
+    late: Some(&TXN_004),
+    copy: Some(&TXN_005),
+    shuffled: Some(&SPL_003),
+    contradicting: Some(&SPL_004),
+    incomplete: Some(&SPL_002),
+    larger: Some((10, &SEC_004)),
+    ..StepRules::new(&TXN_003)
+};
+const fn step(name: &'static str, unanswered: &'static Rule) -> StepInfo {
+    let rules = StepRules { unanswered: Some(unanswered), ..ANSWERED };
+    StepInfo { carries: CARRIES, ..StepInfo::ordered(name, rules) }
+}
+
+static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_003);
+static CHALLENGE_ENDS: Ends = ends(&CHL_001, &CHL_002);
+const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
+    Ends { early, early_inside: early, late, surplus: &SURPLUS }
+}
+
+static JOINING: Joining = Joining {
+    layouts: &parts::LAYOUTS,
+    read: parts::read,
+    makes: &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, PLAYERS_RESPONSE, RULES_RESPONSE],
+    foreign: &SPL_005,
+    damaged: &SPL_006,
+};
+
+/// Valve's server queries.
+#[derive(Debug)]
+pub struct A2s;
+
+impl Protocol for A2s {
+    type Memory = Memory;
+
+    const INFO: Info = Info {
+        name: "a2s",
+        title: "Valve A2S",
+        ports: &[27015, 27016],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        joining: Some(&JOINING),
+        steps: &[
+            step("info", &TXN_002),
+            step("players", &TXN_003),
+            step("rules", &TXN_003),
+            step("challenge", &TXN_003),
+            step("ping", &TXN_003),
+        ],
+        window_ms: 3000,
+        ends: &REQUEST_ENDS,
+        fields: &[FIELDS, answers::FIELDS, SPLIT_FIELDS],
+        rules: &[RULES],
+        samples: &[
+            Example::of(&[IQ, CH, IQC, rules::INFO]),
+            Example::of(&[PQ0, CH, PQ, PLAY]),
+            Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
+            Example::of(&[RQ0, CH, RQ, PART0, PART1, PART2]),
+            Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
+        ],
+    };
+
+    #[inline]
+    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        // Most that begins with these bytes is something else.
+        match p {
+            [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => recognise::<Self>(p, wire_len),
+            [0xfe, 0xff, 0xff, 0xff, _, ..] => recognise::<Self>(p, wire_len),
+            _ => None,
+        }
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let stray = |at: u8| Self::INFO.stray(at, p, known);
+        let answers = known.direction == Direction::S2c;
+        if let Some(glance) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
+            return Some(glance);
+        }
+        if known.level < Level::Medium {
+            return None;
+        }
+        match p {
+            // Without a request it is a handshake of the engine.
+            [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
+                let level = known.level.min(Level::Medium);
+                Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.glance(CHALLENGE_RESPONSE, p, level))
+            }
+            // Four of them are Sky Co-op's query.
+            [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
+                stray(SPLIT_MESSAGE)
+            }
+            [0xff, 0xff, 0xff, 0xff, ..] => stray(UNKNOWN),
+            _ if MARK.starts_with(p) && known.conversation => stray(UNKNOWN),
+            _ => None,
+        }
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        if cx.message >= UNKNOWN {
+            return unknown(c, cx);
+        }
+        if cx.message == SPLIT_MESSAGE {
+            return parts::header(c, cx);
+        }
+        c.field(&PREFIX, bytes(4))?;
+        if WORDS.contains(&cx.message) {
+            c.words(&QUERY, until(b"\0\n"))?;
+            c.check(&REQ_004, || false);
+            c.skip_all(b"\0\n");
+            return trailing(c);
+        }
+        let whole = cx.layout.is_some() || c.wire_len() <= 1400;
+        c.field(&MESSAGE_TYPE, byte)?;
+        match cx.message {
+            INFO_REQUEST => {
+                let text = c.field(&QUERY, until(b"\0"))?;
+                let (ended, cut) = (c.skip(b"\0"), c.is_cut());
+                let right = (ended || cut) && text.0 == b"Source Engine Query";
+                c.check(&REQ_001, || right || cut);
+                if !right {
+                    return c.ignored(&SURPLUS);
+                }
+                if c.rest().len() >= 4 {
+                    c.field(&CHALLENGE, le_u32)?;
+                }
+                trailing(c)
+            }
+            PLAYERS_REQUEST | RULES_REQUEST => {
+                c.field(&CHALLENGE, le_u32)?;
+                trailing(c)
+            }
+            CHALLENGE_REQUEST | PING_REQUEST => {
+                c.check(&REQ_004, || false);
+                let padding = c.rest().len().min(4);
+                if padding > 0 {
+                    c.field(&PADDING, bytes(padding))?;
+                }
+                trailing(c)
+            }
+            CHALLENGE_RESPONSE => {
+                c.ends(&CHALLENGE_ENDS);
+                let value = c.field(&CHALLENGE, le_u32)?;
+                c.check(&CHL_003, || !NONE_YET.contains(&value));
+                Ok(())
+            }
+            PING_RESPONSE => {
+                c.words(&PING_PAYLOAD, until(b"\0"))?;
+                c.skip(b"\0");
+                c.ignored(&SURPLUS)
+            }
+            _ => {
+                c.ends(&INFO_ENDS);
+                c.check_whole(&SPL_008, || whole);
+                match cx.message {
+                    INFO_RESPONSE => info(c),
+                    GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
+                    PLAYERS_RESPONSE => players(c),
+                    _ => rule_list(c, cx.secrets),
+                }
+            }
+        }
+    }
+
+    fn forgotten(memory: &Memory) -> u64 {
+        memory.forgotten()
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let symptoms: &[&Rule] = match relation {
+            Relation::Same if cause == &INF_002 => &[&RSP_001],
+            Relation::Same if cause == &CHL_003 => &[&CHL_004],
+            Relation::Request if cause == &REQ_004 => &[&TXN_002, &TXN_003],
+            Relation::Instead if [&HDR_001, &SPL_001].contains(&cause) => &[&TXN_002, &TXN_003],
+            Relation::Instead if cause == &SPL_004 => &[&SPL_002],
+            _ => &[],
+        };
+        symptoms.contains(&symptom)
+    }
+
+    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+        memory.observe(seen, raised);
+    }
+
+    /// INFO, again with the challenge that may come instead of it, then with that PLAYER and RULES.
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        const INFO: &[u8] = b"\xff\xff\xff\xffTSource Engine Query\0";
+        let challenge = ask.first.strip_prefix(b"\xff\xff\xff\xff\x41").and_then(|rest| rest.get(..4));
+        match (ask.answered, challenge) {
+            (0, _) => Some(INFO.to_vec()),
+            (1, Some(challenge)) => Some([INFO, challenge].concat()),
+            (2, Some(challenge)) if ask.all => Some([MARK, b"\x55", challenge].concat()),
+            (3, Some(challenge)) if ask.all => Some([MARK, b"\x56", challenge].concat()),
+            _ => None,
+        }
+    }
+}
+
+/// The challenge in a request; `None` where there is none yet.
+fn carried(p: &[u8]) -> Option<u32> {
+    let at = match p.get(4)? {
+        b'T' => 25,
+        b'U' | b'V' => 5,
+        _ => return None,
+    };
+    p.get(at..)?
+        .first_chunk()
+        .map(|value| u32::from_le_bytes(*value))
+        .filter(|value| !NONE_YET.contains(value))
+}
+fn carries(p: &[u8]) -> u32 {
+    if carried(p).is_some() { CARRIES } else { 0 }
+}
+/// Sky Co-op's remote console has the length of a password where the type stands.
+fn is_no_console(p: &[u8]) -> bool {
+    let length = p.get(4..).and_then(|p| p.first_chunk()).map(|length| u32::from_le_bytes(*length) as usize);
+    length.is_none_or(|length| length.checked_add(8) != Some(p.len()))
+}
+fn is_padded(p: &[u8]) -> bool {
+    p.iter().skip(5).all(|byte| [0, 0xff, b'0'].contains(byte))
+}
+fn is_no_word(p: &[u8]) -> bool {
+    !p.get(5).is_some_and(u8::is_ascii_alphabetic)
+}
+
+/// Bytes behind a request.
+fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let rest = c.rest();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let padding = rest.iter().all(|byte| *byte == 0);
+    c.ignored(&SURPLUS)?;
+    c.check(&REQ_003, || padding);
+    if padding {
+        c.remark(&REQ_003);
+    }
+    Ok(())
+}
+
+/// What is no query: a message of the engine, of which nothing is shown, or none at all.
+fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
+    let engine = kind.is_some_and(|kind| kind.is_ascii_lowercase() || b"19BCFGHLMORSX".contains(&kind));
+    let ours = match cx.direction {
+        Direction::C2s => b"TUVWi".contains(&kind.unwrap_or(0)),
+        Direction::S2c => b"AIDEmj".contains(&kind.unwrap_or(0)),
+    };
+    c.secret(cx.secrets || !engine && !ours);
+    c.ignored(&BODY)?;
+    c.about(None);
+    c.check_whole(&HDR_001, || engine || ours);
+    Ok(())
+}

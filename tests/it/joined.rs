@@ -1,0 +1,137 @@
+//! Messages that were cut into datagrams and are joined again: whatever way their parts come, they are the message.
+
+use crate::kit::play::{self, Collected, MS, START, Shot, everything, foreign, lines, report};
+use qdissect::rule::{Severity, hex};
+use serde_json::{Value, json};
+
+const ASK: &str = "ffffffff 56 c3192a4b";
+const PARTS: [&str; 3] = [
+    "feffffff 07000000 03 00 0f00 ffffffff 45 0400 'alpha' 00 '1' 00",
+    "feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '3' 00",
+    "feffffff 07000000 03 02 0f00 'delta' 00 '4' 00",
+];
+
+/// RULES asked, and these answers, each a millisecond behind the one before; a minute of silence behind.
+fn answered(answers: &[&str]) -> Vec<Shot> {
+    let mut shots = vec![foreign(START), play::c(30_000 * MS, ASK)];
+    let at = |n: usize| (30_001 + n as i64) * MS;
+    shots.extend(answers.iter().enumerate().map(|(n, text)| play::s(at(n), text)));
+    shots.push(foreign(START + 90_000 * MS));
+    shots
+}
+
+fn heard(answers: &[&str]) -> Collected<true> {
+    report(everything(), Collected::default(), &answered(answers)).0
+}
+
+fn packets(answers: &[&str]) -> Vec<Value> {
+    let text = lines(everything(), &answered(answers));
+    let records = text.lines().map(|line| line.parse::<Value>().expect("a record is JSON"));
+    records.filter(|r| r["type"] == "packet" && r["protocol"] == "a2s").collect()
+}
+
+fn rules(answers: &[&str]) -> Vec<Vec<&'static str>> {
+    let of = |rules: Vec<&'static str>| rules.into_iter().filter(|id| !id.contains("-SEC-")).collect();
+    heard(answers).packets.iter().skip(1).map(|p| of(p.rules())).collect()
+}
+
+#[test]
+fn the_part_that_completes_a_message_is_the_message() {
+    let records = packets(&PARTS);
+    let names: Vec<_> = records.iter().map(|r| r["message"].as_str().expect("it has one")).collect();
+    assert_eq!(names, ["rules_request", "split", "split", "rules_response"]);
+    assert_eq!(
+        records[1]["fields"]["split"],
+        json!({ "id": 7, "layout": "source", "total": 3, "number": 0, "size": 15, "data": "ffffffff450400616c706861003100" })
+    );
+    let whole = &records[3]["fields"];
+    let split = json!({
+        "id": 7, "layout": "source", "total": 3, "number": 2, "size": 15, "parts": [3, 4, 5], "length": 38,
+    });
+    assert_eq!((&whole["split"], &whole["count"]), (&split, &json!(4)));
+    let rule = |n: usize| (whole["rules"][n]["key"].as_str(), whole["rules"][n]["value"].as_str());
+    assert_eq!([rule(0), rule(3)], [(Some("alpha"), Some("1")), (Some("delta"), Some("4"))]);
+    assert_eq!(records[3]["payload_length"], hex(PARTS[2]).len());
+}
+
+#[test]
+fn parts_may_come_in_any_order_and_twice() {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let records = packets(&order.map(|n| PARTS[n]));
+        let last = &records[3];
+        assert_eq!(
+            (&last["message"], &last["fields"]["count"]),
+            (&json!("rules_response"), &json!(4)),
+            "{order:?}"
+        );
+        let frames: Vec<_> =
+            (0..3).map(|n| 3 + order.iter().position(|its| *its == n).expect("it is there")).collect();
+        assert_eq!(last["fields"]["split"]["parts"], json!(frames), "{order:?}");
+    }
+    let twice = [PARTS[0], PARTS[0], PARTS[1], PARTS[2], PARTS[1]];
+    let said = rules(&twice);
+    assert_eq!(
+        (said[1].as_slice(), said[4].as_slice()),
+        (&["A2S-SPL-003"][..], &["A2S-SPL-003"][..]),
+        "{said:?}"
+    );
+    assert_eq!(packets(&twice)[4]["message"], "rules_response");
+}
+
+#[test]
+fn offsets_of_findings_are_those_of_the_message() {
+    // The fourth rule has the name of the first one.
+    let last = "feffffff 07000000 03 02 0f00 'alpha' 00 '4' 00";
+    let heard = heard(&[PARTS[0], PARTS[1], last]);
+    let finding = heard.findings().find(|f| f.rule.id == "A2S-RUL-002").expect("it is said");
+    let span = finding.span.expect("it stands on bytes");
+    assert_eq!((span.start, span.end), (30, 35), "behind both parts");
+}
+
+#[test]
+fn what_follows_from_a_contradiction_is_its_symptom() {
+    let other = "feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '9' 00";
+    let last = "feffffff 07000000 03 02 0f00 'alpha' 00 '4' 00";
+    let whole = heard(&[PARTS[0], PARTS[1], other, last]);
+    let twice = whole.findings().find(|f| f.rule.id == "A2S-RUL-002").expect("it is said");
+    assert_eq!(twice.caused_by.map(|cause| (cause.rule.id, cause.frame)), Some(("A2S-SPL-004", 5)));
+    let cut = heard(&[PARTS[0], PARTS[1], other]);
+    let missing = cut.findings().find(|f| f.rule.id == "A2S-SPL-002").expect("it is said");
+    assert_eq!(missing.caused_by.map(|cause| cause.rule.id), Some("A2S-SPL-004"));
+}
+
+#[test]
+fn parts_that_nobody_asked_for_are_told_once() {
+    let mut shots = answered(&PARTS);
+    shots.remove(1);
+    let heard: Collected<true> = report(everything(), Collected::default(), &shots).0;
+    let errors: Vec<_> = heard
+        .packets
+        .iter()
+        .map(|p| p.findings.iter().filter(|f| f.severity == Severity::Error).count())
+        .collect();
+    assert_eq!(errors, [1, 0, 0], "{heard:#?}");
+}
+
+#[test]
+fn a_password_is_masked_in_a_part_and_in_the_message() {
+    let parts = [
+        "feffffff 07000000 02 00 1c00 ffffffff 45 0200 'rcon_password' 00 'hunter2' 00",
+        "feffffff 07000000 02 01 1c00 'a' 00 '1' 00",
+    ];
+    let text: String = packets(&parts).iter().map(Value::to_string).collect();
+    assert!(!text.contains("hunter2") && !text.contains("68756e746572"), "{text}");
+    assert!(text.contains("A2S-SEC-005") && text.contains("********"), "{text}");
+}
+
+#[test]
+fn ids_may_be_used_again_for_the_next_answer() {
+    let mut shots = answered(&PARTS);
+    let silence = shots.pop().expect("it is there");
+    shots.push(play::c(31_000 * MS, ASK));
+    shots.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((31_001 + n) * MS, text)));
+    shots.push(silence);
+    let text = lines(everything(), &shots);
+    assert_eq!(text.matches("\"message\":\"rules_response\"").count(), 2, "{text}");
+    assert_eq!(text.matches("\"answer\":\"rules_response\"").count(), 2, "{text}");
+}

@@ -1,0 +1,59 @@
+//! What is remembered of A2S.
+
+use super::{END, S, host, least, totals};
+use crate::kit::play::{START, Shot, foreign, shot};
+use qdissect::rule::hex;
+
+const ASK: &str = "ffffffff 54 'Source Engine Query' 00";
+const INFO: &str = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
+
+/// INFO asked by a client of its own for each number, and answered with a challenge of its own.
+fn challenged(n: u32) -> [Shot; 2] {
+    let (client, challenge) = ((host(n), 9), format!("ffffffff 41 {:08x}", n + 1));
+    [shot(START, client, END, &hex(ASK)), shot(START, END, client, &hex(&challenge))]
+}
+
+#[test]
+fn requests_addresses_and_challenges_that_are_forgotten_are_counted() {
+    for (clients, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 3)] {
+        let mut shots: Vec<_> = (0..clients).flat_map(challenged).collect();
+        shots.push(foreign(START + 60 * S));
+        assert_eq!(totals(&shots).1.memory_forgotten, forgotten);
+    }
+}
+
+#[test]
+fn numbers_of_players_that_are_forgotten_are_counted() {
+    for (servers, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 1)] {
+        let asked = |n| {
+            let server = (host(n), 9);
+            [shot(START, END, server, &hex(ASK)), shot(START, server, END, &hex(INFO))]
+        };
+        let shots: Vec<_> = (0..servers).flat_map(asked).collect();
+        assert_eq!(totals(&shots).1.memory_forgotten, forgotten);
+    }
+}
+
+#[test]
+fn parts_that_nobody_asked_for_and_that_are_forgotten_are_counted() {
+    for (clients, forgotten) in [(least(1_024), 0), (least(1_024) + 1, 1)] {
+        let part = hex("feffffff 07000000 03 00 0f00 ffffffff 45 0400 'alpha' 00 '1' 00");
+        let shots: Vec<_> = (0..clients).map(|n| shot(START, END, (host(n), 9), &part)).collect();
+        assert_eq!(totals(&shots).1.memory_forgotten, forgotten);
+    }
+}
+
+#[test]
+fn of_an_address_with_eight_challenges_an_older_one_may_be_forgotten() {
+    for (issued, foreign) in [(7, true), (8, false)] {
+        let mut shots = vec![];
+        for n in 1..=issued {
+            let (src, time) = ((host(0), 9), START + i64::from(n) * S);
+            shots.push(shot(time, src, END, &hex(ASK)));
+            shots.push(shot(time + 1, END, src, &hex(&format!("ffffffff 41 {n:08x}"))));
+        }
+        shots.push(shot(START + 20 * S, (host(0), 9), END, &hex("ffffffff 55 7f7f7f7f")));
+        let said = totals(&shots).0.findings().any(|finding| finding.rule.id == "A2S-CHL-005");
+        assert_eq!(said, foreign, "{issued} challenges");
+    }
+}
