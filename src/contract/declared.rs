@@ -66,6 +66,9 @@ pub struct StepRules {
     pub contradicting: Option<&'static Rule>,
     /// An answer of which parts are missing when the window is over; of the exchange.
     pub incomplete: Option<&'static Rule>,
+    /// An answer of whose parts none is missing as far as is known, but none says that it is the last; of the exchange. Without
+    /// it that breaks `incomplete`.
+    pub unended: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
@@ -90,6 +93,7 @@ impl StepRules {
         earlier_key: None,
         contradicting: None,
         incomplete: None,
+        unended: None,
         late: None,
         copy: None,
         larger: None,

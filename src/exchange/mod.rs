@@ -79,6 +79,15 @@ impl Outcome {
     }
 }
 
+/// What is missing of an answer in numbered parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A part before another one, or before the last.
+    Part,
+    /// As far as is known only the one that says that it is the last.
+    End,
+}
+
 /// A closed exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -120,8 +129,8 @@ pub struct Exchange {
     pub retransmissions: u16,
     /// What the ICMP error said that refused it.
     pub reason: Option<&'static str>,
-    /// Parts of its answer are missing, and no longer expected.
-    pub incomplete: bool,
+    /// What is missing of its answer, and no longer expected.
+    pub incomplete: Option<Lack>,
     /// Its request is not shown, and neither is this.
     pub(crate) hidden: bool,
 }
@@ -155,7 +164,7 @@ impl Exchange {
             response_bytes: 0,
             retransmissions: 0,
             reason: None,
-            incomplete: false,
+            incomplete: None,
             hidden: false,
         }
     }

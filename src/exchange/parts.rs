@@ -3,7 +3,7 @@
 use super::answer::Reply;
 use super::queue::State;
 use super::table::Table;
-use super::{Answer, MAX_HOSTS, Pairing};
+use super::{Answer, Lack, MAX_HOSTS, Pairing};
 use crate::capture::Time;
 use crate::contract::Part;
 use crate::conversation::Slot;
@@ -47,9 +47,17 @@ impl Numbered {
         self.total.is_some_and(|total| self.seen == lowest(total))
     }
 
-    /// Whether parts are missing that are no longer expected, so long after the last one.
-    pub fn misses_some(&self, now: Time, window: i64) -> bool {
-        !self.is_complete() && now.since(self.last).is_some_and(|age| age > window)
+    /// Whether the part with that number has come.
+    fn has(&self, part: Part) -> bool {
+        1u128.checked_shl(part.number.into()).is_some_and(|bit| self.seen & bit != 0)
+    }
+
+    /// What is missing that is no longer expected, so long after the last part.
+    pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
+        let over = now.since(self.last).is_some_and(|age| age > window);
+        let gap = self.total.is_some() || self.seen & self.seen.wrapping_add(1) != 0;
+        let lack = if gap { Lack::Part } else { Lack::End };
+        (over && !self.is_complete()).then_some(lack)
     }
 }
 
@@ -65,9 +73,14 @@ impl Table {
         let &Reply { d, v, now, hash } = reply;
         let queue = &self.queues[v.id as usize];
         let key = v.glance.key;
+        // Where parts cannot contradict each other, one with a number that has come is of another answer.
+        let contradicting = v.id.info().steps[usize::from(v.glance.step)].rules.contradicting.is_some();
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
-                let its = |numbered: &Numbered| numbered.key == key || r.key() == key;
+                let its = |numbered: &Numbered| {
+                    let sent = self.seconds.get(&(r.id, hash)).is_some();
+                    (numbered.key == key || r.key() == key) && (contradicting || sent || !numbered.has(part))
+                };
                 let at = self.answering.iter().position(|a| a.exchange == r.id)?;
                 self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
             })?;
@@ -78,11 +91,12 @@ impl Table {
         let window = self.windows.answer(v.id);
         let answering = &mut self.answering[at];
         let numbered = answering.numbered.as_mut()?;
-        if numbered.misses_some(now, window) {
+        if numbered.lacks(now, window).is_some() {
             self.finish_parts(slot, seq, &request);
             return None;
         }
-        let (foreign_key, contradicts) = (request.key != key, !numbered.add(part, now));
+        let foreign_key = request.key.is_some() && request.key != key;
+        let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
         let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
         if answering.frames.len() < MAX_HOSTS {
@@ -128,9 +142,10 @@ mod tests {
     #[test]
     fn parts_are_missed_only_after_the_window() {
         let numbered = Numbered::new(part(0, None), None, AT);
-        assert!(
-            !numbered.misses_some(Time::from_nanos(10), 10) && numbered.misses_some(Time::from_nanos(11), 10)
-        );
-        assert!(!Numbered::new(part(0, Some(1)), None, AT).misses_some(Time::from_nanos(11), 10));
+        let lacks = |numbered: &Numbered, time| numbered.lacks(Time::from_nanos(time), 10);
+        assert_eq!([10, 11].map(|time| lacks(&numbered, time)), [None, Some(Lack::End)]);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(1)), None, AT), 11), None);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
+        assert_eq!(lacks(&Numbered::new(part(1, None), None, AT), 11), Some(Lack::Part));
     }
 }

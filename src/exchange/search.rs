@@ -131,6 +131,9 @@ impl<'v> Search<'v> {
     }
 
     fn look_answered(&mut self, r: &Request) {
+        if self.step.open_ended && self.answered.is_some() {
+            return; // the latest answer goes on
+        }
         let same = r.answer_hash == self.hash;
         if same || self.step.once {
             // Of answers to one key, the one with the very bytes; else the latest.

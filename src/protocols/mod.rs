@@ -83,6 +83,7 @@ registry! {
     quake3::Quake3,
     raknet::Raknet,
     gamespy3::Gamespy3,
+    gamespy1::Gamespy1,
     gamespy2::Gamespy2,
     ase::Ase,
     unreal2::Unreal2,

@@ -32,6 +32,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("quake3", |bytes| decoder::decoder(Id::Quake3, bytes)),
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
+    ("gamespy1", |bytes| decoder::decoder(Id::Gamespy1, bytes)),
     ("gamespy2", |bytes| decoder::decoder(Id::Gamespy2, bytes)),
     ("ase", |bytes| decoder::decoder(Id::Ase, bytes)),
     ("unreal2", |bytes| decoder::decoder(Id::Unreal2, bytes)),
