@@ -292,7 +292,7 @@ fn unnumbered(g: Glance, p: &[u8]) -> Glance {
 fn command(p: &[u8]) -> Option<bool> {
     let text = p.strip_prefix(b"\\").unwrap_or(p);
     let command = text.split(|b| *b == b'\\').next()?;
-    COMMANDS.contains(&command).then(|| text.len() > command.len())
+    COMMANDS.contains(&command).then_some(text.len() > command.len())
 }
 fn asks(p: &[u8]) -> bool {
     command(p) == Some(true)
@@ -321,10 +321,12 @@ fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         let whole = !c.rest().is_empty() || c.is_cut();
         c.check(&REQ_002, || whole);
         c.check(&REQ_003, || COMMANDS.contains(&command.0));
-        match whole {
-            true => c.words(&ARGUMENT, piece).map(drop),
-            false => Ok(c.derived(&ARGUMENT, Value::Text(b""))),
+        if whole {
+            c.words(&ARGUMENT, piece)?;
+        } else {
+            c.derived(&ARGUMENT, Value::Text(b""));
         }
+        Ok(())
     })
 }
 
