@@ -76,6 +76,9 @@ pub struct StepRules {
     pub incomplete: Option<&'static Rule>,
     /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
     pub second: Option<&'static Rule>,
+    /// An answer of whose parts none is missing as far as is known, but none says that it is the last; of the exchange. Without
+    /// it that breaks `incomplete`.
+    pub unended: Option<&'static Rule>,
     /// An answer behind the answer window.
     pub late: Option<&'static Rule>,
     /// An answer that came before.
@@ -104,6 +107,7 @@ impl StepRules {
         contradicting: None,
         incomplete: None,
         second: None,
+        unended: None,
         late: None,
         copy: None,
         shuffled: None,

@@ -51,7 +51,8 @@ pub fn compact_index(i: &[u8]) -> Wire<'_, i64> {
 /// A text up to the zero that its length counts.
 pub fn counted(i: &[u8]) -> Wire<'_, Counted<'_>> {
     let (rest, count) = compact_index(i)?;
-    let wide = count < 0;
+    // Also where the number is 0.
+    let wide = i.first().is_some_and(|first| first & 0x80 != 0);
     let zero: &[u8] = if wide { b"\0\0" } else { b"\0" };
     let length = usize::try_from(count.unsigned_abs()).ok().and_then(|n| n.checked_mul(zero.len()));
     let short = |_| nom::Err::Error(Stop::Short(u32::try_from(length.unwrap_or(0)).unwrap_or(u32::MAX)));

@@ -27,6 +27,8 @@ pub(super) struct Answering {
     pub(super) message: Option<u8>,
     /// Time of its first part.
     first: Time,
+    /// Frame of its first part; `frames` lists all of them once there are several.
+    frame: u64,
     pub(super) frames: Vec<u64>,
     pub(super) bytes: u64,
     /// Frame of the first part that contradicts others.
@@ -74,6 +76,11 @@ impl Table {
         }
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
+        }
+        if v.glance.part.is_some()
+            && let Some(copy) = self.part_again(slot, reply)
+        {
+            return copy;
         }
         if step.many
             && let reply = &self.of_host(reply)
@@ -160,7 +167,8 @@ impl Table {
                 response_time: answer.response_time,
                 message: Some(v.glance.message),
                 first: now,
-                frames: vec![d.frame],
+                frame: d.frame,
+                frames: if open_ended { vec![] } else { vec![d.frame] },
                 bytes: d.wire_len() as u64,
                 contradicted: None,
                 numbered: part.map(|part| Numbered::new(part, v.glance.key, now)),
@@ -170,7 +178,8 @@ impl Table {
             }
             return Pairing::Answered(answer);
         }
-        self.evicted += u64::from(more);
+        // Nothing is lost of one that has no end, but that its frames are listed.
+        self.evicted += u64::from(more && !open_ended);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             let done = record(c, &request, outcome, frame, answer.response_time, bytes);
@@ -179,12 +188,24 @@ impl Table {
         Pairing::Answered(answer)
     }
 
+    /// A part that came before, of an answer that is whole by now.
+    #[cold]
+    fn part_again(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
+        self.chain(slot).find_map(|(_, r)| {
+            let of = *self.seconds.get(&(r.id, reply.hash))?;
+            Some(Pairing::Copy { exchange: r.id, of, asked: r.memo })
+        })
+    }
+
     /// A further datagram of an answer that has no end.
     fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
         let Some(parts) = self.answering.iter_mut().find(|a| a.exchange == answer.exchange) else {
             return answer;
         };
         let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
+        if parts.frames.is_empty() {
+            parts.frames.push(parts.frame);
+        }
         if parts.frames.len() < MAX_HOSTS {
             parts.frames.push(d.frame);
         }
@@ -240,6 +261,7 @@ impl Table {
                 response_time: answer.response_time,
                 message: None,
                 first: now,
+                frame: d.frame,
                 frames: vec![],
                 bytes: 0,
                 contradicted: None,
@@ -393,10 +415,10 @@ impl Table {
     pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let i = self.answering.iter().position(|a| a.exchange == request.id)?;
         let parts = self.answering.remove(i)?;
-        let first = parts.frames.first().copied();
+        let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
-        let incomplete = parts.numbered.is_some_and(|numbered| numbered.misses_some(self.clock, window));
+        let incomplete = parts.numbered.and_then(|numbered| numbered.lacks(self.clock, window));
         Some(Exchange {
             answer: parts.message,
             response_parts: parts.frames,
@@ -438,7 +460,7 @@ pub(super) fn record(
         response_bytes,
         retransmissions: r.retransmissions,
         reason: None,
-        incomplete: false,
+        incomplete: None,
         contradicted: None,
         hidden: r.hidden,
     }

@@ -80,6 +80,15 @@ impl Outcome {
     }
 }
 
+/// What is missing of an answer in numbered parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A part before another one, or before the last.
+    Part,
+    /// As far as is known only the one that says that it is the last.
+    End,
+}
+
 /// A closed exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -123,8 +132,8 @@ pub struct Exchange {
     pub retransmissions: u16,
     /// What the ICMP error said that refused it.
     pub reason: Option<&'static str>,
-    /// Parts of its answer are missing, and no longer expected.
-    pub incomplete: bool,
+    /// What is missing of its answer, and no longer expected.
+    pub incomplete: Option<Lack>,
     /// Frame of the first part of its answer that contradicts others.
     pub contradicted: Option<u64>,
     /// Its request is not shown, and neither is this.
@@ -163,7 +172,7 @@ impl Exchange {
             response_bytes: 0,
             retransmissions: 0,
             reason: None,
-            incomplete: false,
+            incomplete: None,
             contradicted: None,
             hidden: false,
         }

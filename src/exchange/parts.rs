@@ -3,7 +3,7 @@
 use super::answer::Reply;
 use super::queue::State;
 use super::table::Table;
-use super::{Answer, MAX_HOSTS, Pairing};
+use super::{Answer, Lack, MAX_HOSTS, Pairing};
 use crate::capture::Time;
 use crate::contract::Part;
 use crate::conversation::Slot;
@@ -23,6 +23,11 @@ pub(super) struct Numbered {
     last: Time,
 }
 
+/// Where the bit of a part stands.
+fn place(number: u8) -> (usize, u128) {
+    (usize::from(number >> 7), 1 << (number & 127))
+}
+
 impl Numbered {
     /// An answer of which this part comes first.
     pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
@@ -37,7 +42,7 @@ impl Numbered {
         let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
         let total = part.total.or(self.total);
         let highest = self.highest.max(part.number);
-        let (half, bit) = (usize::from(part.number >> 7), 1u128 << (part.number & 127));
+        let (half, bit) = place(part.number);
         if self.seen[half] & bit != 0 || other_total || total.is_some_and(|total| highest >= total) {
             return false;
         }
@@ -47,13 +52,26 @@ impl Numbered {
     }
 
     fn is_complete(&self) -> bool {
-        let came: u32 = self.seen.iter().map(|half| half.count_ones()).sum();
-        self.total.is_some_and(|total| u32::from(total) == came)
+        self.total.is_some_and(|total| u32::from(total) == self.came())
     }
 
-    /// Whether parts are missing that are no longer expected, so long after the last one.
-    pub fn misses_some(&self, now: Time, window: i64) -> bool {
-        !self.is_complete() && now.since(self.last).is_some_and(|age| age > window)
+    /// How many have come.
+    fn came(&self) -> u32 {
+        self.seen.iter().map(|half| half.count_ones()).sum()
+    }
+
+    /// Whether the part with that number has come.
+    fn has(&self, part: Part) -> bool {
+        let (half, bit) = place(part.number);
+        self.seen[half] & bit != 0
+    }
+
+    /// What is missing that is no longer expected, so long after the last part.
+    pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
+        let over = now.since(self.last).is_some_and(|age| age > window);
+        let gap = self.total.is_some() || self.came() <= self.highest.into();
+        let lack = if gap { Lack::Part } else { Lack::End };
+        (over && !self.is_complete()).then_some(lack)
     }
 }
 
@@ -64,9 +82,14 @@ impl Table {
         let &Reply { d, v, now, hash } = reply;
         let queue = &self.queues[v.id as usize];
         let key = v.glance.key;
+        // Where parts cannot contradict each other, one with a number that has come is of another answer.
+        let contradicting = v.id.info().steps[usize::from(v.glance.step)].rules.contradicting.is_some();
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
-                let its = |numbered: &Numbered| numbered.key == key || r.key() == key;
+                let its = |numbered: &Numbered| {
+                    let sent = self.seconds.get(&(r.id, hash)).is_some();
+                    (numbered.key == key || r.key() == key) && (contradicting || sent || !numbered.has(part))
+                };
                 let at = self.answering.iter().position(|a| a.exchange == r.id)?;
                 self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
             })?;
@@ -77,12 +100,13 @@ impl Table {
         let window = self.windows.answer(v.id);
         let answering = &mut self.answering[at];
         let numbered = answering.numbered.as_mut()?;
-        if numbered.misses_some(now, window) {
+        if numbered.lacks(now, window).is_some() {
             self.finish_parts(slot, seq, &request);
             return None;
         }
         let shuffled = part.number < numbered.highest;
-        let (foreign_key, contradicts) = (request.key != key, !numbered.add(part, now));
+        let foreign_key = request.key.is_some() && request.key != key;
+        let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
         let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
         if answering.frames.len() < MAX_HOSTS {
@@ -130,9 +154,10 @@ mod tests {
     #[test]
     fn parts_are_missed_only_after_the_window() {
         let numbered = Numbered::new(part(0, None), None, AT);
-        assert!(
-            !numbered.misses_some(Time::from_nanos(10), 10) && numbered.misses_some(Time::from_nanos(11), 10)
-        );
-        assert!(!Numbered::new(part(0, Some(1)), None, AT).misses_some(Time::from_nanos(11), 10));
+        let lacks = |numbered: &Numbered, time| numbered.lacks(Time::from_nanos(time), 10);
+        assert_eq!([10, 11].map(|time| lacks(&numbered, time)), [None, Some(Lack::End)]);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(1)), None, AT), 11), None);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
+        assert_eq!(lacks(&Numbered::new(part(1, None), None, AT), 11), Some(Lack::Part));
     }
 }

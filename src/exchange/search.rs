@@ -165,6 +165,9 @@ impl<'v> Search<'v> {
             self.answered.get_or_insert(Answer { second: true, ..r.answered(self.now) });
             return;
         }
+        if self.step.open_ended && self.answered.is_some() {
+            return; // the latest answer goes on
+        }
         let same = r.answer_hash == self.hash;
         if same || self.step.once {
             // Of answers to one key, the one with the very bytes; else the latest.

@@ -9,7 +9,7 @@ use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::contract::Budget;
 use crate::decode::Listener;
-use crate::exchange::{Exchange, Pairing};
+use crate::exchange::{Exchange, Lack, Pairing};
 use crate::general::{GEN_001, GEN_004, GEN_005};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id, Relation};
@@ -237,7 +237,11 @@ fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
 
 /// The finding about an exchange whose answer has not come whole; `None` where it has, or its rule is switched off.
 pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
-    let rule = e.protocol.info().steps[usize::from(e.step)].rules.incomplete.filter(|_| e.incomplete)?;
+    let rules = &e.protocol.info().steps[usize::from(e.step)].rules;
+    let rule = match e.incomplete? {
+        Lack::Part => rules.incomplete,
+        Lack::End => rules.unended.or(rules.incomplete),
+    }?;
     let mut finding = Finding::of_exchange(rule);
     finding.severity = policy.severity(rule)?;
     finding.sent(Direction::S2c);

@@ -195,8 +195,8 @@ impl Room {
         let part = |c: &Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
         let Some((frame, claim)) = self.claims().rev().find(|(_, claim)| part(claim)) else { return };
         claim.unfinished = false;
-        let info = claim.verdict.id.info();
-        let message = info.fragment.unwrap_or(info.unknown());
+        // Where each part is told as the message that it is.
+        let Some(message) = claim.verdict.id.info().fragment else { return };
         claim.verdict.glance.message = message;
         // What the capture holds of it once more stands behind it.
         for (_, copy) in self.claims() {

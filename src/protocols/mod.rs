@@ -89,6 +89,7 @@ registry! {
     raknet::Raknet,
     gamespy3::Gamespy3,
     a2s::A2s,
+    gamespy1::Gamespy1,
     gamespy2::Gamespy2,
     ase::Ase,
     unreal2::Unreal2,

@@ -36,7 +36,7 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         None,
     ),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
-    ("GameSpy 1", "5c6261736963 5c", "5c67616d656e616d655c7574", None),
+    ("GameSpy's master server", r"'\heartbeat\27900\gamename\ut'", r"'\secure\ABCDEF'", None),
     ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
     ("TFTP acknowledgement", "0004 0001", "0003 0002 aa*64", None),
     (
@@ -117,6 +117,7 @@ const CLAIMED: &[(&str, &str, &str)] = &[
     ("mumble", "00000000 0102030405060708", "00010203 0102030405060708 00000001 00000064 00011170"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040"),
+    ("gamespy1", "5c6261736963 5c", "5c67616d656e616d655c7574"),
     ("ase", "73", "45594531 02 61"),
     ("unreal2", "79000000 01", "80000000 01 02 41 00 00"),
     ("quake3", "ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\hostname\Lab' 0a"),

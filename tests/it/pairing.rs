@@ -6,7 +6,7 @@ use crate::kit::play::{
 };
 use qdissect::classify::Choice;
 use qdissect::contract::Budget;
-use qdissect::exchange::{Exchange, Outcome, Pairing};
+use qdissect::exchange::{Exchange, Lack, Outcome, Pairing};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::Totals;
@@ -103,7 +103,7 @@ fn numbered_parts_come_in_any_order_and_twice() {
 fn parts_that_never_come_are_said_of_the_exchange() {
     let (heard, _) = play(&in_parts(&["00 01 'a_' 00", "82 01 'a_' 00"]));
     let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
-    assert!(e.incomplete && e.outcome == Outcome::Answered);
+    assert!(e.incomplete == Some(Lack::Part) && e.outcome == Outcome::Answered);
     assert_eq!(findings.iter().map(|f| f.rule.id).collect::<Vec<_>>(), ["GS3-SPL-002"]);
 }
 
@@ -279,7 +279,10 @@ fn the_late_window_ends_the_wait() {
     assert_eq!(e.outcome, Outcome::Late);
     let (e, heard) = one(&[c(0, POLL), s(SFQ_LATE + 1, STATE)]);
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
-    assert_eq!(heard.frame(2).pairing, Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false });
+    assert_eq!(
+        heard.frame(2).pairing,
+        Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false }
+    );
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
 }
 

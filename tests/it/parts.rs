@@ -146,3 +146,29 @@ fn one_request_may_ask_for_two_answers_without_end() {
     ];
     assert_eq!(listed(&hear(&shots)), [(1, vec![2, 3, 4])]);
 }
+
+#[test]
+fn parts_of_two_answers_are_told_apart_by_their_query_id_or_by_order() {
+    let ask = |ms| c(ms, r"'\status\'");
+    let part = |ms, text: &str| s(ms, &format!(r"'\a\b\queryid\{text}'"));
+    // The second answer begins before the first one is whole.
+    let shots =
+        [ask(0), ask(1), part(2, "7.1"), part(3, r"8.1"), part(4, r"8.2\final\"), part(5, r"7.2\final\")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![3, 6]), (2, vec![4, 5])]);
+    // A server that always says 1.1, and never that this is all.
+    let shots = [ask(0), part(1, "1.1"), ask(500), part(501, r"1.1\c\d")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![2]), (2, vec![4])]);
+    // Without a query id each datagram belongs to the answer under way.
+    let shots = [ask(0), s(1, r"'\a\b'"), s(2, r"'\c\d\final\'")];
+    let heard = hear(&shots);
+    assert_eq!(listed(&heard), [(1, vec![2, 3])]);
+    assert_eq!(messages(&heard), [(1, "request"), (2, "response"), (3, "response")]);
+}
+
+#[test]
+fn a_part_that_comes_again_is_a_copy_when_the_answer_is_whole_too() {
+    let part = |ms, text: &str| s(ms, &format!(r"'\a\b\queryid\{text}'"));
+    let shots = [c(0, r"'\status\'"), part(1, "7.1"), part(2, r"7.2\final\"), part(3, r"7.2\final\")];
+    let heard = hear(&shots);
+    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }), "{:?}", heard.frame(4).pairing);
+}

@@ -33,6 +33,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("raknet", |bytes| decoder::decoder(Id::Raknet, bytes)),
     ("gamespy3", |bytes| decoder::decoder(Id::Gamespy3, bytes)),
     ("a2s", |bytes| decoder::decoder(Id::A2s, bytes)),
+    ("gamespy1", |bytes| decoder::decoder(Id::Gamespy1, bytes)),
     ("gamespy2", |bytes| decoder::decoder(Id::Gamespy2, bytes)),
     ("ase", |bytes| decoder::decoder(Id::Ase, bytes)),
     ("unreal2", |bytes| decoder::decoder(Id::Unreal2, bytes)),

@@ -1,0 +1,428 @@
+//! GameSpy's first query: Unreal Tournament, Battlefield 1942, Medal of Honor and others. Text.
+//!
+//! ```text
+//! request    { '\' command '\' [ argument ] }
+//! response   { '\' key '\' value } │ '\queryid\' N '.' M │ '\final\' in the last part
+//! ```
+//!
+//! Oddities: a backslash cannot be escaped, and shifts all that follows it; `final` stands before `queryid`, behind it, or in a part
+//! of its own; the query id counts the server's answers, so that only order tells which request one belongs to.
+
+use super::gamespy::Told;
+use super::is_other_query;
+use super::prelude::*;
+use crate::contract::Role;
+
+const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";
+const UT: Cite = Cite { doc: "Unreal Wiki, UT server query", section: "UdpServerQuery", url: SPEC };
+const SDK: Cite = Cite {
+    doc: "GameSpy QR2 SDK",
+    section: "qr2.c, qr_process_old_query",
+    url: "https://github.com/nitrocaster/GameSpy",
+};
+const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
+const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/gamespy1.js", url: GAMEDIG };
+const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+
+const ASK: rule::Step = C(r"'\status\'");
+const OK: rule::Step = S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'");
+const PART: rule::Step = S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1'");
+
+/// Most bytes of a request that is told by its bytes alone.
+const LONGEST_REQUEST: usize = 64;
+/// What servers answer to.
+const COMMANDS: [&[u8]; 12] = [
+    b"basic",
+    b"info",
+    b"rules",
+    b"players",
+    b"status",
+    b"echo",
+    b"secure",
+    b"teams",
+    b"packets",
+    b"level_property",
+    b"game_property",
+    b"player_property",
+];
+const ID: &[u8] = b"\\queryid\\";
+const FINAL_MARK: &[u8] = b"\\final\\";
+
+fields! {
+    /// What is asked for.
+    QUERIES = "queries": List;
+    /// A question.
+    QUERY = "queries[]": Group;
+    /// What it asks for.
+    COMMAND = "queries[].command": Text;
+    /// Text behind it, which most servers ignore.
+    ARGUMENT = "queries[].argument": Text;
+    /// Keys and values, in the order of the wire.
+    KEYS = "keys": List;
+    /// A pair.
+    PAIR = "keys[]": Group;
+    /// Its key; those of players end in `_` and a number.
+    KEY = "keys[].key": Text;
+    /// Its value.
+    VALUE = "keys[].value": Text;
+    /// Number of the answer, by the server's count.
+    QUERY_ID = "query_id": Dynamic;
+    /// Number of the part, from 1.
+    PART_NUMBER = "part": Uint;
+    /// No part has a higher number.
+    FINAL = "final": Bool;
+    /// A message of another kind.
+    PAYLOAD = "payload": Bytes;
+    /// What stands behind the end of the message.
+    SURPLUS = "surplus": Bytes;
+}
+
+rules! {
+    /// Servers do not take it for a query, and drop it.
+    REQ_001 = "GS1-REQ-001" Error "request does not begin with a backslash" {
+        cite: UT,
+        examples: [Example::of(&[ASK, OK, Wait(500), C(r"'status\'")])],
+    }
+    /// Unreal Tournament reads commands and arguments in pairs; GameSpy's library answers whatever begins with a backslash.
+    REQ_002 = "GS1-REQ-002" Warning "no backslash follows the command" {
+        cite: UT,
+        examples: [Example::of(&[ASK, OK, Wait(500), C(r"'\status'")])],
+    }
+    /// Servers ignore it, or their answer has nothing but its query id.
+    REQ_003 = "GS1-REQ-003" Note "command is not a known one" {
+        cite: UT,
+        examples: [Example::of(&[ASK, OK, Wait(500), C(r"'\bogus\'")])],
+    }
+    /// Answers are pairs. A backslash inside a value has the same effect.
+    RSP_001 = "GS1-RSP-001" Error "last key has no value" {
+        cite: UT,
+        examples: [
+            Example::of(&[ASK, S(r"'\hostname\La\b\numplayers\1\queryid\7.1'")]),
+            Example::of(&[ASK, S(r"'\gamename\ut\hostname\Lab\numplayers\queryid\7.1'")]),
+        ],
+    }
+    /// Without it the parts of an answer have no order: some clients count them instead, others refuse the answer.
+    RSP_002 = "GS1-RSP-002" Warning "query id is missing, or is not two numbers" {
+        cite: CLIENT,
+        examples: [
+            Example::of(&[ASK, S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\final\'")]),
+            Example::of(&[ASK, S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7\final\'")]),
+        ],
+    }
+    /// What commands share comes twice where both are asked for. Clients keep the last one.
+    RSP_003 = "GS1-RSP-003" Note "key is given twice" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK, S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\gamename\ut\queryid\7.1\final\'")])],
+    }
+    /// Players, maximum and port are numbers to every client.
+    RSP_004 = "GS1-RSP-004" Warning "value is not a decimal integer" {
+        cite: CLIENT,
+        examples: [Example::of(&[ASK, S(r"'\hostname\Lab\numplayers\one\maxplayers\8\queryid\7.1\final\'")])],
+    }
+    /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
+    TXN_001 = "GS1-TXN-001" Error "answer without a request" { cite: UT, needs_past: true, examples: [Example::of(&[OK])] }
+    /// The answer window is two seconds. Some servers answer an address only now and then.
+    TXN_002 = "GS1-TXN-002" Warning "no answer in time" { cite: TIMEOUT, examples: [Example::of(&[ASK])] }
+    /// Later than the answer window of two seconds, within the late window.
+    TXN_003 = "GS1-TXN-003" Note "answer came after the time-out" {
+        cite: TIMEOUT,
+        examples: [Example::of(&[ASK, Wait(2400), OK])],
+    }
+    /// A byte-identical answer or part: UDP duplicated it.
+    TXN_004 = "GS1-TXN-004" Note "answer arrived twice" { cite: UT, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    /// A number below the highest one never came. Clients wait for it, and give up.
+    TXN_005 = "GS1-TXN-005" Warning "parts of the answer are missing" {
+        cite: CLIENT,
+        side: Path,
+        examples: [Example::of(&[ASK, PART, S(r"'\player_0\Ann\queryid\7.3\final\'")])],
+    }
+    /// Some commands within a request keep it away, and the documents warn of that. Some clients give up without it.
+    TXN_006 = "GS1-TXN-006" Note "no part says that it is the last" { cite: UT, examples: [Example::of(&[ASK, PART])] }
+    /// Eight bytes with a forged source address bring a victim hundreds of times as much: there is no challenge.
+    SEC_001 = "GS1-SEC-001" Note "answer is more than ten times its request" {
+        cite: SDK,
+        per_server: true,
+        ratio: true,
+        strict: Warning,
+        examples: [Example::of(&[ASK, S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\AdminName\' 41*60 '\queryid\7.1\final\'")])],
+    }
+}
+
+static ENDS: Ends = Ends { early: &RSP_001, early_inside: &RSP_001, late: &RSP_001, surplus: &SURPLUS };
+
+const REQUEST: u8 = 0;
+const RESPONSE: u8 = 1;
+const UNKNOWN: u8 = 2;
+
+const TEXT: Form = Form::of(b"\\");
+
+static MESSAGES: [Message; 3] = [
+    Message::request(
+        "request",
+        0,
+        &[
+            TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
+            TEXT.long(3, LONGEST_REQUEST).when(asks_openly).level(Level::Low),
+            TEXT.known(),
+            Form::of(b"").when(is_bare_command).known(),
+        ],
+    ),
+    Message::response(
+        "response",
+        0,
+        &[TEXT.when(has_query_id).level(Level::High), TEXT.when(is_final).level(Level::Medium), TEXT.known()],
+    )
+    .keyed(query_id)
+    .in_parts(part),
+    Message::named("unknown"),
+];
+
+const ANSWERED: StepRules = StepRules {
+    unasked: Some(&TXN_001),
+    late: Some(&TXN_003),
+    copy: Some(&TXN_004),
+    incomplete: Some(&TXN_005),
+    unended: Some(&TXN_006),
+    larger: Some((10, &SEC_001)),
+    ..StepRules::new(&TXN_002)
+};
+
+/// GameSpy's first query.
+#[derive(Debug)]
+pub struct Gamespy1;
+
+impl Protocol for Gamespy1 {
+    type Memory = ();
+
+    const INFO: Info = Info {
+        name: "gamespy1",
+        title: "GameSpy query 1",
+        ports: &[7778, 22000, 23000, 12300],
+        spec: SPEC,
+        first: &[],
+        messages: &MESSAGES,
+        fragment: None,
+        joining: None,
+        steps: &[StepInfo::ordered("query", ANSWERED)],
+        window_ms: 2000,
+        ends: &ENDS,
+        fields: &[FIELDS],
+        rules: &[RULES],
+        samples: &[
+            Example::of(&[ASK, OK]),
+            Example::of(&[C(r"'\info\\rules\'"), S(r"'\hostname\Lab\timelimit\15\final\\queryid\7.1'")]),
+        ],
+    };
+
+    fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        (ask.answered == 0).then(|| br"\status\".to_vec())
+    }
+
+    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+        recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p))
+    }
+
+    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+        let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p));
+        read.or_else(|| {
+            let ours = known.level >= Level::Medium && (known.conversation || known.pinned);
+            if ours && !is_other_query(p) { Self::INFO.stray(UNKNOWN, p, known) } else { None }
+        })
+    }
+
+    fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+        match cx.message {
+            REQUEST => {
+                let marked = c.rest().first() == Some(&b'\\');
+                c.list(&QUERIES, |c, _| !c.rest().is_empty(), question)?;
+                let at = c.whole();
+                c.about(None);
+                c.check_at(&REQ_001, at, || marked);
+                Ok(())
+            }
+            RESPONSE => response(c),
+            _ => c.ignored(&PAYLOAD),
+        }
+    }
+
+    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        match relation {
+            Relation::Same => cause == &RSP_001 && symptom == &RSP_002,
+            Relation::Request => [&REQ_002, &REQ_003].contains(&cause) && symptom == &TXN_002,
+            _ => false,
+        }
+    }
+}
+
+// --- Recognising
+
+/// What follows the last occurrence of a mark, up to a backslash.
+fn behind<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    let at = p.windows(mark.len()).rposition(|window| window == mark)?;
+    p.get(at.saturating_add(mark.len())..)?.split(|b| *b == b'\\').next()
+}
+/// Both numbers of the query id; the second one where it is there.
+fn numbers(id: &[u8]) -> Option<(u32, Option<u32>)> {
+    let mut parts =
+        id.splitn(2, |b| *b == b'.').map(|part| Str(part).decimal().and_then(|n| u32::try_from(n).ok()));
+    Some((parts.next()??, parts.next().flatten()))
+}
+fn has_query_id(p: &[u8]) -> bool {
+    behind(p, ID).and_then(numbers).is_some()
+}
+fn is_final(p: &[u8]) -> bool {
+    behind(p, FINAL_MARK).is_some()
+}
+fn query_id(p: &[u8]) -> Option<u64> {
+    behind(p, ID).and_then(numbers).map(|(id, _)| id.into())
+}
+fn part(p: &[u8]) -> Option<Part> {
+    let (_, part) = behind(p, ID).and_then(numbers)?;
+    let total = u8::try_from(part?).ok()?;
+    Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
+}
+/// An answer without the number of a part belongs to the one that is under way, and only `final` ends it.
+fn unnumbered(g: Glance, p: &[u8]) -> Glance {
+    match g.role {
+        Role::Response if g.part.is_none() && is_final(p) => Glance { begins: false, ..g },
+        Role::Response if g.part.is_none() => Glance { begins: false, role: Role::ResponsePart, ..g },
+        _ => g,
+    }
+}
+/// The first command, and whether a backslash follows it. A server that lists others sends `secure`.
+fn command(p: &[u8]) -> Option<bool> {
+    let text = p.strip_prefix(b"\\").unwrap_or(p);
+    let command = text.split(|b| *b == b'\\').next()?;
+    COMMANDS.contains(&command).then_some(text.len() > command.len())
+}
+fn asks(p: &[u8]) -> bool {
+    command(p) == Some(true)
+        && Str(p).is_plain()
+        && !has_query_id(p)
+        && !is_final(p)
+        && !p.starts_with(b"\\secure")
+}
+fn asks_openly(p: &[u8]) -> bool {
+    command(p) == Some(false)
+}
+fn is_bare_command(p: &[u8]) -> bool {
+    command(p).is_some()
+}
+
+// --- Decoding
+
+/// A backslash, and the text behind it up to the next one.
+fn piece(i: &[u8]) -> Wire<'_, Str<'_>> {
+    until(b"\\")(i.strip_prefix(b"\\").unwrap_or(i))
+}
+
+fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.group(&QUERY, |c| {
+        let command = c.words(&COMMAND, piece)?;
+        let whole = !c.rest().is_empty() || c.is_cut();
+        c.check(&REQ_002, || whole);
+        c.check(&REQ_003, || COMMANDS.contains(&command.0));
+        if whole {
+            c.words(&ARGUMENT, piece)?;
+        } else {
+            c.derived(&ARGUMENT, Value::Text(b""));
+        }
+        Ok(())
+    })
+}
+
+fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    let (mut told, mut marks) = (Told::default(), Marks::default());
+    marks.read(c, true)?;
+    let mut paired = true;
+    let any = is_more(c);
+    c.repeat(&KEYS, any, |c| {
+        c.group(&PAIR, |c| {
+            let key = c.words(&KEY, piece)?;
+            told.key(c, key, &RSP_003);
+            paired = !c.rest().is_empty() || c.is_cut();
+            if !c.rest().is_empty() {
+                let value = c.words(&VALUE, piece)?;
+                told.value(c, key, value, Some(&RSP_004));
+            }
+            c.check(&RSP_001, || paired);
+            let more = is_more(c);
+            if more {
+                marks.read(c, false)?;
+            }
+            Ok(more)
+        })
+    })?;
+    marks.read(c, true)?;
+    marks.tell(c);
+    c.skip_all(b"\\");
+    let (at, cut) = (c.whole(), c.is_cut());
+    c.about(None);
+    c.check_at(&RSP_002, at, || cut || matches!(marks.id, Some((_, Some(_)))));
+    Ok(())
+}
+
+/// Whether another pair follows: not only marks, or an empty pair at the end.
+fn is_more<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
+    let mut rest = c.rest();
+    while let Some((mark, value)) = mark(rest) {
+        rest = rest.get(mark.len().saturating_add(value.len())..).unwrap_or_default();
+    }
+    rest.iter().any(|b| *b != b'\\') || c.offset() == 0 && !rest.is_empty()
+}
+
+/// The mark that stands here, and its value.
+fn mark(rest: &[u8]) -> Option<(&'static [u8], &[u8])> {
+    let mark = [ID, FINAL_MARK].into_iter().find(|mark| rest.starts_with(mark))?;
+    Some((mark, rest.get(mark.len()..)?.split(|b| *b == b'\\').next()?))
+}
+
+/// The query id and the mark of the last part.
+#[derive(Debug, Default)]
+struct Marks {
+    id: Option<(u32, Option<u32>)>,
+    last: bool,
+    id_told: bool,
+    last_told: bool,
+}
+
+impl Marks {
+    /// Reads those that stand here: as fields, or where pairs follow as what belongs to the pair before them.
+    fn read<S: FieldSink>(&mut self, c: &mut Cursor<'_, '_, S>, shown: bool) -> Result<(), Fault> {
+        while let Some((mark, value)) = mark(c.rest()) {
+            let length = mark.len().saturating_add(value.len());
+            let (last, numbers) = (mark == FINAL_MARK, numbers(value));
+            (self.last, self.id) = (self.last | last, numbers.filter(|_| !last).or(self.id));
+            let told = if last { &mut self.last_told } else { &mut self.id_told };
+            if *told || !shown {
+                c.skip(c.rest().get(..length).unwrap_or_default());
+                continue;
+            }
+            *told = true;
+            if last {
+                c.field_as(&FINAL, text(length), |_| Value::Bool(true))?;
+                continue;
+            }
+            let part = numbers.and_then(|(_, part)| part);
+            let dot = value.iter().position(|b| *b == b'.').filter(|_| part.is_some());
+            let number = dot.unwrap_or(value.len());
+            let shown = numbers.map_or(Str(value).utf8_or_latin1(), |(id, _)| Value::Uint(id));
+            c.field_as(&QUERY_ID, text(mark.len().saturating_add(number)), |_| shown)?;
+            if let Some(part) = part {
+                c.field_as(&PART_NUMBER, text(value.len().saturating_sub(number)), |_| Value::Uint(part))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what has no field of its own.
+    fn tell<S: FieldSink>(&self, c: &mut Cursor<'_, '_, S>) {
+        if let Some((id, part)) = self.id.filter(|_| !self.id_told) {
+            c.derived(&QUERY_ID, Value::Uint(id));
+            part.into_iter().for_each(|part| c.derived(&PART_NUMBER, Value::Uint(part)));
+        }
+        if !self.last_told {
+            c.derived(&FINAL, Value::Bool(self.last));
+        }
+    }
+}
