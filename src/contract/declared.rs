@@ -1,7 +1,7 @@
 //! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
 
 use super::message::{Begins, Message, recognise, recognise_known};
-use super::{Role, Context, Glance, Joining, Known, Level, Raised, Seen};
+use super::{Context, Glance, Joining, Known, Level, Raised, Role, Seen};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
 

@@ -324,7 +324,19 @@ impl Table {
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         let message = Some(message);
-        self.keep_orphan(Orphan { conversation, step, message, key, paired, memo, frame, time, since, hash, bytes });
+        self.keep_orphan(Orphan {
+            conversation,
+            step,
+            message,
+            key,
+            paired,
+            memo,
+            frame,
+            time,
+            since,
+            hash,
+            bytes,
+        });
     }
 
     /// A further part of an answer under way. One that comes too late, or begins a message of its own,
@@ -369,7 +381,13 @@ impl Table {
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
         let incomplete = parts.numbered.is_some_and(|numbered| numbered.misses_some(self.clock, window));
-        Some(Exchange { answer: parts.message, response_parts: parts.frames, incomplete, contradicted: parts.contradicted, ..done })
+        Some(Exchange {
+            answer: parts.message,
+            response_parts: parts.frames,
+            incomplete,
+            contradicted: parts.contradicted,
+            ..done
+        })
     }
 }
 

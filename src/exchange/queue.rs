@@ -282,7 +282,13 @@ impl Queue {
     }
     /// Answers a request; gives what it was before.
     #[inline(always)]
-    pub fn answer(&mut self, seq: u64, state: State, hash: u32, (frame, message): (u64, u8)) -> Option<Request> {
+    pub fn answer(
+        &mut self,
+        seq: u64,
+        state: State,
+        hash: u32,
+        (frame, message): (u64, u8),
+    ) -> Option<Request> {
         let kept = self.requests.get_mut(seq.checked_sub(self.first)? as usize)?;
         let request = kept.request(seq, &self.times);
         (kept.state, kept.answer_hash, kept.answer_frame) = (state, hash, frame as u32);

@@ -77,7 +77,8 @@ pub fn observe_shared(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
             }
             if !step.validated
                 && answer.asked & step.carries == 0
-                && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
+                && answer.exceeds(answer.request_bytes as usize, seen.datagram)
+            {
                 raised.add(&GEN_007);
             }
         }

@@ -86,7 +86,8 @@ impl Blame {
             && let Some(cause) = contradicted(id, told.verdict.glance.step, piece.contradicted)
         {
             let in_whole = if piece.whole.is_some() { decoded } else { 0 };
-            let symptoms = out.iter_mut().enumerate().filter(|(i, f)| *i < in_whole || piece.broken == Some(f.rule));
+            let symptoms =
+                out.iter_mut().enumerate().filter(|(i, f)| *i < in_whole || piece.broken == Some(f.rule));
             symptoms.for_each(|(_, f)| f.caused_by = Some(cause));
         }
         out.retain_mut(|f| {

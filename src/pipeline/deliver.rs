@@ -101,7 +101,8 @@ impl<S: Listener> Pipeline<'_, S> {
         self.sink.begin();
         let secrets = self.options.secrets;
         let continues = told.pairing.continues();
-        let (bytes, missing, layout) = (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
+        let (bytes, missing, layout) =
+            (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
         let cx = Context { message, direction, asked, missing, continues, layout, secrets };
         if let Some(piece) = told.piece {
             piece.tell(v.id.info(), &mut self.sink);

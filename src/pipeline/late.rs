@@ -94,7 +94,19 @@ impl<S: Listener> Pipeline<'_, S> {
     ) -> Claim {
         let (candidate, since) = (level <= Level::Low, self.table.clock());
         let (unfinished, edge, settled) = (false, false, false);
-        Claim { verdict, slot, pairing, raised, unfinished, edge, candidate, level, settled, since, piece: None }
+        Claim {
+            verdict,
+            slot,
+            pairing,
+            raised,
+            unfinished,
+            edge,
+            candidate,
+            level,
+            settled,
+            since,
+            piece: None,
+        }
     }
 
     /// A datagram of which not everything is known yet, or that must not overtake others.
@@ -312,6 +324,9 @@ fn reconsider(
     claim.raised.reconsider();
     let Some(conversation) = conversation else { return };
     let (glance, pairing) = (&claim.verdict.glance, &claim.pairing);
-    let seen = Seen { piece: claim.piece.as_deref(), ..seen(conversation, datagram, glance, pairing, (claim.edge, None)) };
+    let seen = Seen {
+        piece: claim.piece.as_deref(),
+        ..seen(conversation, datagram, glance, pairing, (claim.edge, None))
+    };
     observe(memories, claim.verdict.id, &seen, &mut claim.raised);
 }

@@ -361,10 +361,17 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);
             let piece = piece.as_deref();
-            return self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot, piece });
+            return self.deliver(
+                d,
+                level,
+                Told { verdict, pairing, raised, edge, server_index, slot, piece },
+            );
         }
         let verdict = Verdict { server_index, ..*v };
-        self.hold(d, Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) })
+        self.hold(
+            d,
+            Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) },
+        )
     }
 }
 

@@ -2,12 +2,12 @@
 
 pub(crate) use crate::bounded::Bounded;
 pub(crate) use crate::contract::{
-    Answer, Ask, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol, Raised,
-    Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Answer, Ask, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part, Protocol,
+    Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{
-    Cursor, Ends, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str, Value, Version, fields,
-    remaining, until,
+    Cursor, Ends, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str, Value, Version,
+    fields, remaining, until,
 };
 pub(crate) use crate::rule::{self, Cite, Example, Rule, Step::*, rules};

@@ -38,7 +38,15 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
             out.extend(of(
                 id,
                 d,
-                Context { message, direction, asked: None, missing, continues: false, layout: None, secrets: false },
+                Context {
+                    message,
+                    direction,
+                    asked: None,
+                    missing,
+                    continues: false,
+                    layout: None,
+                    secrets: false,
+                },
             ));
         }
     }

@@ -21,7 +21,11 @@ pub fn decoder(id: Id, bytes: &[u8]) {
     let payload = input.rest();
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
-            hold(payload, id, &Context { message, direction, asked, missing, continues, layout: None, secrets });
+            hold(
+                payload,
+                id,
+                &Context { message, direction, asked, missing, continues, layout: None, secrets },
+            );
         }
     }
     if let Some(glance) = id.glance(payload, payload.len() + missing, [7777; 2]) {
