@@ -431,7 +431,14 @@ fn broken_rules_beyond_those_kept_are_counted() {
     for round in 0..2 {
         notes.begin();
         (0..MAX_VIOLATIONS + 8).for_each(|_| {
-            notes.violation(Violation { rule, at, field: None, index: Index::default(), needs: 0, minor: false })
+            notes.violation(Violation {
+                rule,
+                at,
+                field: None,
+                index: Index::default(),
+                needs: 0,
+                minor: false,
+            })
         });
         assert_eq!((notes.heard().len(), notes.more()), (32, 8), "{round}");
     }

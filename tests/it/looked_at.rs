@@ -20,7 +20,7 @@ fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
             "No rule that --select and --ignore leave is for what the input holds, which is sqp, satisfactory, skycoop.",
         ),
         (
-            &["--ignore", "GEN,SQP,SFQ,SKY,GQP"],
+            &["--ignore", "GEN,SQP,SFQ,SKY,GQP,A2S"],
             "No rule that --select and --ignore leave is for what the input holds",
         ),
     ] {

@@ -278,7 +278,6 @@ impl Protocol for A2s {
             Example::of(&[IQ, CH, IQC, rules::INFO]),
             Example::of(&[PQ0, CH, PQ, PLAY]),
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
-            Example::of(&[RQ0, CH, RQ, PART0, PART1, PART2]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
         ],
     };

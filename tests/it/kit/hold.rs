@@ -36,7 +36,11 @@ pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u32>, 
 pub fn hold_as_any_message(id: Id, bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
-            hold(bytes, id, &Context { message, direction, asked, missing, continues, layout: None, secrets });
+            hold(
+                bytes,
+                id,
+                &Context { message, direction, asked, missing, continues, layout: None, secrets },
+            );
         }
     }
 }
