@@ -53,5 +53,5 @@ function findingDetail(finding, data, columns) {
   if (finding.baseline) say('Baseline', 'it stands in the baseline');
   say('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${shown(finding.file)}`));
   const dump = finding.bytes ? hexDump(finding.bytes, finding.start ?? 0, finding.end ?? 0) : null;
-  return el('tr', { class: 'detail' }, el('td', { colspan: columns }, list, dump));
+  return el('tr', { class: 'detail' }, el('td', { colspan: columns }, el('div', {}, list, dump)));
 }
