@@ -145,7 +145,9 @@ fn section(table: &Table, data: &Data) -> String {
     if rows.len() > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }
-    let mut html = format!("<div class=\"scroll\">{}</div>", table.html(&caption, rows));
+    // What scrolls can be reached with the keyboard.
+    let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
+    let mut html = format!("<div class=\"scroll\" {label}>{}</div>", table.html(&caption, rows));
     if let more @ 1.. = data.left_out[table.name].as_u64().unwrap_or(0) {
         let more = count(more, &format!("further {}", table.what));
         html += &format!("<p class=\"more\">Not on this page: {more}.</p>");

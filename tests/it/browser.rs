@@ -92,7 +92,7 @@ fn tiles(browser: &mut Browser) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn text_can_be_read_in_the_dark_and_in_the_light() {
+fn text_can_be_read_in_the_dark_in_the_light_and_on_paper() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let page = report(&folder, "captures/demo.pcapng");
@@ -103,6 +103,31 @@ fn text_can_be_read_in_the_dark_and_in_the_light() {
         look(&mut browser, "filter('exchange', 'nothing')");
         assert_eq!(look(&mut browser, "faint()"), Value::from(Vec::<Value>::new()), "{scheme}");
     }
+    // On paper, whatever the screen prefers: A4 across, less its margins.
+    browser.call("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
+    browser.resize(1_030, 700);
+    assert_eq!(look(&mut browser, "overflow()"), 0);
+    let paper = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.value(paper), "rgb(255, 255, 255)");
+}
+
+#[test]
+fn what_gets_into_the_page_all_the_same_does_not_run() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempdir().expect("a folder");
+    let page = report(&folder, "captures/demo.pcapng");
+    browser.open(&page, 1_440, true);
+    for markup in [
+        "const e = document.createElement('script'); e.textContent = 'window.ran = 1'; document.body.append(e)",
+        "const e = document.createElement('p'); e.setAttribute('onclick', 'window.ran = 1'); document.body.append(e); e.click()",
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran = 1\">')",
+        "location.href = 'javascript:window.ran = 1'",
+    ] {
+        browser.value(&format!("(() => {{ {markup} }})()"));
+    }
+    let ran = "new Promise((done) => setTimeout(() => done(String(window.ran)), 100))";
+    assert_eq!(browser.value(ran), "undefined");
+    assert!(!browser.complaints().is_empty(), "the policy speaks of it");
 }
 
 /// Whether a record passes.
