@@ -46,14 +46,14 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
         let _ = own.map(std::fs::remove_dir);
         return code;
     }
-    let terminal = io::stdout().is_terminal();
-    if terminal && let Err(why) = open(&page) {
+    // Some browsers do not return before they are closed.
+    let printed = run::printed(writeln!(io::stdout(), "{}", run::name(&page)));
+    if io::stdout().is_terminal()
+        && let Err(why) = open(&page)
+    {
         note(&format_args!("No browser was opened: {why}."));
     }
-    match run::printed(writeln!(io::stdout(), "{}", run::name(&page))) {
-        0 => code,
-        failed => failed,
-    }
+    if printed == run::OK { code } else { printed }
 }
 
 /// A new folder that nobody else may look into.

@@ -4,7 +4,7 @@ use super::Gathered;
 use super::trace::Trace;
 use crate::capture::{Facts, Time};
 use crate::check::Counts;
-use crate::docs::page_of;
+use crate::docs::{page_of, paragraph};
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::{MAX_UNCLAIMED, server_record};
@@ -175,7 +175,7 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
         let mut record = rule_record(r);
         record["severity"] = r.severity.map(|severity| severity.name()).into();
         record["title"] = r.rule.title.into();
-        record["why"] = r.rule.why.trim().into();
+        record["why"] = paragraph(r.rule.why).into();
         record["source"] =
             json!({ "document": r.rule.cite.doc, "section": r.rule.cite.section, "url": r.rule.cite.url });
         record["page"] = page_of(r.rule).into();

@@ -139,15 +139,18 @@ fn section(table: &Table, data: &Data) -> String {
         _ => &data.capture,
     };
     if rows.is_empty() {
-        return format!("<p class=\"none\">There are no {}.</p>", table.what);
+        return format!("<p class=\"none\">There are no {}s.</p>", table.what);
     }
-    let mut caption = format!("{} {}", rows.len(), table.what);
+    let mut caption = count(rows.len() as u64, table.what);
     if rows.len() > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }
-    let mut html = format!("<div class=\"scroll\">{}</div>", table.html(&caption, rows));
+    // What scrolls can be reached with the keyboard.
+    let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
+    let mut html = format!("<div class=\"scroll\" {label}>{}</div>", table.html(&caption, rows));
     if let more @ 1.. = data.left_out[table.name].as_u64().unwrap_or(0) {
-        html += &format!("<p class=\"more\">{more} further {} are not on this page.</p>", table.what);
+        let more = count(more, &format!("further {}", table.what));
+        html += &format!("<p class=\"more\">Not on this page: {more}.</p>");
     }
     html
 }

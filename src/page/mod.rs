@@ -95,6 +95,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     type Sink = Coverage;
 
+    /// Those of the verdict, and what no protocol claims. The statistics' hierarchy alone would want frames, and is not shown.
     fn wants(&self) -> Wants {
         Wants { foreign: true, ..self.check.wants() }
     }

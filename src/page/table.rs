@@ -51,7 +51,7 @@ pub type Column = (&'static str, &'static str, Kind);
 pub struct Table {
     /// The name of its rows in the data.
     pub name: &'static str,
-    /// What its rows are, in the plural.
+    /// What a row is; with an s behind it, what they are.
     pub what: &'static str,
     /// The columns.
     pub columns: &'static [Column],
@@ -60,27 +60,27 @@ pub struct Table {
 /// Servers.
 pub const SERVERS: Table = Table {
     name: "server",
-    what: "servers",
+    what: "server",
     columns: &[
         ("server", "Server", Kind::Text),
         ("protocol", "Protocol", Kind::Text),
         ("server_name", "Name", Kind::Name),
-        ("game", "Game", Kind::Name),
-        ("map", "Map", Kind::Name),
-        ("players", "Players", Kind::Players),
+        ("finding_counts", "Findings", Kind::Findings),
         ("requests", "Requests", Kind::Count),
         ("answered_percent", "Answered", Kind::Percent),
         ("response_time.median", "Median", Kind::Seconds),
         ("response_time.p99", "p99", Kind::Seconds),
         ("trace", "Over time", Kind::Trace),
-        ("finding_counts", "Findings", Kind::Findings),
+        ("players", "Players", Kind::Players),
+        ("map", "Map", Kind::Name),
+        ("game", "Game", Kind::Name),
     ],
 };
 
 /// Findings.
 pub const FINDINGS: Table = Table {
     name: "finding",
-    what: "findings",
+    what: "finding",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("rule", "Rule", Kind::Rule),
@@ -96,7 +96,7 @@ pub const FINDINGS: Table = Table {
 /// Exchanges.
 pub const EXCHANGES: Table = Table {
     name: "exchange",
-    what: "exchanges",
+    what: "exchange",
     columns: &[
         ("id", "No.", Kind::Count),
         ("request_time", "Asked (UTC)", Kind::Time),
@@ -116,7 +116,7 @@ pub const EXCHANGES: Table = Table {
 /// What no protocol claims.
 pub const UNCLAIMED: Table = Table {
     name: "unclaimed",
-    what: "unclaimed endpoints",
+    what: "unclaimed endpoint",
     columns: &[
         ("endpoint", "Endpoint", Kind::Text),
         ("looks_like", "Looks like", Kind::Text),
@@ -129,7 +129,7 @@ pub const UNCLAIMED: Table = Table {
 /// Response times by step.
 pub const STEPS: Table = Table {
     name: "response_times",
-    what: "steps",
+    what: "step",
     columns: &[
         ("protocol", "Protocol", Kind::Text),
         ("step", "Step", Kind::Text),
@@ -146,7 +146,7 @@ pub const STEPS: Table = Table {
 /// What happened over time.
 pub const INTERVALS: Table = Table {
     name: "interval",
-    what: "intervals",
+    what: "interval",
     columns: &[
         ("start", "From (UTC)", Kind::Time),
         ("queries", "Queries", Kind::Count),
@@ -163,7 +163,7 @@ pub const INTERVALS: Table = Table {
 /// Rules that were broken.
 pub const RULES: Table = Table {
     name: "rule",
-    what: "rules",
+    what: "broken rule",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("id", "Rule", Kind::Rule),
@@ -176,7 +176,7 @@ pub const RULES: Table = Table {
 /// Captures.
 pub const CAPTURES: Table = Table {
     name: "capture",
-    what: "captures",
+    what: "capture",
     columns: &[
         ("file", "Capture", Kind::Name),
         ("format", "Format", Kind::Text),
@@ -309,7 +309,12 @@ fn list(value: &Value) -> String {
 fn severity(name: &str, times: Option<u64>) -> String {
     match times {
         None => format!("<span class=\"is {name}\">{}</span>", escaped(name)),
-        Some(n) => format!("<span class=\"is {name}\">{n} {name}{}</span>", if n == 1 { "" } else { "s" }),
+        Some(n) => {
+            let s = if n == 1 { "" } else { "s" };
+            format!(
+                "<span class=\"is {name}\" title=\"{name}s\">{n}<span class=\"word\"> {name}{s}</span></span>"
+            )
+        }
     }
 }
 

@@ -198,6 +198,8 @@ fn filled(interval: i64, pieces: &BTreeMap<i64, Tick>) -> Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Endpoint;
+    use crate::protocols::Id;
 
     fn asked(series: &mut Series, nanos: i64) {
         series.put(Time::from_nanos(nanos), Tick { queries: 1, ..Tick::default() });
@@ -241,6 +243,21 @@ mod tests {
         let rows = series.rows();
         assert!(rows.rows.len() <= MAX_CHOSEN, "{}", rows.rows.len());
         assert_eq!((total(&rows), rows.gaps), (54, 3));
+    }
+
+    #[test]
+    fn an_interval_has_the_mean_and_the_longest_time_of_the_answers_that_came_in_it() {
+        let mut series = Series::new(Some(S));
+        let lost = Exchange::unanswered(1, Id::Sqp, [Endpoint::v4([192, 0, 2, 1], 1); 2]);
+        // The last answer comes in the next second.
+        for (asked, time) in [(0, 10 * MS), (MS, 30 * MS), (990 * MS, 20 * MS)] {
+            let (request_time, response_time) = (Time::from_nanos(asked), Some(time));
+            series.add(&Exchange { request_time, response_time, outcome: Outcome::Answered, ..lost.clone() });
+        }
+        series.add(&Exchange { request_time: Time::from_nanos(0), ..lost });
+        let rows = series.rows().rows;
+        let found: Vec<_> = rows.iter().map(|(_, tick)| (tick.queries, tick.mean(), tick.longest)).collect();
+        assert_eq!(found, [(4, Some(20 * MS), Some(30 * MS)), (0, Some(20 * MS), Some(20 * MS))]);
     }
 
     #[test]

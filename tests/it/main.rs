@@ -19,6 +19,7 @@ mod seeds;
 
 mod ahead;
 mod ask;
+mod browser;
 mod captures;
 mod ci_formats;
 mod cli;

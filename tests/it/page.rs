@@ -339,6 +339,28 @@ fn the_program_writes_the_page_to_a_file_and_as_a_report_of_check() {
 }
 
 #[test]
+fn passwords_are_masked_on_the_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("report.html");
+    let password = "guess";
+    let digits: String = password.bytes().map(|byte| format!("{byte:02x}")).collect();
+    for (more, shown) in [(vec![], false), (vec!["--show-secrets"], true)] {
+        let mut command = qdissect();
+        command.args(["report", "captures/skycoop/rcon.pcap"]).args(more).arg("--output").arg(&page);
+        assert_eq!(command.output().expect("it runs").status.code(), Some(0));
+        let text = fs::read_to_string(&page).expect("the page");
+        let found = data(&text)["finding"].to_string();
+        assert!(found.contains("SKY-SEC-002"), "{found}");
+        assert_eq!(
+            (found.contains(&digits), found.contains(&"**".repeat(password.len()))),
+            (shown, !shown),
+            "{found}"
+        );
+        assert!(!text.contains(&digits) || shown, "nowhere else");
+    }
+}
+
+#[test]
 fn view_writes_the_page_where_nobody_else_looks_and_says_where() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = qdissect();

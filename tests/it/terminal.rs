@@ -288,3 +288,27 @@ fn without_a_terminal_there_is_no_progress() {
     assert!(!output.stdout.contains(&0x1b));
     assert!(fs::exists(&fifo).unwrap());
 }
+
+#[test]
+fn a_page_is_opened_where_there_is_a_session_and_its_place_is_said_anyway() {
+    if !have_terminal() {
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempdir().unwrap();
+    let (program, opened) = (folder.path().join("xdg-open"), folder.path().join("opened"));
+    fs::write(&program, format!("#!/bin/sh\necho \"$1\" >{}\n", opened.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let own = folder.path().display();
+    let view = format!("PATH={own}:$PATH TMPDIR={own} {QDISSECT} view {DEMO}");
+    let none = "unset DISPLAY WAYLAND_DISPLAY BROWSER;";
+    let (said, code) = shown(200, &format!("{none} {view}"));
+    assert!(said.contains("No browser was opened: there is no graphical session."), "{said}");
+    assert!(said.contains("report.html") && !opened.exists() && code == Some(0), "{said}");
+    let (said, code) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
+    let page = fs::read_to_string(&opened).unwrap();
+    assert!(said.contains(page.trim()) && Path::new(page.trim()).is_file() && code == Some(0), "{said}");
+    fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
+    let (said, _) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
+    assert!(said.contains("xdg-open could not open the page.") && said.contains("report.html"), "{said}");
+}

@@ -169,7 +169,7 @@ function ladder(figure, exchanges) {
   const width = Math.min(widthOf(figure), 900);
   const narrow = width < 560;
   const [client, server] = narrow ? [84, width - 24] : [230, width - 210];
-  const row = 58;
+  const row = 74;
   const picture = canvas(width, 30 + row * exchanges.length, `Ladder of ${counted(exchanges.length, 'exchange')}, which the table below lists`);
   picture.append(line('life', client, 22, client, 26 + row * exchanges.length), line('life', server, 22, server, 26 + row * exchanges.length),
     label(client, 14, 'middle', 'client', 'end'), label(server, 14, narrow ? 'end' : 'middle', 'server', 'end'));
@@ -183,14 +183,14 @@ function ladder(figure, exchanges) {
     before = asked ?? before;
     group.append(label(client - 10, y + 4, 'end', gap));
     if (!narrow) group.append(label(client - 10, y + 20, 'end', e.client), label(server + 10, y + 4, 'start', e.server));
-    arrow(group, client, y, answered || e.outcome === 'late' ? server : (client + server) / 2, y + 4);
+    if (answered) arrow(group, client, y, server, y + 4);
     group.append(label((client + server) / 2, y - 6, 'middle', `${narrow ? '' : `${e.protocol} `}${e.step}, ${e.request_bytes} bytes`, 'what'));
     if (answered) {
       arrow(group, server, y + 18, client, y + 24);
       group.append(label((client + server) / 2, y + 36, 'middle', `${e.outcome === 'answered' ? '' : `${e.outcome}, `}${duration(e.response_time)}, ${e.response_bytes} bytes`, 'what'));
     } else {
       const x = (client + server) / 2;
-      group.append(svg('path', { class: 'cross', d: `M${x - 5},${y - 1}l10,10m0,-10l-10,10` }), label(x, y + 26, 'middle', e.outcome, 'what'));
+      group.append(line('arrow', client, y, x - 8, y + 4), svg('path', { class: 'cross', d: `M${x - 5},${y - 1}l10,10m0,-10l-10,10` }), label(x, y + 26, 'middle', e.outcome, 'what'));
     }
     picture.append(group);
   });

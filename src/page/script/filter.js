@@ -1,13 +1,15 @@
 /* Filters over the keys of rows, in the language of the program's display filters: == != < <= > >= (eq ne lt le gt ge),
    contains, in {a, b}, and or not (&& || !), brackets; a key alone means that it has a value. */
 
-const RANKS = { severity: ['note', 'warning', 'error'], confidence: ['low', 'medium', 'high'] };
-const WORDS = { eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', and: '&&', or: '||', not: '!' };
+/* No word of strangers finds what every object has. */
+const RANKS = { __proto__: null, severity: ['note', 'warning', 'error'], confidence: ['low', 'medium', 'high'] };
+const WORDS = { __proto__: null, eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', and: '&&', or: '||', not: '!' };
 const COMPARE = {
+  __proto__: null,
   '==': (a, b) => a === b, '!=': (a, b) => a !== b, '<': (a, b) => a < b, '<=': (a, b) => a <= b,
   '>': (a, b) => a > b, '>=': (a, b) => a >= b,
 };
-const UNITS = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
+const UNITS = { __proto__: null, ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
 /** Brackets within each other, as in the program's filters. */
 const DEEPEST = 64;
 
@@ -111,7 +113,7 @@ function compile(text, keys) {
       const part = word();
       return (row) => values(row).some((value) => value.includes(part));
     }
-    const compare = Object.hasOwn(COMPARE, operator ?? '') ? COMPARE[operator] : null;
+    const compare = COMPARE[operator];
     if (!compare) return (row) => values(row).length > 0;
     at++;
     const wanted = literal(key);
@@ -119,7 +121,7 @@ function compile(text, keys) {
     return (row) => (operator === '!=' ? values(row).length > 0 && values(row).every(test) : values(row).some(test));
   }
   /** Severities are compared by how bad they are. */
-  const rank = (key, value) => (Object.hasOwn(RANKS, key) ? RANKS[key].indexOf(value) : value);
+  const rank = (key, value) => (RANKS[key] ? RANKS[key].indexOf(value) : value);
   function word() {
     const token = tokens[at];
     if (token === undefined || /^(?:[=!<>]=|&&|\|\||[<>!(){},&|="])$/.test(token)) fail('a value');
@@ -128,7 +130,7 @@ function compile(text, keys) {
   }
   function literal(key) {
     const text = word();
-    if (Object.hasOwn(RANKS, key)) {
+    if (RANKS[key]) {
       const place = RANKS[key].indexOf(text);
       if (place < 0) throw new Error(`"${text}" is no ${key}: there are ${RANKS[key].join(', ')}.`);
       return place;

@@ -30,6 +30,12 @@ function hexDump(bytes, start, end) {
   return out;
 }
 
+/** A name as a word of the shell, whatever is in it. */
+function quoted(name) {
+  const word = name.startsWith('-') ? `./${name}` : name;
+  return /^[\w./-]+$/.test(word) ? word : `'${shown(word).replaceAll("'", "'\\''")}'`;
+}
+
 /** The row below a finding. */
 function findingDetail(finding, data, columns) {
   const rule = data.rule.find((known) => known.id === finding.rule);
@@ -51,7 +57,7 @@ function findingDetail(finding, data, columns) {
   if (finding.caused_by) say('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
   if (finding.suppressed) say('Suppressed', shown(finding.suppressed));
   if (finding.baseline) say('Baseline', 'it stands in the baseline');
-  say('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${shown(finding.file)}`));
+  say('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));
   const dump = finding.bytes ? hexDump(finding.bytes, finding.start ?? 0, finding.end ?? 0) : null;
-  return el('tr', { class: 'detail' }, el('td', { colspan: columns }, list, dump));
+  return el('tr', { class: 'detail' }, el('td', { colspan: columns }, el('div', {}, list, dump)));
 }

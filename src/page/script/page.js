@@ -29,10 +29,10 @@ function begin() {
   }
 
   for (const name of ['interval', 'response_times', 'capture', 'rule']) start(name);
-  start('unclaimed', { filter: 'datagrams > 10 and looks_like' });
+  start('unclaimed', { filter: 'datagrams > 10 or bytes > 1000' });
   start('finding', { filter: 'severity >= warning and rule contains "STR"', detail: (row, columns) => findingDetail(row, data, columns) });
   const exchanges = start('exchange', {
-    filter: 'outcome == unanswered or response_time > 10ms',
+    filter: 'outcome != answered and protocol == sqp',
     changed: (rows) => {
       rungs = rows;
       figure('ladder').hidden = rows.length === 0;
@@ -44,7 +44,7 @@ function begin() {
     location.hash = '#exchanges';
     figure('filter-exchange').focus({ preventScroll: true });
   } }, ...inside);
-  start('server', { filter: 'players > 0 and answered_percent < 90', link: exchanges ? { server: toLadder } : {} });
+  start('server', { filter: 'players > 0 and requests > 5', link: exchanges ? { server: toLadder } : {} });
 
   const THEMES = ['system', 'dark', 'light'];
   const theme = figure('theme');

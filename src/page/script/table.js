@@ -4,7 +4,9 @@
 const ROWS = 200;
 const UNSORTED = ['trace', 'bytes', 'list'];
 
-const severity = (name, text = name) => el('span', { class: `is ${name}` }, text);
+const severity = (name) => el('span', { class: `is ${name}` }, name);
+/** The mark and the number are seen, the word is heard. */
+const severities = (name, n) => el('span', { class: `is ${name}`, title: `${name}s` }, String(n), el('span', { class: 'word' }, ` ${name}${n === 1 ? '' : 's'}`));
 
 /** What stands in a cell. The first rows come from the program and read the same. */
 const CELLS = {
@@ -22,7 +24,7 @@ const CELLS = {
   trace: (trace, row, { longest }) => [sparkline(trace, longest)],
   findings: (counts) => {
     const all = ['error', 'warning', 'note'].filter((name) => counts[name] > 0);
-    return all.length ? all.flatMap((name, i) => [i ? ' ' : '', severity(name, counted(counts[name], name))]) : ['–'];
+    return all.length ? all.flatMap((name, i) => [i ? ' ' : '', severities(name, counts[name])]) : ['–'];
   },
   bytes: (bytes, row) => {
     const [start, end] = [row.start ?? 0, row.end ?? 0].map((at) => Math.max(0, at - bytes.from));
@@ -81,7 +83,7 @@ function alive(table, name, data, { filter = false, link = {}, detail = null, ch
   function draw() {
     const rows = state.rows.slice(0, state.shown);
     body.replaceChildren(...rows.map((row) => el('tr', {}, ...columns.map((column, i) => cell(row, column, i)))));
-    table.caption.textContent = `${rows.length < state.rows.length ? `${rows.length} of ` : ''}${state.rows.length} ${table.dataset.what}`;
+    table.caption.textContent = `${rows.length < state.rows.length ? `${rows.length} of ` : ''}${counted(state.rows.length, table.dataset.what)}`;
     more.replaceChildren();
     if (rows.length < state.rows.length) {
       const next = Math.min(ROWS, state.rows.length - rows.length);
@@ -127,7 +129,7 @@ function alive(table, name, data, { filter = false, link = {}, detail = null, ch
     alert = el('p', { role: 'alert', id: `${id}-wrong` });
     status = el('output', { for: id });
     input.addEventListener('input', apply);
-    table.parentElement.before(el('form', { class: 'filter', role: 'search', 'aria-label': `Filter of ${table.dataset.what}`, onsubmit: (e) => e.preventDefault() },
+    table.parentElement.before(el('form', { class: 'filter', role: 'search', 'aria-label': `Filter of ${table.dataset.what}s`, onsubmit: (e) => e.preventDefault() },
       el('label', { for: id }, 'Filter'), input, status, alert));
   }
   draw();
