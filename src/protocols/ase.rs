@@ -246,7 +246,7 @@ const FULL: [Form; 2] = letter(b"s");
 const BROWSER: [Form; 2] = letter(b"b");
 const OTHER_BROWSER: [Form; 2] = letter(b"r");
 
-static MESSAGES: [Message; 9] = [
+static MESSAGES: [Message; 8] = [
     Message::request("full_request", 0, &[FULL[0].level(Level::Low), FULL[1]]),
     Message::request("light_request", 1, &[BROWSER[0], BROWSER[1], OTHER_BROWSER[0], OTHER_BROWSER[1]]),
     Message::request("xfire_request", 2, &letter(b"x")),
@@ -255,7 +255,6 @@ static MESSAGES: [Message; 9] = [
     Message::response("light_response", 1, &mark(b"EYE2")),
     Message::response("xfire_response", 2, &mark(b"EYE3")),
     Message::response("version_response", VERSION_STEP, &[]),
-    Message::named("unknown"),
 ];
 
 /// What stands behind the marks.
