@@ -44,8 +44,6 @@ pub struct Data {
     pub capture: Vec<Value>,
     /// The totals.
     pub summary: Value,
-    /// Length of a slot of a trace in seconds.
-    pub slot: f64,
     /// Rows that were left out, by the name of the table.
     pub left_out: Value,
     /// What else must be said, in sentences.
@@ -68,7 +66,7 @@ impl Data {
             notes,
             ..Data::default()
         };
-        (data.server, data.slot) = servers(g, verdict);
+        data.server = servers(g, verdict);
         data.finding = all.iter().map(|e| finding(e, g, verdict)).collect();
         data.unclaimed = g.summary.foreign.busiest().iter().map(|busy| busy.record()).collect();
         data.capture = g.summary.files.list.iter().map(|(name, facts)| capture_record(name, facts)).collect();
@@ -93,7 +91,7 @@ impl Data {
         json!({
             "summary": self.summary, "capture": self.capture, "server": self.server, "finding": self.finding,
             "rule": self.rule, "exchange": self.exchange, "unclaimed": self.unclaimed,
-            "response_times": self.response_times, "interval": self.interval, "slot": self.slot,
+            "response_times": self.response_times, "interval": self.interval,
             "left_out": self.left_out, "notes": self.notes,
         })
     }
@@ -106,9 +104,9 @@ fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
     more as u64
 }
 
-/// The `server` records with the findings of the verdict, the share that was answered, the map, and the trace, of slots of
-/// so many seconds.
-fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Value>, f64) {
+/// The `server` records with the findings of the verdict, the share that was answered, the map, and the trace; the slots of
+/// all traces are of one length.
+fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     let mut counts: HashMap<(Endpoint, Id), Counts> = HashMap::new();
     for e in verdict.findings.iter().filter(|e| e.counts()) {
         counts.entry((e.server, e.protocol)).or_default().add(e.finding.severity);
@@ -127,7 +125,7 @@ fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Value>, f64) {
         rows.push((Reverse((found.error, found.warning, s.unanswered, s.requests)), record));
     }
     rows.sort_by_key(|(order, _)| *order);
-    (rows.into_iter().map(|(_, record)| record).collect(), length as f64 / 1e9)
+    rows.into_iter().map(|(_, record)| record).collect()
 }
 
 /// The `finding` record with the time of its frame and the bytes that are kept of it.
