@@ -177,7 +177,9 @@ mod tests {
         for rule in qdissect::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
-                assert_eq!(here, THERE.fingerprints(example), "{}", rule.id);
+                // Who carries its server's address in its messages says elsewhere that it is another one, too.
+                let there = THERE.fingerprints(example);
+                assert!(here.iter().all(|its| there.contains(its)), "{}: {here:?}, {there:?}", rule.id);
                 assert!(!here.is_empty(), "{} is not found", rule.id);
                 let mut unique = here.clone();
                 unique.sort();

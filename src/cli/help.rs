@@ -43,6 +43,8 @@ const HEADINGS: [(&str, &[&str]); 6] = [
         "Output",
         &[
             "format",
+            "to",
+            "tables",
             "report",
             "fields",
             "layout",
@@ -143,6 +145,17 @@ const EXAMPLES: [(&[&str], &[Example]); 18] = [
             ("qdissect live -i eth0 -f 'udp port 7777'", "packets as they come"),
             ("qdissect live -i eth0 -a duration:60 --summary", "a minute, then the summary"),
             ("qdissect live -i eth0 -q -w all.pcapng", "save what is captured"),
+        ],
+    ),
+    (
+        &["export"],
+        &[
+            ("qdissect export --to tables captures", "all tables of all captures in a directory"),
+            (
+                "qdissect export --to tables --tables exchanges -Y sqp capture.pcapng",
+                "the exchanges of one protocol",
+            ),
+            ("qdissect export --to tables --fields capture.pcapng", "with all fields of each message"),
         ],
     ),
     (

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Most names listed where none is similar.
-const LISTED: usize = 12;
+const LISTED: usize = 20;
 
 /// A text file, with the name that complaints give it.
 #[derive(Debug)]

@@ -148,7 +148,7 @@ const SERVER_NAME: Column = column("server_name", Kind::Text, "Name that the ser
 const GAME: Column = column("game", Kind::Label, "Game, its type or mode.").or_null();
 const VERSION: Column = column("version", Kind::Label, "Version, as text.").or_null();
 const PLAYERS: Column = column("players", Kind::Int64, "Players now.").or_null();
-const MAX_PLAYERS: Column = column("max_players", Kind::Int64, "Players at most.").or_null();
+const MOST_PLAYERS: Column = column("max_players", Kind::Int64, "Players at most.").or_null();
 const STATE: Column = column("state", Kind::Label, "State of the server.").or_null();
 const EXCHANGE_FILE: Column =
     column("exchange_file_id", Kind::Int64, "Key of its exchange: file of the request.").or_null();
@@ -202,7 +202,7 @@ const MESSAGES: &[Column] = &[
     GAME,
     VERSION,
     PLAYERS,
-    MAX_PLAYERS,
+    MOST_PLAYERS,
     STATE,
     column("fields", Kind::Text, "All fields as JSON, with `--fields`.").or_null(),
 ];
@@ -266,7 +266,7 @@ const SERVERS: &[Column] = &[
     GAME,
     VERSION,
     PLAYERS,
-    MAX_PLAYERS,
+    MOST_PLAYERS,
     STATE,
     column("requests", Kind::Int64, "Requests to it."),
     column("answered", Kind::Int64, "Those answered in time."),

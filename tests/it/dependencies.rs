@@ -66,7 +66,15 @@ fn packages() -> Vec<Value> {
     let rustc = String::from_utf8(rustc.stdout).unwrap();
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--locked", "--offline", "--format-version=1", "--filter-platform", host]);
+    cargo.args([
+        "metadata",
+        "--all-features",
+        "--locked",
+        "--offline",
+        "--format-version=1",
+        "--filter-platform",
+        host,
+    ]);
     let cargo = cargo.output().unwrap();
     assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
     let metadata: Value = serde_json::from_slice(&cargo.stdout).unwrap();

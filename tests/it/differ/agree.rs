@@ -232,7 +232,9 @@ fn same_traffic(said: &Said) {
 #[test]
 fn the_subcommands_agree_on_a_mutated_capture() {
     each(150, |_, mutant, random| {
-        let least = random.pick(&[Level::Low, Level::Medium, Level::High]);
+        // Not high: an exchange that waits for its conversation leaves the room later where a report wants order, and
+        // may be surer by then.
+        let least = random.pick(&[Level::Low, Level::Medium]);
         let said = Said::of(&mutant.bytes, least);
         if said.dump.is_empty() {
             return; // no capture

@@ -48,6 +48,10 @@ fn without_files(mut record: Value, files: &HashMap<&str, usize>, ends: &Ends<'_
         let file = several.as_ref().map_or(here, |names| index(&names[i]));
         *frame = ends.number(file, frame);
     }
+    // Parts may stand in other files, which they do not name.
+    if let Some(split) = record.pointer_mut("/fields/split").and_then(Value::as_object_mut) {
+        split.remove("parts");
+    }
     for finding in record["findings"].as_array_mut().into_iter().flatten() {
         if let Some(cause) = finding.get_mut("caused_by") {
             let file = cause.get("file").map_or(here, index);
