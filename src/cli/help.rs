@@ -73,7 +73,7 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 pub type Example = (&'static str, &'static str);
 
 /// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
-const EXAMPLES: [(&[&str], &[Example]); 18] = [
+const EXAMPLES: [(&[&str], &[Example]); 19] = [
     (
         &[],
         &[

@@ -17,7 +17,7 @@ use arrayvec::ArrayVec;
 const MAX_ASKED: usize = 16_384;
 const MAX_ADDRESSES: usize = 16_384;
 const MAX_CHALLENGES: usize = 16_384;
-const MAX_COUNTS: usize = 16_384;
+const MAX_COUNTS: usize = 8_192;
 const MAX_STRAYS: usize = 1_024;
 /// Challenges remembered of one address at one server.
 const MAX_ISSUED: usize = 8;

@@ -24,7 +24,7 @@ fn requests_addresses_and_challenges_that_are_forgotten_are_counted() {
 
 #[test]
 fn numbers_of_players_that_are_forgotten_are_counted() {
-    for (servers, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 1)] {
+    for (servers, forgotten) in [(least(8_192), 0), (least(8_192) + 1, 1)] {
         let asked = |n| {
             let server = (host(n), 9);
             [shot(START, END, server, &hex(ASK)), shot(START, server, END, &hex(INFO))]
