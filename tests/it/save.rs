@@ -85,11 +85,20 @@ fn comparable(packets: &[Value]) -> Vec<Value> {
         let number = frame.as_u64().unwrap();
         *frame = numbers.iter().position(|n| *n == number).into();
     };
+    // What was not sure enough to be shown has numbers of exchanges, too.
+    let mut exchanges: Vec<Value> = packets.iter().filter_map(|p| p.get("exchange").cloned()).collect();
+    exchanges.sort_by_key(Value::as_u64);
+    exchanges.dedup();
     let renumbered = packets.iter().cloned().map(|mut packet| {
+        if let Some(exchange) = packet.get_mut("exchange") {
+            *exchange = exchanges.iter().position(|other| other == exchange).into();
+        }
         packet["file"] = Value::Null;
         for key in ["frame", "request_frame", "duplicate_of"] {
             packet.get_mut(key).map(renumber);
         }
+        let parts = packet.pointer_mut("/fields/split/parts").and_then(Value::as_array_mut);
+        parts.into_iter().flatten().for_each(renumber);
         for finding in packet["findings"].as_array_mut().unwrap() {
             finding.pointer_mut("/caused_by/frame").map(renumber);
         }
