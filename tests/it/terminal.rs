@@ -230,7 +230,7 @@ fn tables_end_after_some_rows_and_can_be_ordered() {
     let all = summary(&[]);
     assert!(!all.contains(" more; ") && all.contains("SQP-TXN-016"), "{all}");
     let some = summary(&["--top", "2"]);
-    assert!(some.contains("and 4 servers more; --top 6 shows all\n"), "{some}");
+    assert!(some.contains("and 5 servers more; --top 7 shows all\n"), "{some}");
     assert!(some.contains("and 17 rules more; --top 19 shows all\n"), "{some}");
     for (key, server) in
         [("findings", "192.0.2.70:7787"), ("count", "192.0.2.10:7777"), ("time", "192.0.2.50:26950")]
