@@ -364,7 +364,8 @@ impl Memory {
             let Some((slot, c, Waiting { open, issued, steps })) = conversation(id) else { continue };
             let way = c.direction(d.src);
             let reads = |direction| {
-                let known = Known { issued, awaited: steps, ..self.known_in(d, id, direction, (c.level, open)) };
+                let known =
+                    Known { issued, awaited: steps, ..self.known_in(d, id, direction, (c.level, open)) };
                 Some((direction, read(id, known)?))
             };
             // What seems to have asked may have answered: then this asks.

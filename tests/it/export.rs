@@ -41,7 +41,10 @@ mod written {
         let mut tables = files(&to);
         tables.sort();
         assert_eq!(tables, ["captures", "exchanges"]);
-        assert!(tables.iter().all(|table| files(&to.join(table)) == ["part-00000.parquet"]), "nothing else is left");
+        assert!(
+            tables.iter().all(|table| files(&to.join(table)) == ["part-00000.parquet"]),
+            "nothing else is left"
+        );
         let part = to.join("captures/part-00000.parquet");
         let before = fs::read(&part).unwrap();
         let (code, said) = export(&to, &["captures/demo.pcapng"]);
@@ -73,7 +76,8 @@ mod written {
                     Kind::Texts => "list of text",
                 };
                 let null = if column.null { " or null" } else { "" };
-                let unit = if column.unit.is_empty() { String::new() } else { format!(" In {}.", column.unit) };
+                let unit =
+                    if column.unit.is_empty() { String::new() } else { format!(" In {}.", column.unit) };
                 writeln!(text, "| `{}` | {kind}{null} | {}{unit} |", column.name, column.means).unwrap();
             }
         }
