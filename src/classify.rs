@@ -202,7 +202,7 @@ impl Memory {
         (level, open): (Level, bool),
     ) -> Known {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == id);
-        Known { direction, level, conversation: true, open, issued: None, awaited: 0, pinned }
+        Known { open, pinned, ..Known::of(direction, level) }
     }
 
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
@@ -412,15 +412,7 @@ fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
 
 /// What is known of a datagram to or from a server, or to or from a port that the user pinned.
 fn known_at(direction: Direction, pinned: bool) -> Known {
-    Known {
-        direction,
-        level: Level::Medium,
-        conversation: pinned,
-        open: false,
-        issued: None,
-        awaited: 0,
-        pinned,
-    }
+    Known { conversation: pinned, pinned, ..Known::of(direction, Level::Medium) }
 }
 
 /// Whether what a glance saw goes in the direction that is known; settles what it may be.

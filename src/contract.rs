@@ -161,6 +161,13 @@ pub struct Known {
     pub pinned: bool,
 }
 
+impl Known {
+    /// That the two ends have spoken before, so surely, and nothing else.
+    pub const fn of(direction: Direction, level: Level) -> Known {
+        Known { direction, level, conversation: true, open: false, issued: None, awaited: 0, pinned: false }
+    }
+}
+
 // --- Pairing
 
 /// What a datagram is to its exchange.
@@ -409,6 +416,19 @@ pub struct Context {
 impl Context {
     /// See [`Context::asked`]; a bit that no memo uses which a decoder reads.
     pub const NOT_ITS_OWN: u32 = 1 << 31;
+
+    /// Of a whole message that nothing else is known of.
+    pub const fn of(message: u8, direction: Direction) -> Context {
+        Context {
+            message,
+            direction,
+            asked: None,
+            missing: 0,
+            continues: false,
+            layout: None,
+            secrets: false,
+        }
+    }
 }
 
 /// What a message says about its server, or where decoding stopped.

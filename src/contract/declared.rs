@@ -63,8 +63,8 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`StepInfo::also`]; or where it has none of these, one
-    /// that answers nothing while such a request is open.
+    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also); or where it has none of
+    /// these, one that answers nothing while such a request is open.
     pub other_step: Option<&'static Rule>,
     /// An answer that nobody asked for, where a request of another step is open.
     pub mistaken: Option<&'static Rule>,

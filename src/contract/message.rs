@@ -427,15 +427,7 @@ mod tests {
 
     #[test]
     fn what_proves_nothing_alone_is_taken_where_enough_is_known() {
-        let known = |open| Known {
-            direction: Direction::C2s,
-            level: Level::High,
-            conversation: true,
-            open,
-            issued: None,
-            awaited: 0,
-            pinned: false,
-        };
+        let known = |open| Known { open, ..Known::of(Direction::C2s, Level::High) };
         let form = Form::of(b"x").known().long(1, 2);
         let among = |form: Form, bytes: &[u8]| {
             [None, Some(known(false)), Some(known(true))].map(|known| form.fits(bytes, bytes.len(), known))

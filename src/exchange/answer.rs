@@ -71,16 +71,11 @@ impl Table {
         if let Some((seq, foreign_key)) = found.request {
             return self.answered_apart(slot, seq, reply, foreign_key);
         }
-        if let Some(copy) = found.copy.or_else(|| self.copied_part(slot, reply)) {
+        if let Some(copy) = found.copy.or_else(|| self.part_again(slot, reply)) {
             return copy;
         }
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
-        }
-        if v.glance.part.is_some()
-            && let Some(copy) = self.part_again(slot, reply)
-        {
-            return copy;
         }
         if step.many
             && let reply = &self.of_host(reply)
@@ -186,15 +181,6 @@ impl Table {
             self.closed.push(Exchange { answer: Some(v.glance.message), ..done });
         }
         Pairing::Answered(answer)
-    }
-
-    /// A part that came before, of an answer that is whole by now.
-    #[cold]
-    fn part_again(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
-        self.chain(slot).find_map(|(_, r)| {
-            let of = *self.seconds.get(&(r.id, reply.hash))?;
-            Some(Pairing::Copy { exchange: r.id, of, asked: r.memo })
-        })
     }
 
     /// A further datagram of an answer that has no end.

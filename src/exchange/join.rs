@@ -3,7 +3,6 @@
 //! Which request the parts answer is found as for any answer in parts; here their bytes are kept until all have come, and what
 //! they make is read as the protocol's own message.
 
-use super::answer::Reply;
 use super::table::Table;
 use super::{Answer, MS, Pairing};
 use crate::bounded::Bounded;
@@ -182,16 +181,7 @@ impl Join {
     fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
         self.parts.sort_by_key(|(number, ..)| *number);
         let mut bytes = self.expanded().ok_or(joining.damaged)?;
-        let (direction, level) = (Direction::S2c, Level::High);
-        let known = Known {
-            direction,
-            level,
-            conversation: true,
-            open: true,
-            issued: None,
-            awaited: 0,
-            pinned: false,
-        };
+        let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
         let glance = id.read(&bytes, bytes.len(), known).filter(|glance| glance.role != Role::Stray);
         let message = glance.map(|glance| glance.message).filter(|message| joining.makes.contains(message));
         let message = message.ok_or(joining.foreign)?;
@@ -247,16 +237,6 @@ impl Table {
     #[inline(always)]
     pub fn take_piece(&mut self) -> Option<Box<Piece>> {
         self.piece.take()
-    }
-
-    /// A part that came before, of an answer that was whole.
-    #[cold]
-    pub(super) fn copied_part(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
-        reply.v.glance.part?;
-        self.chain(slot).find_map(|(_, r)| {
-            let of = *self.seconds.get(&(r.id, reply.hash))?;
-            Some(Pairing::Copy { exchange: r.id, of, asked: r.memo })
-        })
     }
 }
 

@@ -45,11 +45,13 @@ impl Table {
     /// What waits for an answer in a conversation.
     pub fn waiting(&self, slot: Slot) -> Waiting {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
-        let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        let issues = |r: &Kept| c.id.info().steps[usize::from(r.step)].issues;
-        let issued = open().find(|(_, r)| issues(r)).map(|(_, r)| r.memo);
+        let declared = c.id.info().steps;
+        let (mut steps, mut issued) = (0, None);
+        for (_, r) in self.chain(slot).filter(|(_, r)| r.state == State::Open) {
+            steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
+            issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.memo));
+        }
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        let steps = open().fold(0, |bits, (_, r)| bits | 1u32.checked_shl(r.step.into()).unwrap_or(0));
         Waiting { open: steps != 0, issued, steps }
     }
 

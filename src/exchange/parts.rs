@@ -123,6 +123,16 @@ impl Table {
         let answer = request.answered(d.time);
         Some(Pairing::Answered(Answer { part: true, before, shuffled, contradicts, foreign_key, ..answer }))
     }
+
+    /// A part that came before, of an answer that is whole by now.
+    #[cold]
+    pub(super) fn part_again(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
+        reply.v.glance.part?;
+        self.chain(slot).find_map(|(_, r)| {
+            let of = *self.seconds.get(&(r.id, reply.hash))?;
+            Some(Pairing::Copy { exchange: r.id, of, asked: r.memo })
+        })
+    }
 }
 
 #[cfg(test)]

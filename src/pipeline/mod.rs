@@ -320,10 +320,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
-        let v = &match &mut piece {
-            Some(piece) => self.joined(piece, v, &mut raised),
-            None => *v,
-        };
+        let joined = piece.as_mut().map(|piece| self.joined(piece, v, &mut raised));
+        let v = joined.as_ref().unwrap_or(v);
         if d.checksum != 0 && self.sums.wrong(d) {
             raised.add(&GEN_003);
         }

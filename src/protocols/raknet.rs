@@ -241,7 +241,6 @@ impl Protocol for Raknet {
     type Memory = ();
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
-        const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
         let ping = || [&[1, 0, 0, 0, 0, 0, 0, 0, 1][..], MAGIC, &ask.random.to_be_bytes()].concat();
         (ask.answered == 0).then(ping)
     }

@@ -318,15 +318,7 @@ impl FieldSink for Sound {
 fn decodes(p: &[u8]) -> bool {
     let message = p.get(4).map_or(UNKNOWN, |kind| DETAILS.saturating_add(*kind));
     let (mut sound, mut facts) = (Sound(true), Default::default());
-    let cx = Context {
-        message,
-        direction: Direction::S2c,
-        asked: None,
-        missing: 0,
-        continues: false,
-        layout: None,
-        secrets: false,
-    };
+    let cx = Context::of(message, Direction::S2c);
     let read = crate::decode::dissect(p, 0, &ANSWER_ENDS, &mut sound, &mut facts, |c| Unreal2::decode(c, cx));
     read.is_ok() && sound.0
 }

@@ -30,25 +30,11 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let mut out = vec![];
     for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().begins_with(*b))) {
         for direction in [Direction::C2s, Direction::S2c] {
-            let (level, conversation, open) = (Level::High, true, true);
-            let known =
-                Known { direction, level, conversation, open, issued: None, awaited: 0, pinned: true };
+            let known = Known { open: true, pinned: true, ..Known::of(direction, Level::High) };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
             let Some(Glance { message, .. }) = glance else { continue };
             let missing = d.cut as usize;
-            out.extend(of(
-                id,
-                d,
-                Context {
-                    message,
-                    direction,
-                    asked: None,
-                    missing,
-                    continues: false,
-                    layout: None,
-                    secrets: false,
-                },
-            ));
+            out.extend(of(id, d, Context { missing, ..Context::of(message, direction) }));
         }
     }
     out
