@@ -63,6 +63,18 @@ fn has_begun(live: &Running) -> bool {
     panic!("the capture does not begin: {}", live.said());
 }
 
+/// Waits until a file has not grown for a while: a capture program that is told to end leaves what the kernel still holds.
+fn has_settled(saved: &Path) {
+    let size = || std::fs::metadata(saved).map_or(0, |file| file.len());
+    let (mut last, mut since) = (size(), Instant::now());
+    while since.elapsed() < Duration::from_secs(2) {
+        thread::sleep(Duration::from_millis(100));
+        if size() != last {
+            (last, since) = (size(), Instant::now());
+        }
+    }
+}
+
 fn nothing_is_lost(name: &str) {
     let Some(program) = installed(name) else {
         eprintln!("Skipped: {name} is not installed.");
@@ -82,6 +94,7 @@ fn nothing_is_lost(name: &str) {
     }
     let serving = thread::spawn(move || serve(&server));
     let sent = exchange(&client, port);
+    has_settled(&fake.path("saved"));
     live.signal("INT");
     let ended = live.end();
     client.send(&[]).unwrap();
