@@ -8,6 +8,7 @@ use qdissect::check::Policy;
 use qdissect::decode::{Listener, Notes};
 use qdissect::exchange::Exchange;
 use qdissect::pipeline::{Options, Pipeline};
+use qdissect::protocols::Budget;
 use qdissect::protocols::{Id, Level};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Packet, Report, Totals};
@@ -72,8 +73,10 @@ impl Report for Counts {
 /// Where an IPv4 source stands in an Ethernet frame.
 const SOURCE: usize = 14 + 12;
 const DESTINATION: usize = SOURCE + 4;
+/// What the tables may take: with little, few rounds fill them.
+const MEMORY: u32 = 4;
 /// Between two rounds, in nanoseconds: the rounds of one late window fit into the tables.
-const ROUND: i64 = 50_000_000;
+const ROUND: i64 = 800_000_000;
 
 /// Sends the frames as from other clients of other servers: both addresses carry the round's number.
 fn readdress(shots: &mut [Shot], round: u32) {
@@ -109,8 +112,8 @@ fn rounds<S: Listener>(
 }
 
 /// Rounds until every bounded table is full, and some more for what grows behind.
-const WARM_UP: u32 = 25_000;
-const MEASURED: u32 = 2_000;
+const WARM_UP: u32 = 4_000;
+const MEASURED: u32 = 500;
 
 /// Heap calls of a report in warm tables; the report and the totals.
 fn steady<R: Report>(options: Options, mut report: R) -> (u64, R, Totals) {
@@ -133,7 +136,7 @@ fn steady<R: Report>(options: Options, mut report: R) -> (u64, R, Totals) {
 }
 
 fn low() -> Options {
-    Options { min_confidence: Level::Low, ..Options::default() }
+    Options { min_confidence: Level::Low, budget: Budget::mib(MEMORY), ..Options::default() }
 }
 
 #[test]

@@ -126,7 +126,12 @@ fn the_targets_have_the_crates_of_the_command_line() {
         known.map(|(name, set)| (name.replace('-', "_"), features(set))).collect()
     };
     let text = read(&root.join("Cargo.toml"));
-    let own = crates(text.split("[dev-dependencies]").next().unwrap_or_default());
+    // The targets are built without what writes tables.
+    let tables: String =
+        text.lines().filter(|line| line.starts_with("tables = ") || line.starts_with("parquet = ")).collect();
+    assert!(tables.contains("\"dep:parquet\""), "{tables}");
+    let mut own = crates(text.split("[dev-dependencies]").next().unwrap_or_default());
+    own.retain(|(name, _)| !tables.contains(&format!("\"dep:{}\"", name.replace('_', "-"))));
     let theirs = crates(&read(&folder().join("Cargo.toml")));
     let (mut sources, mut folders) = (String::new(), vec![root.join("src/cli")]);
     while let Some(next) = folders.pop() {

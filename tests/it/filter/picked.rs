@@ -10,8 +10,8 @@ use std::io;
 /// Holds every packet's picked values against its tree, and counts what was held.
 #[derive(Debug, Default)]
 pub struct Against {
-    /// Every name of a declared field.
-    names: Vec<String>,
+    /// Every name of a declared field, and the expression that asks whether it is there.
+    names: Vec<(String, Filter)>,
     /// Values compared.
     pub values: usize,
     /// Names that were there at least once.
@@ -23,13 +23,17 @@ impl Against {
     pub fn all() -> Against {
         let declared =
             |name: &String| Id::ALL.iter().any(|id| name.starts_with(&format!("{}.", id.info().name)));
-        Against { names: names().into_iter().filter(declared).collect(), ..Against::default() }
+        let named = |name: String| (name.clone(), parsed(&name));
+        Against { names: names().into_iter().filter(declared).map(named).collect(), ..Against::default() }
     }
 }
 
-fn holds(text: &str, packet: &Packet<'_, Heard>) -> bool {
-    let filter = Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)));
-    let mut pick = Pick::new(&filter);
+fn parsed(text: &str) -> Filter {
+    Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)))
+}
+
+fn holds(filter: &Filter, packet: &Packet<'_, Heard>) -> bool {
+    let mut pick = Pick::new(filter);
     pick.packet(packet, false);
     filter.matches(&View { picked: Some(&pick), ..View::of_packet(packet) })
 }
@@ -74,20 +78,20 @@ impl Report for Against {
 
     fn packet(&mut self, packet: &Packet<'_, Heard>) -> io::Result<()> {
         let protocol = packet.id.info().name;
-        for name in &self.names {
-            if !name.starts_with(&format!("{protocol}.")) {
-                assert!(!holds(name, packet), "{name} is of another protocol");
+        for (name, filter) in &self.names {
+            if name.split_once('.').is_none_or(|(of, _)| of != protocol) {
+                assert!(!holds(filter, packet), "{name} is of another protocol");
                 continue;
             }
             let (values, there) = values(&packet.sink.tree, packet.bytes, protocol, name);
-            assert_eq!(holds(name, packet), there, "{name} in frame {}", packet.datagram.frame);
+            assert_eq!(holds(filter, packet), there, "{name} in frame {}", packet.datagram.frame);
             if there && !self.seen.contains(name) {
                 self.seen.push(name.clone());
             }
             for value in values {
                 let Some(written) = written(value) else { continue };
                 let text = format!("{name} == {written}");
-                assert!(holds(&text, packet), "{text} in frame {}", packet.datagram.frame);
+                assert!(holds(&parsed(&text), packet), "{text} in frame {}", packet.datagram.frame);
                 self.values += 1;
             }
         }
