@@ -11,22 +11,54 @@ use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Glance, Id, Known, Level, Role};
 use crate::servers::Servers;
 
-/// For every first byte, the protocols that a glance may recognise, one bit each: built at compile time.
-static CANDIDATES: [u32; 256] = {
-    let mut table = [0u32; 256];
+/// For each of the first bytes of a payload, and every value that it may have, the protocols that a glance may recognise, one bit
+/// each: built at compile time. Few payloads of other traffic pass all four.
+static CANDIDATES: [[u32; 256]; 4] = {
+    let mut tables = [[0; 256]; 4];
     let mut p = 0;
     while p < Id::ALL.len() {
-        let mut first = 0;
-        while first < table.len() {
-            if Id::ALL[p].info().begins_with(first as u8) {
-                table[first] |= 1 << p;
-            }
-            first += 1;
+        let mut at = 0;
+        while at < tables.len() {
+            Id::ALL[p].info().mark(at, 1 << p, &mut tables[at]);
+            at += 1;
         }
+        p += 1;
+    }
+    tables
+};
+
+/// The same for every length on the wire in bytes; the last one stands for all that are longer.
+static LENGTHS: [u32; 64] = {
+    let mut table = [0; 64];
+    let mut p = 0;
+    while p < Id::ALL.len() {
+        Id::ALL[p].info().mark_lengths(1 << p, &mut table);
         p += 1;
     }
     table
 };
+
+/// The protocols that a glance may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
+#[inline(always)]
+pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
+    let [of_first, of_second, of_third, of_fourth] = &CANDIDATES;
+    let Some(&first) = payload.first() else { return 0 };
+    let bits = of_first[usize::from(first)] & LENGTHS[wire_len.min(LENGTHS.len() - 1)];
+    match *payload {
+        [_, second, third, fourth, ..] => {
+            bits & of_second[usize::from(second)]
+                & of_third[usize::from(third)]
+                & of_fourth[usize::from(fourth)]
+        }
+        _ => bits,
+    }
+}
+
+/// The protocols with payloads that begin with that byte.
+pub fn beginning(byte: Option<&u8>) -> impl Iterator<Item = Id> {
+    let bits = byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]);
+    Id::ALL.iter().copied().filter(move |id| bits >> *id as u32 & 1 == 1)
+}
 
 /// What the classifier is told by the user.
 #[derive(Clone, Debug)]
@@ -59,12 +91,11 @@ impl Choice {
 /// one that is registered first.
 #[inline(always)]
 pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
-    let first = *d.payload.first()?;
-    let mut bits = CANDIDATES[first as usize] & protocols;
+    let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
+    let mut bits = candidates(d.payload, wire_len) & protocols;
     if bits == 0 {
         return None;
     }
-    let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut id = Id::ALL[bits.trailing_zeros() as usize];
     let mut best = id.glance(d.payload, wire_len, ports);
     bits &= bits - 1;

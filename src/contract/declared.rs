@@ -188,8 +188,8 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// First bytes that a glance may recognise, beside those of the messages' forms.
-    pub first: &'static [u8],
+    /// How payloads begin that a glance recognises by hand, of any length; those of the messages' forms are not repeated.
+    pub first: &'static [&'static [u8]],
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is shown as: index into `messages`.

@@ -109,6 +109,17 @@ impl Message {
         self.answering(Answers { also, ..Answers::OWN })
     }
 
+    /// Marks the bytes that it may have at that offset where nothing else is known.
+    const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
+        let mut i = 0;
+        while i < self.forms.len() {
+            if self.forms[i].is_alone() {
+                self.forms[i].mark(at, bit, table);
+            }
+            i += 1;
+        }
+    }
+
     /// What recognising says of it, at that level.
     pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
         let part = self.part.and_then(|part| part(payload));
@@ -213,22 +224,51 @@ impl Form {
     }
 
     /// Whether its bytes prove something where nothing is known.
-    const fn alone(&self) -> bool {
+    const fn is_alone(&self) -> bool {
         matches!(self.needs, Needs::Nothing)
     }
 
-    /// The first byte that it may have; there is one at least.
-    const fn begins_with(&self, byte: u8) -> bool {
+    /// Marks the bytes that it may have at that offset with a bit.
+    const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
         while i < self.heads.len() {
-            let head = self.heads[i];
-            let first = if head.is_empty() { self.begins } else { head };
-            if !first.is_empty() && first[0] == byte {
-                return true;
+            let (head, (then_at, then)) = (self.heads[i], self.then);
+            let behind = at.saturating_sub(head.len());
+            if then_at <= at && at < then_at.saturating_add(then.len()) {
+                mark(table, then[at.saturating_sub(then_at)], bit);
+            } else if at < head.len() {
+                mark(table, head[at], bit);
+            } else if behind >= self.begins.len() {
+                mark_all(table, bit);
+            } else if self.caseless {
+                mark(table, self.begins[behind].to_ascii_lowercase(), bit);
+                mark(table, self.begins[behind].to_ascii_uppercase(), bit);
+            } else {
+                mark(table, self.begins[behind], bit);
             }
             i += 1;
         }
-        false
+    }
+
+    /// Marks the lengths that it may have with a bit; the last one stands for all that are longer.
+    const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
+        let (at, then) = self.then;
+        let (least, most) = self.length;
+        let last = table.len().saturating_sub(1);
+        let mut i = 0;
+        while i < self.heads.len() {
+            let begins = self.heads[i].len().saturating_add(self.begins.len());
+            let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
+            let mut length = 0;
+            while length <= last {
+                let fits = length >= least && length >= begins && length >= fixed && length <= most;
+                if fits || length == last && most >= last {
+                    table[length] |= bit;
+                }
+                length += 1;
+            }
+            i += 1;
+        }
     }
 
     /// How sure it is that the payload has this form; `None` where it has not.
@@ -270,35 +310,64 @@ impl Form {
     }
 }
 
+const fn mark(table: &mut Begins, byte: u8, bit: u32) {
+    table[byte as usize] |= bit;
+}
+
+const fn mark_all(table: &mut Begins, bit: u32) {
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] |= bit;
+        byte += 1;
+    }
+}
+
 impl Info {
-    /// Whether a glance may recognise what begins with that byte.
-    pub const fn begins_with(&self, byte: u8) -> bool {
+    /// Marks the bytes at that offset with which a glance may recognise a payload.
+    pub const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
         while i < self.first.len() {
-            if self.first[i] == byte {
-                return true;
+            if at < self.first[i].len() {
+                mark(table, self.first[i][at], bit)
+            } else {
+                mark_all(table, bit)
             }
             i += 1;
         }
         let mut i = 0;
         while i < self.messages.len() {
-            let forms = self.messages[i].forms;
-            let mut j = 0;
-            while j < forms.len() {
-                if forms[j].alone() && forms[j].begins_with(byte) {
-                    return true;
-                }
-                j += 1;
-            }
+            self.messages[i].mark(at, bit, table);
             i += 1;
         }
-        false
     }
 
-    /// The bytes that a glance may recognise: those declared, then those of the messages.
+    /// Marks the lengths on the wire with which a glance may recognise a payload; the last one stands for all that are longer.
+    pub const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
+        if !self.first.is_empty() {
+            let mut length = 0;
+            while length < table.len() {
+                table[length] |= bit;
+                length += 1;
+            }
+        }
+        let mut at = 0;
+        while at < self.messages.len() {
+            let mut form = 0;
+            while form < self.messages[at].forms.len() {
+                if self.messages[at].forms[form].is_alone() {
+                    self.messages[at].forms[form].mark_lengths(bit, table);
+                }
+                form += 1;
+            }
+            at += 1;
+        }
+    }
+
+    /// The bytes that a payload may begin with which a glance recognises.
     pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
-        let of_messages = (0..=u8::MAX).filter(|byte| self.begins_with(*byte) && !self.first.contains(byte));
-        self.first.iter().copied().chain(of_messages)
+        let mut table = [0; 256];
+        self.mark(0, 1, &mut table);
+        (0..=u8::MAX).filter(move |byte| table[usize::from(*byte)] != 0)
     }
 
     /// For every first byte, the messages that a glance may recognise.
@@ -307,18 +376,7 @@ impl Info {
         let mut table = [0; 256];
         let mut at = 0;
         while at < self.messages.len() {
-            let mut form = 0;
-            while form < self.messages[at].forms.len() {
-                let mut byte = 0;
-                while byte < table.len() {
-                    let this = &self.messages[at].forms[form];
-                    if this.alone() && this.begins_with(byte as u8) {
-                        table[byte] |= 1 << at;
-                    }
-                    byte += 1;
-                }
-                form += 1;
-            }
+            self.messages[at].mark(0, 1 << at, &mut table);
             at += 1;
         }
         table
@@ -338,8 +396,11 @@ impl Info {
 
     /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
     fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Glance> {
-        let mut best: Option<(usize, Level)> = None;
-        for (at, message) in self.messages.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1) {
+        let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
+        while let at = left.trailing_zeros() as usize
+            && let Some(message) = self.messages.get(at)
+        {
+            left &= left.wrapping_sub(1);
             let way = known.map(|known| known.direction);
             if way.is_some() && message.direction.is_some() && message.direction != way {
                 continue;
@@ -422,7 +483,30 @@ mod tests {
         let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
         assert_eq!(level(form, b"\xff\xff\xffn"), Some(Level::Medium));
         assert_eq!([&b"\xffn"[..], b"n", b"\xff\xff"].map(|p| level(form, p)), [None; 3]);
-        assert!(form.begins_with(0xff) && !form.begins_with(b'n'));
+    }
+
+    #[test]
+    fn bytes_are_marked_that_a_form_may_have() {
+        let bytes = |form: Form, at| {
+            let mut table = [0; 256];
+            form.mark(at, 1, &mut table);
+            (0..=u8::MAX).filter(|byte| table[usize::from(*byte)] != 0).collect::<Vec<_>>()
+        };
+        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+        assert_eq!([0, 1, 2].map(|at| bytes(form, at)), [vec![0xff], vec![0xff], vec![b'n', 0xff]]);
+        assert_eq!([bytes(form, 4).len(), bytes(form.and(4, b"x"), 4).len()], [256, 1]);
+        assert_eq!(bytes(Form::of(b"n").caseless(), 0), b"Nn");
+        let lengths = |form: Form| {
+            let mut table = [0; 8];
+            form.mark_lengths(1, &mut table);
+            table.map(|bit| char::from(b'0' + bit as u8)).iter().collect::<String>()
+        };
+        assert_eq!(lengths(form.and(4, b"x")), "00000111");
+        let short = Form::of(b"ab");
+        assert_eq!(
+            [short, short.long(4, 5), short.long(9, 20)].map(lengths),
+            ["00111111", "00001100", "00000001"]
+        );
     }
 
     #[test]

@@ -234,6 +234,7 @@ impl Table {
             self.evict();
         }
         self.remembered += 1;
+        self.used |= 1 << at;
         self.queues[at].push(request);
         self.conversations.touch(slot);
         self.next_deadline = self.next_deadline.min(self.queues[at].due());

@@ -25,6 +25,8 @@ pub struct Table {
     /// Who speaks with whom.
     pub conversations: Conversations,
     pub(super) queues: Vec<Queue>,
+    /// Those of them that have held a request, one bit each: of sixteen protocols few are spoken.
+    pub(super) used: u32,
     /// How many requests are in them, and the most that may be.
     pub(super) remembered: usize,
     pub(super) most: usize,
@@ -55,6 +57,7 @@ impl Table {
         Table {
             conversations: Conversations::new(budget),
             queues: Id::ALL.iter().map(|&id| Queue::new(windows.late(id))).collect(),
+            used: 0,
             remembered: 0,
             most: budget.of(MAX_REQUESTS),
             windows,
@@ -177,15 +180,24 @@ impl Table {
 
     /// The queue whose oldest request is due first; `None` where all are empty.
     pub(super) fn oldest_due(&self) -> Option<usize> {
-        let filled = self.queues.iter().enumerate().filter(|(_, queue)| queue.oldest().is_some());
+        let filled = self.used().filter(|(_, queue)| queue.oldest().is_some());
         filled.min_by_key(|(_, queue)| queue.due()).map(|(at, _)| at)
+    }
+
+    fn used(&self) -> impl Iterator<Item = (usize, &Queue)> {
+        let mut bits = self.used;
+        std::iter::from_fn(move || {
+            let at = bits.trailing_zeros() as usize;
+            bits &= bits.wrapping_sub(1);
+            Some((at, self.queues.get(at)?))
+        })
     }
 
     #[inline(never)]
     fn expire(&mut self) {
         self.changes += 1;
         loop {
-            let dues = self.queues.iter().map(Queue::due).enumerate();
+            let dues = self.used().map(|(at, queue)| (at, queue.due()));
             let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
             if due >= self.clock {
                 self.next_deadline = due;

@@ -200,6 +200,8 @@ const QUERY_RESPONSE: u8 = 1;
 const UNKNOWN: u8 = 2;
 
 const ASKS: Form = Form::of(b"\xfe\xfd\x00");
+/// Its type, the request id, a key of three letters and two zeros.
+const LEAST_LIST: usize = 10;
 
 static MESSAGES: [Message; 3] = [
     Message::request(
@@ -217,7 +219,7 @@ static MESSAGES: [Message; 3] = [
         "query_response",
         0,
         &[
-            Form::of(b"\x00").when(is_list).level(Level::Low),
+            Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
             Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).known(),
         ],
     )

@@ -250,7 +250,7 @@ impl Protocol for Raknet {
         title: "RakNet unconnected ping",
         ports: &[19132, 19133],
         spec: SPEC,
-        first: &[],
+        first: &[b"\x01", b"\x02", b"\x1c"],
         messages: &MESSAGES,
         fragment: None,
         joining: None,

@@ -294,7 +294,7 @@ impl Protocol for Samp {
         title: "SA-MP and open.mp query",
         ports: &[7777, 8192],
         spec: SPEC,
-        first: b"SVM",
+        first: &[SAMP, VC_ASKS, VC_ANSWERS],
         messages: &MESSAGES,
         fragment: None,
         joining: None,

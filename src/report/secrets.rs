@@ -1,6 +1,7 @@
 //! Where passwords stand in a payload, for whoever shows its bytes.
 
 use super::Packet;
+use crate::classify::beginning;
 use crate::decode::{Span, Tree};
 use crate::net::Datagram;
 use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
@@ -28,7 +29,7 @@ pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut out = vec![];
-    for &id in Id::ALL.iter().filter(|id| d.payload.first().is_some_and(|b| id.info().begins_with(*b))) {
+    for id in beginning(d.payload.first()) {
         for direction in [Direction::C2s, Direction::S2c] {
             let known = Known { open: true, pinned: true, ..Known::of(direction, Level::High) };
             let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));

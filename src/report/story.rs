@@ -4,7 +4,7 @@
 
 use super::{Packet, duration};
 use crate::bounded::Bounded;
-use crate::classify::Choice;
+use crate::classify::{Choice, beginning};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Glance, Id, Level};
@@ -112,7 +112,7 @@ impl Teller {
         for &&id in ids {
             let name = id.info().name;
             let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
-            let begins = d.payload.first().is_some_and(|b| id.info().begins_with(*b));
+            let begins = beginning(d.payload.first()).any(|candidate| candidate == id);
             match look(id, d) {
                 _ if !speaks => silent.push(name),
                 Some(g) => out.push(format!(

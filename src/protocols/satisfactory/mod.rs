@@ -51,7 +51,7 @@ impl Protocol for Satisfactory {
         title: "Satisfactory Lightweight Query",
         ports: &[GAME_PORT, LEGACY_PORT],
         spec: samples::SPEC,
-        first: &[0xd5, 0xf6, 0x00, 0x01],
+        first: &[b"\xd5\xf6", b"\xf6\xd5", b"\x00\x00", b"\x01\x00"],
         messages: &[
             Message::named("poll"),
             Message::named("state_response"),

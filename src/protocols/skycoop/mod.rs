@@ -98,7 +98,7 @@ impl Protocol for Skycoop {
         title: "Sky Co-op server query",
         ports: &[exchange::PORT],
         spec: samples::SPEC,
-        first: &[0xfe, 0xff, 0x93],
+        first: &[b"\xfe\xff\xff", b"\xff\xff\xff", b"\x93\x00\x00\x00"],
         messages: &[
             Message::named("status_request"),
             Message::named("status_response"),

@@ -56,7 +56,7 @@ impl Protocol for Sqp {
         title: "Unity Server Query Protocol",
         ports: &[],
         spec: samples::SPEC,
-        first: &[0x00, 0x01],
+        first: &[b"\x00", b"\x01"],
         messages: &[
             Message::named("challenge_request"),
             Message::named("challenge_response"),

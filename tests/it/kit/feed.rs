@@ -66,6 +66,10 @@ pub fn missing() -> impl Strategy<Value = usize> {
     prop_oneof![3 => Just(0), 1 => 1usize..64, 1 => Just(65_000)]
 }
 
+pub fn protocol() -> impl Strategy<Value = Id> {
+    any::<Index>().prop_map(|i| Id::ALL[i.index(Id::ALL.len())])
+}
+
 pub fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::C2s), Just(Direction::S2c)]
 }

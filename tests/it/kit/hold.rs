@@ -27,11 +27,6 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
     replayed(bytes, &tree, &json);
 }
 
-/// The same for every protocol and message.
-pub fn hold_as_anything(bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
-    Id::ALL.iter().for_each(|&id| hold_as_any_message(id, bytes, direction, asked, missing));
-}
-
 /// The same for every message of a protocol.
 pub fn hold_as_any_message(id: Id, bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
     for message in 0..id.info().messages.len() as u8 {
