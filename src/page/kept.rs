@@ -20,7 +20,7 @@ pub const MAX_OF_SERVER: usize = 20;
 pub const MAX_FRAMES: usize = 50_000;
 /// Datagrams whose bytes are kept for a rule, in the order found.
 pub const MAX_OF_RULE: usize = 20;
-/// Bytes kept of a datagram.
+/// Bytes kept of a datagram, or of the message that it and other parts make.
 pub const MAX_BYTES: usize = 512;
 /// Bytes of a line of hex: where not all bytes are kept, the first stands at the beginning of a line.
 const LINE: usize = 16;
@@ -88,13 +88,12 @@ impl Frames {
             return;
         };
         p.findings.iter().for_each(|f| *of_rule.entry(f.rule.id).or_default() += 1);
-        let payload = p.datagram.payload;
         // Half of the bytes stand before the place.
         let start = usize::from(wanted.span.unwrap_or_default().start).saturating_sub(MAX_BYTES / 2);
-        let from = if payload.len() > MAX_BYTES { start / LINE * LINE } else { 0 };
+        let from = if p.bytes.len() > MAX_BYTES { start / LINE * LINE } else { 0 };
         let hidden = if secrets { vec![] } else { in_packet(p) };
-        let end = payload.len().min(from + MAX_BYTES);
-        let digits = masked(payload.get(..end).unwrap_or_default(), &hidden, 0);
+        let end = p.bytes.len().min(from + MAX_BYTES);
+        let digits = masked(p.bytes.get(..end).unwrap_or_default(), &hidden, 0);
         kept.bytes = Some((from, digits.get(2 * from..).unwrap_or_default().to_owned()));
     }
 

@@ -206,7 +206,7 @@ impl<W: Write> Report for Fields<W> {
             self.pick.packet(p, self.secrets);
         }
         let d = self.local(p.datagram);
-        let secrets = if self.masks() { secrets::in_packet(p) } else { vec![] };
+        let secrets = if self.masks() { secrets::in_payload(p) } else { vec![] };
         self.row(p.datagram.frame, View { datagram: Some(&d), ..View::of_packet(p) }, &secrets)
     }
 

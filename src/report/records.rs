@@ -4,7 +4,7 @@ use super::joined::Joined;
 use super::output::Output;
 use super::push::{push_endpoint, push_ip, push_key};
 use super::ready::Ready;
-use super::secrets::{harmless_part, in_packet, in_unclaimed};
+use super::secrets::{harmless_part, in_payload, in_unclaimed};
 use super::stamp::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{Comments, Facts};
@@ -220,7 +220,7 @@ impl<W: Write> Report for Records<W> {
         self.ready.push_message(line, p.id, p.message, p.direction, p.level);
         push_u64(line, p.datagram.wire_len() as u64);
         if self.bytes {
-            let secrets = if self.secrets { vec![] } else { in_packet(p) };
+            let secrets = if self.secrets { vec![] } else { in_payload(p) };
             push(line, format_args!(",\"payload\":\"{}\"", masked(p.datagram.payload, &secrets, 0)));
         }
         line.extend_from_slice(b",\"fields\":");

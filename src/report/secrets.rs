@@ -11,11 +11,16 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
     tree.nodes().iter().filter(|node| node.is_secret()).map(|node| node.at).collect()
 }
 
-/// Passwords in a packet, by decoding it once more.
+/// Passwords in [the bytes](Packet::bytes) of a packet, by decoding it once more.
 pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
     let mut tree = Tree::default();
     packet.replay(false, &mut tree);
     in_tree(&tree)
+}
+
+/// Passwords in the payload of a packet's datagram; the part that completes a message is read as a part.
+pub(super) fn in_payload<S>(packet: &Packet<'_, S>) -> Vec<Span> {
+    if packet.whole().is_some() { in_unclaimed(packet.datagram) } else { in_packet(packet) }
 }
 
 /// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.

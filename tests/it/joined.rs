@@ -1,6 +1,7 @@
 //! Messages that were cut into datagrams and are joined again: whatever way their parts come, they are the message.
 
 use crate::kit::play::{self, Collected, MS, START, Shot, everything, foreign, lines, report};
+use qdissect::report::{Form, Output, Records};
 use qdissect::rule::{Severity, hex};
 use serde_json::{Value, json};
 
@@ -122,6 +123,23 @@ fn a_password_is_masked_in_a_part_and_in_the_message() {
     let text: String = packets(&parts).iter().map(Value::to_string).collect();
     assert!(!text.contains("hunter2") && !text.contains("68756e746572"), "{text}");
     assert!(text.contains("A2S-SEC-005") && text.contains("********"), "{text}");
+}
+
+#[test]
+fn a_password_is_masked_in_the_bytes_of_a_part_whichever_comes_last() {
+    let secret = "feffffff 07000000 02 00 1c00 ffffffff 45 0200 'rcon_password' 00 'hunter2' 00";
+    let other = "feffffff 07000000 02 01 1c00 'a' 00 '1' 00";
+    for parts in [[secret, other], [other, secret]] {
+        let mut out = vec![];
+        let records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+        report(everything(), records.with_bytes(true), &answered(&parts));
+        let text = String::from_utf8(out).expect("records are UTF-8");
+        assert_eq!(text.matches("\"message\":\"rules_response\"").count(), 1, "{text}");
+        assert!(!text.contains("68756e74657232"), "{text}");
+        // What is no password is shown.
+        assert!(text.contains("\"payload\":\"feffffff0700000002001c00*"), "{text}");
+        assert!(text.contains("\"payload\":\"feffffff0700000002011c0061003100\""), "{text}");
+    }
 }
 
 #[test]
