@@ -1,7 +1,8 @@
-//! Writes `docs/rules.md` and `docs/fields.md` from the declarations.
+//! Writes `docs/rules.md`, `docs/fields.md` and `docs/protocols/README.md` from the declarations.
 
+use crate::check::Counts;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
-use crate::protocols::Id;
+use crate::protocols::{Id, Info, StepInfo};
 use crate::rule::{Cite, Rule, Step};
 use std::fmt::Write;
 
@@ -106,6 +107,86 @@ pub fn fields_md() -> String {
         table(&mut out, info.fields);
     }
     out
+}
+
+/// `docs/protocols/README.md`: every protocol in a row.
+pub fn protocols_md() -> String {
+    let mut out = String::from(
+        "# Protocols\n\n\
+         Generated from the declarations in `src/protocols/`; `UPDATE_DOCS=1 cargo test --test it house::` writes it anew.\n\n\
+         All are recognised by content, whatever the port: by the bytes that a payload begins with, by what follows them, and by\n\
+         what its conversation has shown. An answer is paired with its request by the key that both carry, else by order.\n\n\
+         The column *address* tells whether a client must prove that it receives what is sent to its address: *proven* where it must,\n\
+         or where the answer is the short one by which it does; *with a challenge* where only some requests carry one. Where nothing\n\
+         is proven, a server answers whoever is named as the sender, and can be abused as a [reflector](../reflector.md).\n\n\
+         | protocol | ports | begins with, in hex | messages | paired | address | rules | in the field |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for id in Id::ALL {
+        let info = id.info();
+        let name = info.name;
+        let ports: Vec<_> = info.ports.iter().map(u16::to_string).collect();
+        let known = info.messages.iter().filter(|message| message.name != "unknown");
+        let messages: Vec<_> = known.map(|message| format!("`{}`", message.name)).collect();
+        let _ = writeln!(
+            out,
+            "| [{}]({name}.md) | {} | {} | {} | {} | {} | [{}](../rules.md#{}) | [notes]({name}.md#what-deployed-software-does) |",
+            escaped(info.title),
+            if ports.is_empty() { "any".to_owned() } else { ports.join(", ") },
+            beginnings(info),
+            messages.join(", "),
+            steps(info, |step| if step.key_digits == 0 { "order" } else { "key" }),
+            steps(info, address),
+            severities(id.rules()),
+            anchor(info.title),
+        );
+    }
+    out
+}
+
+/// The first bytes as ranges.
+fn beginnings(info: &Info) -> String {
+    let mut ranges: Vec<[u8; 2]> = vec![];
+    for byte in info.first_bytes() {
+        match ranges.last_mut() {
+            Some([_, last]) if last.checked_add(1) == Some(byte) => *last = byte,
+            _ => ranges.push([byte; 2]),
+        }
+    }
+    let range = |[from, to]: [u8; 2]| {
+        if from == to { format!("{from:02x}") } else { format!("{from:02x}–{to:02x}") }
+    };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// What holds of the steps: once where it is the same for all of them.
+fn steps(info: &Info, what: impl Fn(&StepInfo) -> &'static str) -> String {
+    let said: Vec<_> = info.steps.iter().map(|step| (step.name, what(step))).collect();
+    match said.split_first() {
+        None => "-".to_owned(),
+        Some(((_, first), rest)) if rest.iter().all(|(_, other)| other == first) => (*first).to_owned(),
+        Some(_) => said.iter().map(|(name, what)| format!("`{name}`: {what}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn address(step: &StepInfo) -> &'static str {
+    match step {
+        StepInfo { validated: true, .. } => "proven",
+        StepInfo { carries: 0, .. } => "not proven",
+        _ => "with a challenge",
+    }
+}
+
+fn severities(rules: impl Iterator<Item = &'static Rule>) -> String {
+    let mut counts = Counts::default();
+    rules.for_each(|rule| counts.add(rule.severity));
+    format!("{}: {} E, {} W, {} N", counts.total(), counts.error, counts.warning, counts.note)
+}
+
+/// The anchor that a title has on a page of GitHub's.
+fn anchor(title: &str) -> String {
+    let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
 fn table(out: &mut String, fields: &[&[&Field]]) {

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::check::Finding;
 use qdissect::decode::{Field, FieldKind, Tree};
-use qdissect::docs::{fields_md, rules_md};
+use qdissect::docs::{fields_md, protocols_md, rules_md};
 use qdissect::exchange::Outcome;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
@@ -198,7 +198,9 @@ fn captures(folder: PathBuf) -> Vec<PathBuf> {
 
 #[test]
 fn docs_are_up_to_date() {
-    for (name, text) in [("rules.md", rules_md()), ("fields.md", fields_md())] {
+    for (name, text) in
+        [("rules.md", rules_md()), ("fields.md", fields_md()), ("protocols/README.md", protocols_md())]
+    {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(&path, &text).expect("docs/ can be written");
