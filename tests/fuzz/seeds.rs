@@ -3,7 +3,7 @@
 //! Seeds are the captures of the repository, and the samples and examples of every protocol and rule, each once, in the
 //! form that the target reads. The dictionary holds what the registry knows by name, and the marks of file formats.
 
-use crate::bodies::{capture::MAGICS, decoder, talk, walk, writers};
+use crate::bodies::{capture::MAGICS, decoder, lean, talk, walk, writers};
 use crate::kit::format::FORMATTERS;
 use crate::kit::play::{frame, shots};
 use qdissect::capture::Source;
@@ -61,6 +61,8 @@ impl Seeds {
     /// A payload, as its protocol's decoder and those who paste it read it.
     fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
         self.add(id.info().name, decoder::seed(from_server, asked, bytes));
+        let glance = id.glance(bytes, bytes.len(), [7777; 2]);
+        self.add("lean", lean::seed(id, glance.map_or(0, |glance| glance.message), from_server, bytes));
     }
 
     fn example(&mut self, example: &'static Example) {

@@ -6,6 +6,7 @@ pub mod capture;
 pub mod decoder;
 pub mod filter;
 pub mod input;
+pub mod lean;
 pub mod pairing;
 pub mod pasted;
 pub mod settings;
@@ -25,6 +26,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("unpack", capture::unpack),
     ("walk", walk::walk),
     ("classifier", talk::classifier),
+    ("lean", lean::lean),
     ("sqp", |bytes| decoder::decoder(Id::Sqp, bytes)),
     ("satisfactory", |bytes| decoder::decoder(Id::Satisfactory, bytes)),
     ("skycoop", |bytes| decoder::decoder(Id::Skycoop, bytes)),
