@@ -9,6 +9,8 @@ pub struct Facts<'a> {
     pub server_name: Option<Value<'a>>,
     /// Name of the game, its type or mode, likewise.
     pub game: Option<Value<'a>>,
+    /// The map, level or world that is played, likewise.
+    pub map: Option<Value<'a>>,
     /// Version, build or changelist.
     pub version: Option<Version<'a>>,
     /// Players now and at most.

@@ -174,8 +174,7 @@ impl Source {
                 view.protocol == Some(id) && visit(payload.unwrap_or(Datum::Present))
             }
             Source::Picked(id, slot) => {
-                let is_of = view.protocol.is_some_and(|protocol| id.is_none_or(|id| id == protocol));
-                is_of && view.picked.is_some_and(|pick| pick.each(slot, visit))
+                view.protocol == Some(id) && view.picked.is_some_and(|pick| pick.each(slot, visit))
             }
         }
     }
@@ -317,6 +316,7 @@ impl Builtin {
         match self {
             Builtin::ServerName => said.server_name?.text().map(text),
             Builtin::Game => said.game?.text().map(text),
+            Builtin::Map => said.map?.text().map(text),
             Builtin::Version => match said.version? {
                 Version::Text(version) => version.text().map(text),
                 Version::Number(version) => int(Some(version)),

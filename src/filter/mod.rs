@@ -159,7 +159,7 @@ impl Needs {
             Finding | Rule | Severity => (self.packet, self.findings) = (true, true),
             Outcome => (self.packet, self.outcome) = (true, true),
             Protocol | Message | Direction | Confidence | Exchange | ResponseTime | Retransmission
-            | Duplicate | Server | Client | ServerName | Game | Version | Players | MaxPlayers => {
+            | Duplicate | Server | Client | ServerName | Game | Map | Version | Players | MaxPlayers => {
                 self.packet = true;
             }
         }

@@ -59,6 +59,7 @@ pub(super) enum Builtin {
     Client,
     ServerName,
     Game,
+    Map,
     Version,
     Players,
     MaxPlayers,
@@ -89,7 +90,7 @@ impl Builtin {
             FrameTimeRelative | FrameTimeDelta | FrameInterface | FrameInterfaceName | FrameProtocols => {
                 false
             }
-            FrameComment | ServerName | Game | Version | Players | MaxPlayers | IpVersion => false,
+            FrameComment | ServerName | Game | Map | Version | Players | MaxPlayers | IpVersion => false,
             Eth | EthSrc | EthDst | EthAddr | EthType | Vlan | VlanId => false,
             IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => false,
             Udp | UdpLength | UdpChecksum | UdpChecksumStatus | UdpStream | UdpPayload | Message
@@ -150,6 +151,7 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("client", Kind::Text, Builtin::Client),
     ("server_name", Kind::Text, Builtin::ServerName),
     ("game", Kind::Text, Builtin::Game),
+    ("map", Kind::Text, Builtin::Map),
     ("version", Kind::Dynamic, Builtin::Version),
     ("players", UINT, Builtin::Players),
     ("max_players", UINT, Builtin::MaxPlayers),
@@ -167,9 +169,6 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("duplicate", Kind::Flag, Builtin::Duplicate),
 ];
 
-/// Declared fields that mean the same in every protocol that has them, by their last name.
-const COMMON: [&str; 1] = ["map"];
-
 /// Which elements of the lists on the way are meant; `None` means any.
 pub(super) type Indices = [Option<u16>; 3];
 
@@ -177,8 +176,8 @@ pub(super) type Indices = [Option<u16>; 3];
 /// and every value of those.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
-    /// Their protocol; of a name that many may have, any.
-    pub id: Option<Id>,
+    /// Their protocol.
+    pub id: Id,
     /// The declarations.
     pub fields: Vec<&'static Field>,
     /// Which elements.
@@ -201,18 +200,12 @@ pub(super) fn lookup(name: &str) -> Option<(Named, Kind)> {
     if let Some(id) = Id::by_name(name) {
         return Some((Named::Protocol(id), Kind::Bytes));
     }
-    if COMMON.contains(&name) {
-        let all = Id::ALL.iter().flat_map(|id| id.info().fields.iter().copied().flatten().copied());
-        let fields: Vec<_> = all.filter(|field| field.key == name).collect();
-        let kind = kind_of(&fields)?;
-        return Some((Named::Declared(Wanted { id: None, fields, index: Indices::default() }), kind));
-    }
     let (protocol, path) = name.split_once('.')?;
     let id = Id::by_name(protocol)?;
     let mut index = Indices::default();
     let fields: Vec<_> = declared(id).filter(|field| is_at(field.name, path, &mut index)).collect();
     let kind = kind_of(&fields)?;
-    Some((Named::Declared(Wanted { id: Some(id), fields, index }), kind))
+    Some((Named::Declared(Wanted { id, fields, index }), kind))
 }
 
 /// The fields of a protocol and those of all.
@@ -282,7 +275,7 @@ fn kind(declared: FieldKind) -> Kind {
 /// Every name that a filter may use, without indices, each once.
 pub fn names() -> Vec<String> {
     let builtins = BUILTINS.iter().map(|(name, ..)| *name);
-    let mut all: Vec<String> = builtins.chain(COMMON).map(str::to_owned).collect();
+    let mut all: Vec<String> = builtins.map(str::to_owned).collect();
     for &id in Id::ALL {
         let protocol = id.info().name;
         all.push(protocol.to_owned());

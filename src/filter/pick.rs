@@ -69,7 +69,7 @@ impl Pick {
     /// be looked at, as in the options of the pipeline.
     pub fn packet<S>(&mut self, packet: &Packet<'_, S>, secrets: bool) {
         self.begin();
-        if !self.wanted.iter().any(|wanted| wanted.id.is_none_or(|id| id == packet.id)) {
+        if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
             return;
         }
         packet.replay(secrets, self);

@@ -61,7 +61,7 @@ pub(super) enum Source {
     /// The payload of a datagram of that protocol.
     Protocol(Id),
     /// What was picked for that entry of the wanted fields, of that protocol or any.
-    Picked(Option<Id>, u16),
+    Picked(Id, u16),
 }
 
 /// What is made of a value.

@@ -104,7 +104,7 @@ fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
     more as u64
 }
 
-/// The `server` records with the findings of the verdict, the share that was answered, the map, and the trace; the slots of
+/// The `server` records with the findings of the verdict, the share that was answered, and the trace; the slots of
 /// all traces are of one length.
 fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     let mut counts: HashMap<(Endpoint, Id), Counts> = HashMap::new();
@@ -120,7 +120,6 @@ fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
         record["finding_counts"] = found.record();
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
-        record["map"] = g.maps.get(&index).cloned().into();
         record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
         rows.push((Reverse((found.error, found.warning, s.unanswered, s.requests)), record));
     }

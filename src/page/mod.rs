@@ -23,11 +23,10 @@ use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
-use crate::filter::{Columns, Pick, View};
 use crate::net::{Datagram, Endpoint};
 use crate::pipeline::Options;
-use crate::protocols::{Direction, Id};
-use crate::report::summary::{Summary, bounded};
+use crate::protocols::Id;
+use crate::report::summary::Summary;
 use crate::report::{Packet, Report, Silent, Totals, Wants};
 use crate::stats::Stats;
 use crate::verdict::{Check, Coverage, Entry, Verdict};
@@ -45,7 +44,6 @@ pub struct Gathered {
     frames: Frames,
     /// By the pipeline's server index, as many as there are servers.
     traces: HashMap<u32, Trace>,
-    maps: HashMap<u32, String>,
     /// The first time stamp, from which traces count.
     began: Time,
 }
@@ -54,8 +52,6 @@ pub struct Gathered {
 pub struct Page<F> {
     check: Check<F>,
     gathered: Gathered,
-    map: Columns,
-    pick: Pick,
     secrets: bool,
 }
 
@@ -64,12 +60,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
     pub fn new(check: Check<F>, options: &Options) -> Page<F> {
         let (summary, stats) = (Summary::default(), Stats::new(None));
         let (exchanges, frames) = (Exchanges::default(), Frames::default());
-        let (traces, maps, began) = (HashMap::new(), HashMap::new(), Time::UNKNOWN);
-        let gathered = Gathered { summary, stats, exchanges, frames, traces, maps, began };
-        // The name is one of those that filters know.
-        let map = Columns::parse(&["map"]).unwrap_or_default();
-        let pick = map.pick();
-        Page { check, gathered, map, pick, secrets: options.secrets }
+        let (traces, began) = (HashMap::new(), Time::UNKNOWN);
+        let gathered = Gathered { summary, stats, exchanges, frames, traces, began };
+        Page { check, gathered, secrets: options.secrets }
     }
 
     /// What was found and what was gathered, once everything was read.
@@ -78,17 +71,6 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
     /// As [`Check::verdict`].
     pub fn verdict(self, totals: Totals) -> io::Result<(Verdict, Gathered)> {
         Ok((self.check.verdict(totals)?, self.gathered))
-    }
-
-    /// Keeps the map that an answer names.
-    fn map(&mut self, p: &Packet<'_, Coverage>) {
-        self.pick.packet(p, self.secrets);
-        let view = View { picked: Some(&self.pick), ..View::of_packet(p) };
-        let named = self.map.values(&view, &[]).flatten().next();
-        if let Some(value) = named {
-            let map = String::from_utf8_lossy(bounded(value.text.as_bytes())).into_owned();
-            self.gathered.maps.insert(p.server_index, map);
-        }
     }
 }
 
@@ -101,10 +83,6 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     }
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
-        let known = p.server_index != NONE;
-        if p.direction == Direction::S2c && known && p.facts().is_some() {
-            self.map(p);
-        }
         let g = &mut self.gathered;
         if !p.findings.is_empty() {
             let place = g.summary.files.places.place(p.datagram.frame);

@@ -458,6 +458,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
                 let shown = string(c, field, &HEAD_ENDS)?.utf8_or_latin1();
                 match field.key {
                     "game" => c.facts.game = Some(shown),
+                    "map" => c.facts.map = Some(shown),
                     "server_name" => c.facts.server_name = Some(shown),
                     "version" => c.facts.version = Some(Version::Text(shown)),
                     _ => {}
@@ -503,7 +504,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>, counts: &mut [Option<i32>; 2
     let fits = length <= c.rest().len() || c.is_cut();
     c.require(&STR_002, fits)?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
-        c.words(&MAP, until(b"\0"))?;
+        c.facts.map = Some(c.words(&MAP, until(b"\0"))?.utf8_or_latin1());
         for (apart, field) in DETAILS {
             if !c.skip(apart) {
                 break;

@@ -84,6 +84,7 @@ impl<'a> Told<'a> {
             b"maxplayers" => (*most, self.most) = (true, count),
             b"gamename" | b"game_id" => c.facts.game = shown,
             b"gametype" if c.facts.game.is_none() => c.facts.game = shown,
+            b"mapname" | b"map" => c.facts.map = shown,
             b"gamever" | b"version" => c.facts.version = shown.map(Version::Text),
             _ => {}
         }

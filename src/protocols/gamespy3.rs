@@ -858,7 +858,7 @@ fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         match field.key {
             "hostname" => c.facts.server_name = Some(text.utf8_or_latin1()),
             "gametype" => c.facts.game = Some(text.utf8_or_latin1()),
-            _ => {}
+            _ => c.facts.map = Some(text.utf8_or_latin1()),
         }
     }
     for (field, count) in [&NUMPLAYERS, &MAXPLAYERS].into_iter().zip(&mut counts) {

@@ -779,7 +779,7 @@ fn variable<'a, S: FieldSink>(
         let shown = Some(value.utf8_or_latin1());
         match key.0 {
             b"sv_hostname" | b"hostname" => (known.name, c.facts.server_name) = (true, shown),
-            b"mapname" | b"map" => known.map = true,
+            b"mapname" | b"map" => (known.map, c.facts.map) = (true, shown),
             b"gamename" => c.facts.game = shown,
             b"version" | b"*version" | b"shortversion" | b"iv" => c.facts.version = shown.map(Version::Text),
             b"sv_maxclients" | b"maxclients" => (known.has_most, known.most) = (true, count),
@@ -957,7 +957,7 @@ fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         c.skip_all(b" ");
         c.number(field, until(ends))
     };
-    c.words(&MAP, until(b" \n\0"))?;
+    c.facts.map = Some(c.words(&MAP, until(b" \n\0"))?.utf8_or_latin1());
     let clients = part(c, &CLIENTS, b"/\n\0")?;
     c.skip(b"/");
     let most = part(c, &MOST_CLIENTS, b" \n\0")?;

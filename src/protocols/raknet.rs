@@ -432,6 +432,7 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     let count = |n: usize| number(n).and_then(|n| u32::try_from(n).ok());
     c.facts.server_name = part(1).map(Value::from);
     c.facts.game = part(0).map(Value::from);
+    c.facts.map = part(7).map(Value::from);
     c.facts.version = part(3).map(|version| Version::Text(version.into()));
     c.facts.players = count(4).zip(count(5));
 }

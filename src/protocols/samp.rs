@@ -503,8 +503,10 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
 fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = c.words(&RULE_KEY, string8)?;
     let value = c.words(&RULE_VALUE, string8)?;
-    if key.0 == b"version" {
-        c.facts.version = Some(Version::Text(value.utf8_or_latin1()));
+    match key.0 {
+        b"version" => c.facts.version = Some(Version::Text(value.utf8_or_latin1())),
+        b"mapname" => c.facts.map = Some(value.utf8_or_latin1()),
+        _ => {}
     }
     Ok(())
 }

@@ -544,6 +544,8 @@ fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Res
         c.facts.version = Some(Version::Text(text.into()));
     } else if *field == GAME_MODE {
         c.facts.game = Some(text.into());
+    } else if *field == MAP {
+        c.facts.map = Some(text.into());
     }
     c.expect(b"\0", &RSP_002)
 }

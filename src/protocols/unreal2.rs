@@ -339,7 +339,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&PORT, le_u32)?;
     c.field(&QUERY_PORT, le_u32)?;
     c.facts.server_name = Some(words(c, &SERVER_NAME)?.shown());
-    words(c, &MAP)?;
+    c.facts.map = Some(words(c, &MAP)?.shown());
     c.facts.game = Some(words(c, &GAME_TYPE)?.shown());
     let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
     c.check(&DET_002, || players <= most);

@@ -138,6 +138,7 @@ impl Hot {
         let mut hasher = self.hasher.build_hasher();
         hash_text(&mut hasher, facts.server_name);
         hash_text(&mut hasher, facts.game);
+        hash_text(&mut hasher, facts.map);
         match facts.version {
             Some(Version::Text(version)) => hash_text(&mut hasher, Some(version)),
             Some(Version::Number(n)) => hasher.write_u64(n),

@@ -127,7 +127,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
             "server",
             "protocol",
             "name",
-            "game, version",
+            "game, map, version",
             "players",
             "requests",
             "answered",
@@ -138,7 +138,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     } else {
         vec![
             "server\n  name",
-            "protocol\ngame, version",
+            "protocol\ngame, map, version",
             "players",
             "requests\nanswered",
             "median\np99",
@@ -251,7 +251,8 @@ fn name(s: &Server) -> String {
 
 fn game(s: &Server) -> String {
     let version = text(s.said.version.as_ref()).or_else(|| s.said.build.map(|n| n.to_string()));
-    let parts = [text(s.said.game.as_ref()), version, s.said.state.map(str::to_owned)];
+    let [game, map] = [&s.said.game, &s.said.map].map(|said| text(said.as_ref()));
+    let parts = [game, map, version, s.said.state.map(str::to_owned)];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }

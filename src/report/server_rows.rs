@@ -12,6 +12,7 @@ const COLUMNS: &[&str] = &[
     "protocol",
     "server_name",
     "game",
+    "map",
     "version",
     "players",
     "max_players",
@@ -46,7 +47,7 @@ pub fn rows(out: &mut dyn Write, layout: Layout, summary: &Summary) -> io::Resul
     out.flush()
 }
 
-fn row(layout: &Layout, s: &Server) -> [String; 21] {
+fn row(layout: &Layout, s: &Server) -> [String; 22] {
     let said = |text: &Option<Vec<u8>>| {
         text.as_ref().map_or(String::new(), |text| layout.text(&String::from_utf8_lossy(text)))
     };
@@ -65,6 +66,7 @@ fn row(layout: &Layout, s: &Server) -> [String; 21] {
         s.id.info().name.to_owned(),
         said(&s.said.server_name),
         said(&s.said.game),
+        said(&s.said.map),
         version,
         number(s.said.players.map(|p| u64::from(p.0))),
         number(s.said.players.map(|p| u64::from(p.1))),

@@ -82,6 +82,8 @@ pub struct Said {
     pub server_name: Option<Vec<u8>>,
     /// Game.
     pub game: Option<Vec<u8>>,
+    /// Map.
+    pub map: Option<Vec<u8>>,
     /// Version, as text.
     pub version: Option<Vec<u8>>,
     /// Version, as a number.
@@ -98,6 +100,7 @@ impl Said {
     fn hear(&mut self, facts: &decode::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
         keep(&mut self.game, facts.game);
+        keep(&mut self.map, facts.map);
         match facts.version {
             Some(Version::Text(text)) => keep(&mut self.version, Some(text)),
             Some(Version::Number(n)) => self.build = Some(n),
@@ -371,16 +374,19 @@ pub(crate) fn server_record(s: &Server) -> Value {
     });
     let mut record = json!({
         "type": "server", "server": s.endpoint.to_string(), "protocol": s.id.info().name,
-        "server_name": text(&s.said.server_name), "game": text(&s.said.game), "version": version,
+        "server_name": text(&s.said.server_name), "game": text(&s.said.game), "map": text(&s.said.map), "version": version,
         "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
         "state": s.said.state, "requests": s.requests, "answered": s.answered, "late": s.late,
         "unanswered": s.unanswered, "undecided": s.undecided, "refused": s.refused, "response_time": times,
         "finding_counts": s.findings.record(),
     });
     // Damaged text is shown with U+FFFD; its bytes stand beside it.
-    for (key, bytes) in
-        [("server_name", &s.said.server_name), ("game", &s.said.game), ("version", &s.said.version)]
-    {
+    for (key, bytes) in [
+        ("server_name", &s.said.server_name),
+        ("game", &s.said.game),
+        ("map", &s.said.map),
+        ("version", &s.said.version),
+    ] {
         if let Some(bytes) = bytes.as_ref().filter(|b| std::str::from_utf8(b).is_err()) {
             let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             record[format!("{key}_hex")] = hex.into();

@@ -68,7 +68,7 @@ fn names_of_interfaces_and_servers_are_cut_and_say_so() {
 fn an_address_is_in_one_line_up_to_twenty_four_characters() {
     let lines = |address: &str| {
         let mut table = Screen { width: 80, colour: false, ..Screen::default() }.table(true);
-        table.set_header(["server\nname", "protocol\ngame, version", "players"]);
+        table.set_header(["server\nname", "protocol\ngame, map, version", "players"]);
         let wide = "w ".repeat(60);
         table.add_row([format!("{address}\n{wide}"), wide.clone(), "17".to_owned()]);
         arrange(Screen { width: 80, colour: false, ..Screen::default() }, &mut table, 2, address.len());

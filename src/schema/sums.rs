@@ -36,11 +36,11 @@ pub fn server() -> Value {
         .keys(&["median", "p99"], &or_null(seconds.clone()))
         .key("max", seconds)
         .end("");
-    let texts = ["server_name", "game", "version"];
+    let texts = ["server_name", "game", "map", "version"];
     let object = Object::record("server")
         .key("server", term("endpoint"))
         .key("protocol", term("protocol"))
-        .keys(&["server_name", "game"], &or_null(text()))
+        .keys(&["server_name", "game", "map"], &or_null(text()))
         .key("version", json!({ "anyOf": [text(), term("count"), { "type": "null" }] }))
         .keys(&["players", "max_players"], &or_null(term("uint")))
         .key("state", or_null(text()))

@@ -146,6 +146,7 @@ const SERVER_PORT: Column = column("server_port", Kind::Int32, "Port of who answ
 const CONFIDENCE: Column = column("confidence", Kind::Label, "How sure the recognition is.");
 const SERVER_NAME: Column = column("server_name", Kind::Text, "Name that the server gives itself.").or_null();
 const GAME: Column = column("game", Kind::Label, "Game, its type or mode.").or_null();
+const MAP: Column = column("map", Kind::Label, "Map, level or world.").or_null();
 const VERSION: Column = column("version", Kind::Label, "Version, as text.").or_null();
 const PLAYERS: Column = column("players", Kind::Int64, "Players now.").or_null();
 const MOST_PLAYERS: Column = column("max_players", Kind::Int64, "Players at most.").or_null();
@@ -200,6 +201,7 @@ const MESSAGES: &[Column] = &[
     column("encapsulation", Kind::Texts, "Tunnels it came through, the outermost first."),
     SERVER_NAME,
     GAME,
+    MAP,
     VERSION,
     PLAYERS,
     MOST_PLAYERS,
@@ -264,6 +266,7 @@ const SERVERS: &[Column] = &[
     PROTOCOL,
     SERVER_NAME,
     GAME,
+    MAP,
     VERSION,
     PLAYERS,
     MOST_PLAYERS,

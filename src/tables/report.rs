@@ -393,19 +393,17 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) -> io::Result<()> {
         Some(Version::Number(n)) => Some(n.to_string()),
         None => None,
     };
-    let [name, game] = [facts.server_name, facts.game].map(text);
-    said(rows, [name, game, version], facts.players, facts.state)
+    let [name, game, map] = [facts.server_name, facts.game, facts.map].map(text);
+    said(rows, [name, game, map, version], facts.players, facts.state)
 }
 
 fn said(
     rows: &mut Rows,
-    [name, game, version]: [Option<String>; 3],
+    texts: [Option<String>; 4],
     players: Option<(u32, u32)>,
     state: Option<&str>,
 ) -> io::Result<()> {
-    rows.text(name.as_deref())?;
-    rows.text(game.as_deref())?;
-    rows.text(version.as_deref())?;
+    texts.into_iter().try_for_each(|text| rows.text(text.as_deref()))?;
     rows.number(players.map(|(now, _)| now.into()))?;
     rows.number(players.map(|(_, most)| most.into()))?;
     rows.text(state)
@@ -419,7 +417,8 @@ fn server_row(rows: &mut rows::Rows, s: &Server) -> io::Result<()> {
     rows.text(std::str::from_utf8(&ip).ok())?;
     rows.number(i64::from(s.endpoint.port()))?;
     rows.text(s.id.info().name)?;
-    said(rows, [text(&s.said.server_name), text(&s.said.game), version], s.said.players, s.said.state)?;
+    let [name, game, map] = [&s.said.server_name, &s.said.game, &s.said.map].map(text);
+    said(rows, [name, game, map, version], s.said.players, s.said.state)?;
     for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {
         rows.count(n)?;
     }

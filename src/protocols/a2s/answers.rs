@@ -303,7 +303,7 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
 /// Name, map, folder and game.
 fn names<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.facts.server_name = Some(text(c, &NAME, &INF_001)?.into());
-    text(c, &MAP, &INF_001)?;
+    c.facts.map = Some(text(c, &MAP, &INF_001)?.into());
     text(c, &FOLDER, &INF_001)?;
     c.facts.game = Some(text(c, &GAME, &INF_001)?.into());
     Ok(())

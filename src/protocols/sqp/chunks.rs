@@ -255,13 +255,14 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
         let server_name = text(c, &SERVER_NAME)?;
         c.check(&INF_006, || !server_name.0.is_empty());
         let (game_type, build_id) = (text(c, &GAME_TYPE)?, text(c, &BUILD_ID)?);
-        text(c, &MAP)?;
+        let map = text(c, &MAP)?;
         c.ends(&LAST);
         let port = c.field(&PORT, be_u16)?;
         c.check(&INF_005, || port != 0);
         *c.facts = Facts {
             server_name: Some(server_name.into()),
             game: Some(game_type.into()),
+            map: Some(map.into()),
             version: (!build_id.0.is_empty()).then_some(Version::Text(build_id.into())),
             players: Some((current_players.into(), max_players.into())),
             state: None,

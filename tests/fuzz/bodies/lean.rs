@@ -44,7 +44,11 @@ fn decode(id: Id, payload: &[u8], cx: Context) {
     let decoded = id.dissect(payload, &cx, &mut notes);
     assert_eq!(id.dissect(payload, &cx, &mut Skip), decoded, "listeners differ");
     for violation in notes.heard() {
-        assert!(usize::from(violation.at.end) <= payload.len(), "{} is behind the payload", violation.rule.id);
+        assert!(
+            usize::from(violation.at.end) <= payload.len(),
+            "{} is behind the payload",
+            violation.rule.id
+        );
     }
 }
 
