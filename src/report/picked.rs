@@ -120,7 +120,7 @@ mod tests {
         let found = pick(4).expect("a packet");
         assert_eq!(
             (&found["message"], &found["bytes"]),
-            (&json!("challenge_response"), &json!("0095bb447e"))
+            (&json!("challenge_response"), &json!("0095bd447e"))
         );
         let token = json!({ "depth": 0, "name": "token", "value": "2512209022", "start": 1, "end": 5, "derived": false });
         assert_eq!(found["fields"][1], token);
