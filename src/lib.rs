@@ -56,7 +56,7 @@ pub mod general;
 pub mod looks_like;
 pub mod net;
 mod packed;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod page;
 pub mod pasted;
 pub mod pipeline;
@@ -64,11 +64,11 @@ mod places;
 pub mod protocols;
 pub mod report;
 pub mod rule;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod schema;
 pub mod servers;
 pub mod similar;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;

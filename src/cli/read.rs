@@ -7,9 +7,8 @@ use super::inputs::{Input, Inputs};
 use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
 use super::{error, save, stop};
-use qdissect::capture::{self, ErrorKind, Source, link_name};
+use qdissect::capture::{self, ErrorKind, Source};
 use qdissect::decode::Listener;
-use qdissect::net::DropReason;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{MAX_UNREAD, Report, Totals, Unread};
 use std::collections::VecDeque;
@@ -166,7 +165,6 @@ fn read_one<S: Listener>(
         Ok(source) => source,
         Err(e) => return Ok(not_opened(path, &e)),
     };
-    let before = (pipeline.totals().packets, unreadable(pipeline.totals()));
     let file = path.to_string_lossy();
     let read = match grows {
         true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
@@ -184,20 +182,10 @@ fn read_one<S: Listener>(
             return Ok(complain(path, e.to_string()).map_err(|(_, why)| (end, why)));
         }
     }
-    let packets = pipeline.totals().packets - before.0;
-    let strange = unreadable(pipeline.totals()) - before.1;
-    if strange > 0 && strange == packets {
-        let links: Vec<_> = source.facts().links.iter().map(|&l| link_name(l)).collect();
-        let links = links.join(", ");
-        return Ok(complain(
-            path,
-            format!(
-                "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` \
-                 writes a capture of the IP packets in it, or capture on another interface"
-            ),
-        ));
+    match pipeline.strange(source.facts()) {
+        Some(why) => Ok(complain(path, why)),
+        None => Ok(Ok(())),
     }
-    Ok(Ok(()))
 }
 
 /// How many threads to use.
@@ -236,11 +224,6 @@ fn interrupted(path: &Path) -> Result<(), Unfinished> {
 fn misplaced(path: &Path) -> bool {
     let command = <super::args::Cli as clap::CommandFactory>::command();
     !path.exists() && command.get_subcommands().any(|c| path.as_os_str() == c.get_name())
-}
-
-/// Frames whose link type is unknown.
-fn unreadable(totals: &Totals) -> u64 {
-    totals.not_datagrams.get(DropReason::UnknownLink)
 }
 
 /// Says what is wrong with an input.

@@ -40,6 +40,6 @@ pub(crate) use push::{decimal, hex_digits, nine, push, push_front, push_u64};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub(crate) use tree::display;
 pub use tree::{Heard, Node, Tree};

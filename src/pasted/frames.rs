@@ -1,7 +1,7 @@
 //! A conversation of what was pasted: frames with addresses, directions and times.
 
 use super::{Mark, Piece};
-use crate::capture::Time;
+use crate::capture::{Facts, Time};
 use crate::classify;
 use crate::net::{Endpoint, OwnedFrame, parse};
 use crate::protocols::Role;
@@ -65,6 +65,17 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
         });
     }
     frames
+}
+
+/// What is said of frames that were pasted, as of a capture.
+pub fn facts(frames: &[OwnedFrame]) -> Facts {
+    let mut links = vec![];
+    for frame in frames {
+        if !links.contains(&frame.link) {
+            links.push(frame.link);
+        }
+    }
+    Facts { format: "hex", links, ..Facts::default() }
 }
 
 /// A step before the first piece, so far before the first stamp as there are pieces before it.

@@ -25,7 +25,7 @@ mod packet;
 mod reader;
 mod string;
 
-pub use frames::{Ends, frames};
+pub use frames::{Ends, facts, frames};
 pub use reader::read;
 
 use crate::capture::Time;
@@ -42,6 +42,10 @@ const MAX_PIECE: usize = 65_535 + 256;
 pub const MAX_PIECES: usize = 10_000;
 /// Most complaints that are kept; further ones are counted.
 pub const MAX_COMPLAINTS: usize = 100;
+
+/// What is read, for whoever wrote something else; without a full stop.
+pub const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump -C, od -t x1, tcpdump -x or \
+                            Wireshark; an array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
 
 /// How the bytes of a line are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -130,6 +130,8 @@ pub struct Pipeline<'r, S: Listener> {
     frame: u64,
     /// Frames before the file that is read.
     file_at: u64,
+    /// Frames, and those of an unknown link type among them, that were counted before it.
+    counted: [u64; 2],
     /// The first time stamp of what goes on over files, and of the last file.
     first: Time,
     began: Time,
@@ -164,6 +166,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             payload: vec![],
             frame: 0,
             file_at: 0,
+            counted: [0; 2],
             first: Time::UNKNOWN,
             began: Time::UNKNOWN,
             fresh: true,

@@ -65,6 +65,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.files += 1;
         self.fresh = true;
         self.file_at = self.frame;
+        self.counted = self.counts();
         self.copies
             .begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
         self.report.file(name, facts, self.frame)
@@ -75,6 +76,25 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.see(facts);
         self.report.file_read(facts, &self.totals);
         self.report.listened(&mut self.sink);
+    }
+
+    /// Why nothing of the capture read last was understood, if that is so: a clause without the name. `facts` are those of its
+    /// end.
+    pub fn strange(&self, facts: &capture::Facts) -> Option<String> {
+        let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
+        let links: Vec<_> = facts.links.iter().map(|&link| capture::link_name(link)).collect();
+        let links = links.join(", ");
+        (unknown > 0 && unknown == frames).then(|| {
+            format!(
+                "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` writes a \
+                 capture of the IP packets in it, or capture on another interface"
+            )
+        })
+    }
+
+    /// Frames so far, and those of an unknown link type among them.
+    fn counts(&self) -> [u64; 2] {
+        [self.totals.packets, self.totals.not_datagrams.get(net::DropReason::UnknownLink)]
     }
 
     /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.

@@ -1,10 +1,10 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::fitted::{Column, Fitted, GiveWay};
 use super::gathered::Lines;
 use super::push::{left, push_duration, push_key, push_number, right};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::screen::Screen;
 use super::{Place, Report, Totals};
 use crate::capture;
@@ -26,7 +26,7 @@ impl<W: Write> Exchanges<W> {
     }
 
     /// As [`Lister::fit`](super::Lister::fit).
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
         const RIGHT: Column = Column { right: true };
         const LEFT: Column = Column { right: false };

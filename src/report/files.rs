@@ -3,11 +3,11 @@
 //! Conversations go on across rotated files, so frames are numbered through all files of a run. What is
 //! written names the file and the number that the frame has there, as Wireshark shows it.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use crate::capture::Facts;
 
 /// Most files whose names and facts are kept; further ones only count.
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 const MAX_FACTS: usize = 1_000;
 
 /// The files of a run, in the order read.
@@ -33,7 +33,7 @@ impl Files {
     }
 
     /// How many frames stand before each.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(crate) fn before(&self) -> impl Iterator<Item = u64> {
         self.before.iter().copied()
     }
@@ -66,7 +66,7 @@ impl Files {
 }
 
 /// Captures with what is known of each.
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 #[derive(Debug, Default)]
 pub struct Captures {
     /// Names and facts, in the order read.
@@ -75,7 +75,7 @@ pub struct Captures {
     pub places: Files,
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 impl Captures {
     /// A file begins, after `before` frames in those before it.
     pub fn begin(&mut self, name: &str, facts: &Facts, before: u64) {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     #[test]
     fn further_files_have_no_name_and_their_frames_their_numbers() {
         let mut captures = Captures::default();

@@ -1,6 +1,6 @@
 //! Lines for people on their way out: gathered, with the names of their files above them, and on a terminal made to fit.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::fitted::Fitted;
 use super::push::{left, push_endpoint, right};
 use super::when::decimals;
@@ -32,7 +32,7 @@ pub(super) struct Lines<W: Write> {
     /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
     width: usize,
     /// On a terminal, lines wait here for the widths of their columns.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     fitted: Option<Box<Fitted>>,
 }
 
@@ -60,29 +60,29 @@ impl<W: Write> Lines<W> {
             files,
             named,
             width,
-            #[cfg(feature = "cli")]
+            #[cfg(feature = "page")]
             fitted: None,
         }
     }
 
     /// Lines shall fit a terminal.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn fit(&mut self, fitted: Fitted) {
         self.fitted = Some(Box::new(fitted));
     }
 
     /// A cell of the line ends here, that of a finding where there is a severity.
     pub(super) fn mark(&mut self, severity: Option<Severity>) {
-        #[cfg(feature = "cli")]
+        #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
             fitted.mark(self.text.len(), severity);
         }
-        #[cfg(not(feature = "cli"))]
+        #[cfg(not(feature = "page"))]
         let _ = severity;
     }
 
     /// What has been written is a line, or several, that waits with others. Whether it has to wait no longer.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     fn gather(&mut self) -> Option<bool> {
         let fitted = self.fitted.as_mut()?;
         fitted.take(&self.text);
@@ -100,7 +100,7 @@ impl<W: Write> Lines<W> {
         text.extend_from_slice(ARROW.as_bytes());
         push_endpoint(text, ends[1]);
         let second = text.len() - from - first - ARROW.len();
-        #[cfg(feature = "cli")]
+        #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
             fitted.mark(from + first, None);
             return fitted.mark(text.len(), None);
@@ -113,7 +113,7 @@ impl<W: Write> Lines<W> {
 
     /// Ends a line.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        #[cfg(feature = "cli")]
+        #[cfg(feature = "page")]
         if let Some(enough) = self.gather() {
             return if enough { self.write() } else { Ok(()) };
         }
@@ -150,7 +150,7 @@ impl<W: Write> Lines<W> {
         for at in from..=file {
             let Some(Named { name, .. }) = self.named.get(at) else { break };
             let _ = writeln!(self.text, "== {name}");
-            #[cfg(feature = "cli")]
+            #[cfg(feature = "page")]
             self.gather();
         }
         if self.flush { self.write() } else { Ok(()) }
@@ -196,7 +196,7 @@ impl<W: Write> Lines<W> {
         self.write()
     }
     fn write(&mut self) -> io::Result<()> {
-        #[cfg(feature = "cli")]
+        #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
             let end = std::mem::take(&mut self.text);
             fitted.lay_out(&mut self.text);

@@ -72,7 +72,7 @@ fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
 
 /// A value with its name, if it has one; a code that stands for its name alone as hex digits, as many as its bytes
 /// have.
-fn value(node: &Node, value: Value<'_>) -> String {
+pub(super) fn value(node: &Node, value: Value<'_>) -> String {
     match value {
         // What only follows from bytes has no width of its own.
         Value::Named(v, Some(name)) if !node.derived => {

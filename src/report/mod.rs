@@ -1,78 +1,82 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod bytes;
 mod capture_record;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod detail;
 mod exchange_lines;
 mod exchange_rows;
 mod fields;
 mod files;
 mod filtered;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod fitted;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub(crate) mod foot;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod foreign;
 mod gathered;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod held;
 mod hostile;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod hot;
 mod joined;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod layers;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod leaves;
 mod output;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod painted;
+#[cfg(feature = "page")]
+mod picked;
 mod push;
 mod ready;
 mod recent;
 mod recorder;
 mod records;
 mod safe;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod screen;
 pub(crate) mod secrets;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod server_rows;
 mod short;
 mod stamp;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod story;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod summary;
 mod text;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub mod times;
 mod totals;
 mod when;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "page"))]
 mod width_tests;
 
 pub use capture_record::capture_record;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use detail::{Detail, Details, Shown};
 pub use exchange_lines::Exchanges;
 pub use exchange_rows::ExchangeRows;
 pub use fields::{Fields, Layout, Occurrence, Style};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use foreign::{Busy, Foreign};
 pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use layers::MAX_HEADS;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
+#[cfg(feature = "page")]
+pub use picked::Picked;
 #[cfg(feature = "tables")]
 pub(crate) use push::push_ip;
 pub use recent::Missed;
@@ -83,7 +87,7 @@ pub use safe::Safe;
 pub use short::short;
 pub(crate) use stamp::stamp;
 pub use stamp::{Stamps, duration};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use story::Explain;
 pub use text::Lister;
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
@@ -145,7 +149,7 @@ impl<S> Packet<'_, S> {
     }
 
     /// The same for a report that listens otherwise.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(crate) fn heard_by<'b, T>(&'b self, sink: &'b T) -> Packet<'b, T> {
         let Packet { datagram, id, message, step, direction, level, server_index, pairing, .. } = *self;
         let Packet { raised, decoded, findings, more_findings, bytes, piece, .. } = *self;

@@ -18,6 +18,7 @@ use hashbrown::HashMap;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// Writes records of captures, packets, exchanges and the summary.
 pub struct Records<W: Write> {
@@ -41,6 +42,9 @@ pub struct Records<W: Write> {
     secrets: bool,
     /// All bytes of each payload.
     bytes: bool,
+    /// Which packets are written, and how many there were so far.
+    range: Range<u64>,
+    met: u64,
 }
 
 /// Bytes shown of a datagram that nobody claims.
@@ -63,7 +67,24 @@ impl<W: Write> Records<W> {
             comments: Comments::default(),
             secrets: false,
             bytes: false,
+            range: 0..u64::MAX,
+            met: 0,
         }
+    }
+
+    /// The same, which writes only these packets of all that it would, counted from 0, and the exchanges that close while it
+    /// does.
+    pub fn with_range(mut self, range: Range<u64>) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// Whether a packet is to be written.
+    #[inline]
+    fn wants_packet(&mut self) -> bool {
+        let wanted = self.range.contains(&self.met);
+        self.met += 1;
+        wanted && self.packets && !self.quiet
     }
 
     /// The same, which shows all bytes of each payload, or of what nobody claims the first ones only.
@@ -212,7 +233,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn packet(&mut self, p: &Packet<'_, Json>) -> io::Result<()> {
-        if !self.packets || self.quiet {
+        if !self.wants_packet() {
             return Ok(());
         }
         let here = self.head(p.datagram)?;
@@ -236,7 +257,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if !self.packets || self.quiet {
+        if !self.wants_packet() {
             return Ok(());
         }
         self.head(d)?;
@@ -261,7 +282,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.quiet {
+        if self.quiet || !(self.range.start..=self.range.end).contains(&self.met) {
             return Ok(());
         }
         // It stands with its answer; one without an answer, with its request.

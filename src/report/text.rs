@@ -1,10 +1,10 @@
 //! One line a packet: streaming, in fixed columns, for people.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::fitted::{Column, Fitted, GiveWay};
 use super::gathered::Lines;
 use super::push::{left, push_duration, push_number, right};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::screen::Screen;
 use super::when::{Origin, Times, When};
 use super::{Packet, Place, Report, Totals, Wants, quoted, short};
@@ -45,7 +45,7 @@ impl<W: Write> Lister<W> {
     }
 
     /// The same for a terminal: columns are as wide as what is in them, and no line is wider than the screen.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
         const COLUMNS: &[Column] = &[
             Column { right: true },
@@ -79,25 +79,25 @@ impl<W: Write> Lister<W> {
     }
 
     /// The place of a frame; what is written next is about its file.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
         self.lines.place(frame)
     }
 
     /// The first time stamp of a file.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn first(&self, file: usize) -> Time {
         self.lines.named.get(file).map_or(Time::UNKNOWN, |file| file.first)
     }
 
     /// The number of a frame, with its file where that is another one than `here`.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn other(&self, frame: u64, here: usize) -> String {
         self.lines.other(frame, here)
     }
 
     /// The tunnels of a datagram, the outermost first.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn tunnel(&self, number: u16) -> Option<&str> {
         self.tunnels.get(&number).map(String::as_str)
     }

@@ -1,11 +1,11 @@
 //! What is listed of a verdict, and in what order: what fails comes first, and what repeats is one block.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use super::Excuse;
 use super::{Entry, Verdict};
 use crate::check::Counts;
 use crate::report::count;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ impl Verdict {
     }
 
     /// The same without symptoms, and what repeats a rule at a server together with the first one, which stands first.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "page")]
     pub(super) fn blocks(&self) -> Vec<Vec<&Entry>> {
         let mut at = HashMap::new();
         let mut blocks: Vec<Vec<&Entry>> = vec![];

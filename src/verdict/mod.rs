@@ -21,10 +21,10 @@ mod listed;
 mod markdown;
 pub(crate) mod path;
 mod sarif;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod table;
 mod unheard;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 mod wrap;
 
 pub use collect::Check;
@@ -33,13 +33,13 @@ pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub(crate) use json::summary_record;
 pub use json::{finding_record, json, ndjson, rule_record};
 pub use junit::{JunitStyle, junit};
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
-#[cfg(feature = "cli")]
+#[cfg(feature = "page")]
 pub use table::{concise, table};
 
 use crate::capture::Facts;

@@ -3,7 +3,7 @@
 //!
 //! `UPDATE_PICTURES=1` draws those in `docs/pictures` anew.
 
-mod driver;
+pub mod driver;
 
 use crate::kit::frames::{Kept, pcap};
 use crate::kit::play::{S, START, Shot, shot};

@@ -9,6 +9,8 @@ use qdissect::net::{Datagram, Endpoint};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::{Form, Output, Records, Report};
 use std::io;
+use std::ops::Range;
+use std::path::Path;
 
 /// The records of a capture, its frames taken in by `feed`.
 fn records(feed: impl FnOnce(&mut Pipeline<'_, qdissect::decode::Json>)) -> String {
@@ -49,6 +51,36 @@ fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
         }
     }
     assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn records_of_some_packets_are_those_among_all() {
+    let path = Path::new("captures/demo.pcapng");
+    let told = |range: Range<u64>| {
+        let mut out = vec![];
+        let records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
+        let mut records = records.with_range(range);
+        let mut pipeline = Pipeline::new(Options { all: true, ..Options::default() }, &mut records);
+        pipeline.read(&mut Source::open(path).expect("a capture"), "demo").expect("it is sound");
+        pipeline.finish(true).expect("nothing fails in memory");
+        String::from_utf8(out).expect("records are text").lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let is = |kind: &str| format!("{{\"type\":\"{kind}\"");
+    let of = |lines: &[String], kind: &str| {
+        let own = lines.iter().filter(|line| line.starts_with(&is(kind)));
+        own.cloned().collect::<Vec<_>>()
+    };
+    let all = told(0..u64::MAX);
+    let packets = of(&all, "packet");
+    for range in [0..20, 20..40, 90..1_000, 500..600] {
+        let some = told(range.clone());
+        let last = packets.len().min(range.end as usize);
+        assert_eq!(of(&some, "packet"), packets[last.min(range.start as usize)..last], "{range:?}");
+        assert_eq!(some.last(), all.last(), "the summary is of all");
+        assert!(some.iter().all(|line| all.contains(line)), "{range:?}");
+    }
+    let halves = [told(0..50), told(50..1_000)].map(|lines| of(&lines, "exchange"));
+    assert!(of(&all, "exchange").iter().all(|line| halves.iter().any(|half| half.contains(line))));
 }
 
 /// The exchanges told so far, with their outcomes.

@@ -69,5 +69,6 @@ mod terminal;
 mod tshark;
 mod tunnels;
 mod unclaimed;
+mod web;
 mod whose_answer;
 mod whose_silence;

@@ -11,11 +11,11 @@ use super::output::Target;
 use super::run::{self, FAILED, OK};
 use super::values::no_rule;
 use super::{error, note};
-use qdissect::capture::{Facts, capture_format};
+use qdissect::capture::capture_format;
 use qdissect::classify::Choice;
 use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
-use qdissect::pasted::{self, Ends, Pasted};
+use qdissect::pasted::{self, EXPECTED, Ends, Pasted};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Output, Records, Report, quoted};
 use std::fs::File;
@@ -25,9 +25,6 @@ use text::Text;
 
 /// UDP port of the server where nobody names one.
 const PORT: u16 = 7777;
-/// What is said where no bytes are found.
-const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump -C, od -t x1, tcpdump -x or \
-                        Wireshark; an array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
 
 /// Runs `qdissect hex`; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
@@ -186,13 +183,7 @@ struct Input<'a> {
 
 impl Input<'_> {
     fn play<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<()> {
-        let mut links = vec![];
-        for frame in self.frames {
-            if !links.contains(&frame.link) {
-                links.push(frame.link);
-            }
-        }
-        let facts = Facts { format: "hex", links, ..Facts::default() };
+        let facts = pasted::facts(self.frames);
         let mut pipeline = Pipeline::new(options, report);
         let frames = (1..).zip(self.frames).map(|(number, frame)| frame.frame(number));
         pipeline.play(self.name, &facts, frames).map_err(|e| match e {

@@ -96,9 +96,22 @@ impl Browser {
     pub fn open(&mut self, path: &Path, width: u32, script: bool) {
         self.resize(width, 900);
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !script }));
+        self.go(&format!("file://{}", path.display()));
+    }
+
+    /// Opens an address.
+    pub fn go(&mut self, url: &str) {
         self.events.clear();
-        self.call("Page.navigate", json!({ "url": format!("file://{}", path.display()) }));
+        self.call("Page.navigate", json!({ "url": url }));
         self.await_event("Page.loadEventFired");
+    }
+
+    /// Chooses a file in the input that an expression names.
+    pub fn choose_file(&mut self, input: &str, path: &Path) {
+        let input = self.call("Runtime.evaluate", json!({ "expression": input }));
+        let path = path.canonicalize().expect("a file");
+        let files = json!({ "files": [path], "objectId": input["result"]["objectId"] });
+        self.call("DOM.setFileInputFiles", files);
     }
 
     /// Makes its window so large.
@@ -124,6 +137,11 @@ impl Browser {
 
     /// Errors on the console, and requests but for the page itself, since it was opened.
     pub fn complaints(&mut self) -> Vec<String> {
+        self.complaints_but(&|request| request["type"] == "Document")
+    }
+
+    /// The same, with other requests that are right.
+    pub fn complaints_but(&mut self, right: &dyn Fn(&Value) -> bool) -> Vec<String> {
         // What has happened is told before the answer to this.
         self.value("0");
         let about = |event: &Value| {
@@ -132,7 +150,7 @@ impl Browser {
                 "Runtime.exceptionThrown" => Some(params.to_string()),
                 "Runtime.consoleAPICalled" => Some(params.to_string()),
                 "Log.entryAdded" => Some(params.to_string()),
-                "Network.requestWillBeSent" if params["type"] != "Document" => Some(params.to_string()),
+                "Network.requestWillBeSent" if !right(params) => Some(params.to_string()),
                 _ => None,
             }
         };

@@ -1,0 +1,197 @@
+//! The page in `web/` in a real browser: its engine gives the records of the program, its numbers are those of the records, and it
+//! asks for nothing but its own files. Without Chromium, or where `web/build.sh` has not been run, the tests say so and pass.
+
+mod server;
+
+use crate::browser::driver::Browser;
+use crate::kit::captures::own;
+use crate::kit::run::qdissect;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use server::Server;
+use std::fs;
+use std::path::Path;
+
+/// What the tests do inside of the page.
+const LOOK: &str = include_str!("web/look.js");
+/// Captures that are clicked through.
+const TRIED: [&str; 8] = [
+    "captures/demo.pcapng",
+    "captures/hostile/sqp_names.pcap",
+    "captures/hostile/sky_names.pcap",
+    "captures/hostile/sat_names.pcap",
+    "captures/hostile/gqp_names.pcap",
+    "captures/hostile/clock_jumps.pcap",
+    "captures/hostile/stress_pairing.pcapng",
+    "captures/containers/empty_capture.pcap",
+];
+
+/// The page, open in a browser.
+struct Open {
+    browser: Browser,
+    server: Server,
+}
+
+impl Open {
+    /// Opens it; `None`, and a word about that, where something is missing.
+    fn page() -> Option<Open> {
+        if !Path::new("web/dist/index.html").is_file() {
+            println!("web/build.sh has not been run: the page is not tried in a browser");
+            return None;
+        }
+        let (mut browser, server) = (Browser::start()?, Server::start("web/dist"));
+        browser.resize(1_440, 900);
+        browser.go(&server.url);
+        Some(Open { browser, server })
+    }
+
+    #[track_caller]
+    fn look(&mut self, what: &str) -> Value {
+        self.browser.value(&format!("({LOOK}).{what}"))
+    }
+
+    /// Chooses a capture and waits until it was read.
+    fn choose(&mut self, capture: &str) {
+        self.browser.choose_file("document.querySelector('#file')", Path::new(capture));
+        assert_eq!(self.look("read()"), "", "{capture}");
+    }
+
+    /// Nothing stands on the console, and nothing was asked for but the page's own files.
+    #[track_caller]
+    fn is_quiet(&mut self, what: &str) {
+        let own = self.server.url.clone();
+        let right = |request: &Value| {
+            let url = request["request"]["url"].as_str().unwrap_or_default();
+            url.starts_with(&own) || url.starts_with("blob:") || url.starts_with("data:")
+        };
+        assert_eq!(self.browser.complaints_but(&right), Vec::<String>::new(), "{what}");
+        let files = ["/", "/app.js", "/engine.js", "/list.js", "/packet.js", "/style.css"];
+        assert_eq!(self.server.asked(), files, "{what}");
+    }
+}
+
+/// What the program says of a capture.
+fn records(capture: &str) -> String {
+    let output = qdissect().args(["dump", "--all", "-T", "ndjson", capture]).output().expect("it runs");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The same as values.
+fn values(records: &str, kind: &str) -> Vec<Value> {
+    let all = records.lines().map(|line| line.parse::<Value>().expect("JSON"));
+    all.filter(|record| record["type"] == kind).collect()
+}
+
+#[test]
+fn its_records_are_those_of_the_program() {
+    let Some(mut page) = Open::page() else { return };
+    for capture in own() {
+        let name = capture.to_str().expect("a name");
+        let bytes = STANDARD.encode(fs::read(&capture).expect("a capture"));
+        let told = page.look(&format!("records({}, '{bytes}')", json!(name)));
+        assert!(told == records(name).as_str(), "{name}");
+    }
+    page.is_quiet("records");
+}
+
+#[test]
+fn its_report_is_that_of_the_program() {
+    let Some(mut page) = Open::page() else { return };
+    for capture in TRIED {
+        let output = qdissect().args(["report", "-q", capture]).output().expect("it runs");
+        let bytes = STANDARD.encode(fs::read(capture).expect("a capture"));
+        let told = page.look(&format!("report({}, '{bytes}')", json!(capture)));
+        assert!(told == String::from_utf8(output.stdout).expect("UTF-8").as_str(), "{capture}");
+    }
+}
+
+#[test]
+fn every_view_shows_the_records_and_nothing_is_asked_for() {
+    let Some(mut page) = Open::page() else { return };
+    for capture in TRIED {
+        page.browser.go(&page.server.url.clone());
+        page.choose(capture);
+        let records = records(capture);
+        let summary = &values(&records, "summary")[0];
+        let tiles = page.look("tiles()");
+        for (number, shown) in tiles.as_object().expect("tiles") {
+            let of =
+                if summary[number].is_u64() { &summary[number] } else { &summary["finding_counts"][number] };
+            assert_eq!(of, shown, "{capture}: {number}");
+        }
+        let packets = values(&records, "packet");
+        assert_eq!(page.look("length('packet-list')"), packets.len(), "{capture}");
+        let with = packets
+            .iter()
+            .chain(&values(&records, "exchange"))
+            .map(|r| r["findings"].as_array().map_or(0, Vec::len))
+            .sum::<usize>();
+        assert_eq!(page.look("length('finding-list')"), with, "{capture}");
+        for at in (0..packets.len()).step_by(1 + packets.len() / 20) {
+            let found = page.look(&format!("packet({at})"));
+            let wanted = &packets[at]["findings"].as_array().expect("findings").len();
+            assert_eq!(found["findings"], *wanted, "{capture}: {at}");
+            let title = format!("Frame {}: ", packets[at]["frame"]);
+            assert!(found["title"].as_str().expect("a title").starts_with(&title), "{capture}: {found}");
+        }
+        page.look("press()");
+        for width in [1_440, 390] {
+            page.browser.resize(width, 900);
+            for view in ["packets", "findings", "report"] {
+                assert_eq!(page.look(&format!("overflow('{view}')")), 0, "{capture}: {view} at {width}");
+            }
+        }
+        let strange = "document.body.querySelectorAll('img, object, embed, b, i').length";
+        assert_eq!(page.browser.value(strange), 0, "{capture}");
+        page.is_quiet(capture);
+    }
+}
+
+#[test]
+fn a_field_shows_its_bytes_and_a_byte_its_field() {
+    let Some(mut page) = Open::page() else { return };
+    page.choose("captures/demo.pcapng");
+    let packets = values(&records("captures/demo.pcapng"), "packet");
+    let at = packets.iter().position(|p| p["frame"] == 4).expect("a packet");
+    page.look(&format!("packet({at})"));
+    assert_eq!(page.look("hover('token')"), "95 bd 44 7e");
+    assert_eq!(page.look("byte(2)"), "token2512209022");
+    assert_eq!(page.look("key('bytes', 'ArrowLeft')"), "token2512209022");
+    assert_eq!(page.look("key('tree', 'ArrowUp')"), "type0 (challenge)");
+    page.is_quiet("the demo");
+}
+
+#[test]
+fn pasted_bytes_are_dissected_and_what_is_none_is_explained() {
+    let Some(mut page) = Open::page() else { return };
+    assert_eq!(page.look("paste('00 00 00 00 00\\n00 95 bb 44 7e')"), "");
+    assert_eq!(page.look("length('packet-list')"), 2);
+    assert_eq!(page.look("tiles()")["exchanges"], 1);
+    page.look("again()");
+    let said = page.look("paste('nothing of that kind')");
+    assert!(
+        said.as_str().expect("a text").contains("There are no bytes in this text. Expected is hex"),
+        "{said}"
+    );
+    page.look("again()");
+    page.browser.choose_file("document.querySelector('#file')", Path::new("Cargo.toml"));
+    let said = page.look("read()");
+    assert!(said.as_str().expect("a text").contains("pcap"), "{said}");
+    page.is_quiet("pasted");
+}
+
+#[test]
+fn neither_the_page_nor_its_worker_may_connect() {
+    let Some(mut page) = Open::page() else { return };
+    for place in ["page", "worker"] {
+        for way in ["fetch", "socket", "import"] {
+            assert_eq!(
+                page.look(&format!("connects('{place}', '{way}')")),
+                "refused",
+                "{way} in the {place}"
+            );
+        }
+    }
+    assert!(!page.server.asked().contains(&"/away".to_owned()));
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds the page into web/dist: static files, ready to be hosted. Needs Rust with the target wasm32-unknown-unknown, and
+# wasm-bindgen of the version in web/Cargo.lock:
+#
+#   rustup target add wasm32-unknown-unknown
+#   cargo install wasm-bindgen-cli --version 0.2.130 --root target/tools
+set -euo pipefail
+cd "$(dirname "$0")"
+
+most=1048576
+target=${CARGO_TARGET_DIR:-$PWD/target}
+PATH=$PWD/../target/tools/bin:$PATH
+
+# The hash of what comes in, as a content security policy names it.
+hash() {
+    printf '%b' "$(sha256sum | cut -c1-64 | sed 's/../\\x&/g')" | base64
+}
+# The report's script, in the order in which the report has it.
+script() {
+    grep -o 'script/[a-z]*\.js' ../src/page/html.rs | sed 's|^|../src/page/|' | xargs cat
+}
+
+cargo build --release --locked --target wasm32-unknown-unknown
+wasm-bindgen --target no-modules --no-typescript --remove-name-section --remove-producers-section --out-dir "$target/page" \
+    "$target/wasm32-unknown-unknown/release/qdissect_web.wasm"
+
+rm -rf dist
+mkdir dist
+cp www/app.js www/list.js www/packet.js www/style.css dist
+sed -e "s|REPORT_SCRIPT|$(script | hash)|" -e "s|REPORT_STYLE|$(hash <../src/page/style.css)|" www/index.html >dist/index.html
+# The worker's program is a function of the page, which starts it from its own text: so the page's policy holds there, too, and
+# nothing has to be fetched.
+{
+    echo "'use strict';"
+    echo 'function engineWorker() {'
+    cat "$target/page/qdissect_web.js" www/worker.js
+    echo '}'
+    printf "const ENGINE = '"
+    gzip -9nc "$target/page/qdissect_web_bg.wasm" | base64 -w0
+    echo "';"
+} >dist/engine.js
+
+size=$(cat dist/* | gzip -9c | wc -c)
+echo "web/dist: $(cat dist/* | wc -c) bytes, $size compressed"
+((size <= most)) || { echo "more than $most bytes compressed"; exit 1; }

@@ -1,0 +1,193 @@
+//! qdissect for browsers: the library behind three questions that a page asks of a capture or of pasted bytes.
+//!
+//! ```text
+//! File ──slices──> Slices (a reader) ──> Source ──> Pipeline ──┬─> Records   chunks of NDJSON, handed over one by one
+//! text ──────────> pasted ─────────────> frames ──────^        ├─> Picked    one packet: its fields and bytes
+//!                                                              └─> Page      the report
+//! ```
+//!
+//! Each question reads the capture anew, so that nothing of it has to be kept: memory does not grow with the file.
+#![deny(unsafe_code)]
+
+use js_sys::Uint8Array;
+use qdissect::capture::{Source, capture_format};
+use qdissect::decode::Listener;
+use qdissect::net::OwnedFrame;
+use qdissect::page::{self, Page};
+use qdissect::pasted::{self, EXPECTED, Ends};
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::Level;
+use qdissect::report::{Form, Output, Picked, Records, Report, Totals, Unread};
+use qdissect::verdict::Check;
+use std::io::{self, Read, Write};
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Bytes of the file from an offset on, at most so many; none at its end.
+    #[wasm_bindgen(catch, js_name = readCapture)]
+    fn read_capture(offset: f64, most: u32) -> Result<Uint8Array, JsValue>;
+
+    /// Takes lines of records.
+    #[wasm_bindgen(js_name = takeRecords)]
+    fn take_records(lines: &[u8]);
+}
+
+/// The file that the page has, from its beginning.
+struct Slices {
+    offset: u64,
+}
+
+impl Read for Slices {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        let bytes = read_capture(self.offset as f64, most)
+            .map_err(|_| io::Error::other("the browser cannot read the file any more"))?;
+        let length = bytes.length() as usize;
+        let room = buffer.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
+        bytes.copy_to(room);
+        self.offset += u64::from(bytes.length());
+        Ok(length)
+    }
+}
+
+/// Where records go.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        take_records(lines);
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A capture, or bytes that somebody pasted.
+#[wasm_bindgen]
+pub struct Engine {
+    name: String,
+    /// What was pasted; nothing where the page has a file.
+    frames: Option<Vec<OwnedFrame>>,
+    /// What of it could not be read, in lines.
+    complaints: String,
+}
+
+#[wasm_bindgen]
+impl Engine {
+    /// The capture that `readCapture` reads.
+    pub fn capture(name: String) -> Engine {
+        Engine { name, frames: None, complaints: String::new() }
+    }
+
+    /// What somebody pasted: hex, a dump, an array, a string or base64.
+    ///
+    /// # Errors
+    /// A sentence, where there are no bytes in it.
+    pub fn pasted(text: &str) -> Result<Engine, JsError> {
+        let pasted = pasted::read(text, None);
+        let places =
+            pasted.complaints.iter().map(|c| format!("Line {}, column {}: {}", c.line, c.column, c.what));
+        let mut complaints = places.collect::<Vec<_>>().join("\n");
+        if pasted.more_complaints > 0 {
+            complaints += &format!("\n{} places more could not be read.", pasted.more_complaints);
+        }
+        if pasted.pieces.is_empty() {
+            return Err(JsError::new(&format!("{complaints}\nThere are no bytes in this text. {EXPECTED}.")));
+        }
+        if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
+            return Err(JsError::new(&format!(
+                "These are the bytes of a capture ({format}), and not of a datagram: choose the capture itself."
+            )));
+        }
+        let frames = Some(pasted::frames(&pasted.pieces, Ends::default()));
+        Ok(Engine { name: "text".to_owned(), frames, complaints })
+    }
+
+    /// What of the pasted text could not be read, in lines.
+    pub fn complaints(&self) -> String {
+        self.complaints.clone()
+    }
+
+    /// Hands records to `takeRecords`, whole lines each time: of the capture, of `most` packets behind the first `before`, of the
+    /// exchanges that close among them, and the summary of all. Returns why not everything could be read, if so.
+    ///
+    /// # Errors
+    /// When the browser fails.
+    pub fn records(&self, before: f64, most: f64) -> Result<Option<String>, JsError> {
+        let range = before as u64..(before + most) as u64;
+        let mut records =
+            Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range);
+        let totals = self.read(&mut records)?;
+        Ok(totals.unread.into_iter().next().map(|unread| unread.why))
+    }
+
+    /// The packet of a frame as JSON: its fields, its bytes and its findings.
+    ///
+    /// # Errors
+    /// When the capture cannot be read up to it, or there is none.
+    pub fn packet(&self, frame: f64) -> Result<String, JsError> {
+        let mut picked = Picked::new(frame as u64);
+        let read = self.read(&mut picked);
+        match picked.json() {
+            Some(json) => Ok(json),
+            None => Err(read.err().unwrap_or_else(|| JsError::new("There is no packet in this frame."))),
+        }
+    }
+
+    /// The report as a page of HTML.
+    ///
+    /// # Errors
+    /// When the browser fails.
+    pub fn report(&self) -> Result<String, JsError> {
+        let options = self.options();
+        let mut page = Page::new(Check::new(options.policy.clone(), |_, _| Ok(())), &options);
+        let totals = self.read(&mut page)?;
+        let (verdict, gathered) = page.verdict(totals)?;
+        let mut html = vec![];
+        page::write(&mut html, &gathered, &verdict)?;
+        Ok(String::from_utf8(html)?)
+    }
+}
+
+impl Engine {
+    /// Those of `dump --all` and of `hex`.
+    fn options(&self) -> Options {
+        let min_confidence = if self.frames.is_some() { Level::Low } else { Level::Medium };
+        Options { all: true, min_confidence, ..Options::default() }
+    }
+
+    /// Reads everything into a report; what is wrong with a capture stands in the totals.
+    fn read<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<Totals, JsError> {
+        let mut pipeline = Pipeline::new(self.options(), report);
+        let why = match &self.frames {
+            Some(frames) => {
+                let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
+                let played = pipeline.play(&self.name, &pasted::facts(frames), numbered);
+                unread(played)?
+                    .or((!self.complaints.is_empty()).then(|| "not all of the text could be read".to_owned()))
+            }
+            None => match Source::from_reader(&self.name, Box::new(Slices { offset: 0 })) {
+                Ok(mut source) => {
+                    let read = pipeline.read(&mut source, &self.name);
+                    unread(read)?.or_else(|| pipeline.strange(source.facts()))
+                }
+                Err(e) => Some(e.to_string()),
+            },
+        };
+        let complete = why.is_none();
+        pipeline.miss(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect());
+        Ok(pipeline.finish(complete)?)
+    }
+}
+
+/// Why a capture was not read to its end, if so.
+fn unread(read: Result<(), Stopped>) -> Result<Option<String>, JsError> {
+    match read {
+        Ok(()) => Ok(None),
+        Err(Stopped::Capture(e)) => Ok(Some(e.to_string())),
+        Err(Stopped::Report(e)) => Err(e.into()),
+    }
+}

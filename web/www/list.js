@@ -1,0 +1,93 @@
+'use strict';
+
+// An element with attributes and what is in it: elements, or text, which is never markup.
+function el(name, attributes, ...children) {
+  const element = document.createElement(name);
+  Object.entries(attributes ?? {}).forEach(([key, value]) => element.setAttribute(key, value));
+  element.append(...children);
+  return element;
+}
+
+const $ = (id) => document.getElementById(id);
+
+// Rows of one height, of which only those in sight stand in the page. One is chosen, with the mouse or the arrow keys.
+class List {
+  // `row` fills the element of an item; `chosen` is told of an item that was chosen, and whether with Enter or the mouse.
+  constructor(box, { row, chosen, hovered }) {
+    Object.assign(this, { box, row, chosen, hovered, items: [], at: -1 });
+    this.inner = el('div', { class: 'inner', role: 'presentation' });
+    box.append(this.inner);
+    box.addEventListener('scroll', () => this.draw());
+    box.addEventListener('keydown', (event) => this.key(event));
+    box.addEventListener('click', (event) => this.indexOf(event, (index) => this.choose(index, true)));
+    box.addEventListener('mousemove', (event) => this.indexOf(event, (index) => this.hovered?.(this.items[index])));
+    box.addEventListener('mouseleave', () => this.hovered?.(null));
+    new ResizeObserver(() => this.draw()).observe(box);
+  }
+
+  indexOf(event, then) {
+    const row = event.target.closest('[data-index]');
+    if (row) then(Number(row.dataset.index));
+  }
+
+  // Shows other items, none of them chosen.
+  show(items) {
+    this.items = items;
+    this.at = -1;
+    this.box.scrollTop = 0;
+    this.draw();
+  }
+
+  // Further items of the same list have come.
+  grown() {
+    this.draw();
+  }
+
+  height() {
+    return parseFloat(getComputedStyle(this.box).getPropertyValue('--row'));
+  }
+
+  draw() {
+    const height = this.height();
+    const seen = this.box.clientHeight;
+    this.inner.style.height = `${this.items.length * height}px`;
+    const first = Math.max(0, Math.floor(this.box.scrollTop / height) - 5);
+    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + seen) / height) + 5);
+    const rows = [];
+    for (let index = first; index < last; index += 1) {
+      const row = el('div', {
+        'class': 'row', 'role': 'option', 'id': `${this.box.id}-${index}`, 'data-index': index, 'aria-selected': index === this.at,
+        'aria-posinset': index + 1, 'aria-setsize': this.items.length,
+      });
+      row.style.top = `${index * height}px`;
+      this.row(row, this.items[index]);
+      rows.push(row);
+    }
+    this.inner.replaceChildren(...rows);
+    if (this.at >= first && this.at < last) this.box.setAttribute('aria-activedescendant', `${this.box.id}-${this.at}`);
+    else this.box.removeAttribute('aria-activedescendant');
+  }
+
+  // Chooses an item and brings it into sight; `meant` says that it is to be acted on, not only looked at.
+  choose(index, meant) {
+    if (index < 0 || index >= this.items.length) return;
+    this.at = index;
+    const [height, seen] = [this.height(), this.box.clientHeight];
+    if (index * height < this.box.scrollTop) this.box.scrollTop = index * height;
+    if ((index + 1) * height > this.box.scrollTop + seen) this.box.scrollTop = (index + 1) * height - seen;
+    this.draw();
+    this.chosen(this.items[index], meant);
+  }
+
+  key(event) {
+    const page = Math.max(1, Math.floor(this.box.clientHeight / this.height()) - 1);
+    const last = this.items.length - 1;
+    const to = {
+      ArrowDown: this.at + 1, ArrowUp: this.at - 1, PageDown: this.at + page, PageUp: this.at - page, Home: 0, End: last,
+      Enter: this.at,
+    }[event.key];
+    if (to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    this.choose(Math.min(last, Math.max(0, to)), event.key === 'Enter');
+  }
+}
