@@ -5,7 +5,7 @@ use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Packet, Report, Wants, harmless};
 use crate::capture::Facts;
 use crate::check::Finding;
-use crate::decode::{Heard, Node};
+use crate::decode::{Json, Node, Tree};
 use crate::filter::masked;
 use crate::net::Datagram;
 use serde_json::{Value, json};
@@ -48,7 +48,8 @@ impl Picked {
 }
 
 impl Report for Picked {
-    type Sink = Heard;
+    /// That of records, for which the decoders are compiled anyway: the one packet is decoded once more.
+    type Sink = Json;
 
     /// As records want it, so that it is told the same.
     fn wants(&self) -> Wants {
@@ -60,15 +61,16 @@ impl Report for Picked {
         Ok(())
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_, Json>) -> io::Result<()> {
         if p.datagram.frame != self.frame {
             return Ok(());
         }
-        let tree = &p.sink.tree;
+        let mut tree = Tree::default();
+        p.replay(false, &mut tree);
         self.keep(json!({
             "protocol": p.id.info().title, "message": p.message_name(),
             "joined": p.whole().is_some(), "missing": p.datagram.cut,
-            "bytes": masked(p.bytes, &in_tree(tree), 0),
+            "bytes": masked(p.bytes, &in_tree(&tree), 0),
             "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
         }))

@@ -130,8 +130,8 @@ fn every_view_shows_the_records_and_nothing_is_asked_for() {
         assert_eq!(page.look("length('finding-list')"), with, "{capture}");
         for at in (0..packets.len()).step_by(1 + packets.len() / 20) {
             let found = page.look(&format!("packet({at})"));
-            let wanted = &packets[at]["findings"].as_array().expect("findings").len();
-            assert_eq!(found["findings"], *wanted, "{capture}: {at}");
+            let wanted = packets[at]["findings"].as_array().map_or(0, Vec::len);
+            assert_eq!(found["findings"], wanted, "{capture}: {at}");
             let title = format!("Frame {}: ", packets[at]["frame"]);
             assert!(found["title"].as_str().expect("a title").starts_with(&title), "{capture}: {found}");
         }

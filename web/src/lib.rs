@@ -6,7 +6,7 @@
 //!                                                              └─> Page      the report
 //! ```
 //!
-//! Each question reads the capture anew, so that nothing of it has to be kept: memory does not grow with the file.
+//! Each question reads the capture anew, so that nothing of it has to be kept: the engine's memory does not grow with the file.
 #![deny(unsafe_code)]
 
 use js_sys::Uint8Array;
@@ -120,7 +120,7 @@ impl Engine {
         let range = before as u64..(before + most) as u64;
         let mut records =
             Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range);
-        let totals = self.read(&mut records)?;
+        let totals = self.read(self.options(true), &mut records)?;
         Ok(totals.unread.into_iter().next().map(|unread| unread.why))
     }
 
@@ -130,7 +130,7 @@ impl Engine {
     /// When the capture cannot be read up to it, or there is none.
     pub fn packet(&self, frame: f64) -> Result<String, JsError> {
         let mut picked = Picked::new(frame as u64);
-        let read = self.read(&mut picked);
+        let read = self.read(self.options(true), &mut picked);
         match picked.json() {
             Some(json) => Ok(json),
             None => Err(read.err().unwrap_or_else(|| JsError::new("There is no packet in this frame."))),
@@ -142,9 +142,9 @@ impl Engine {
     /// # Errors
     /// When the browser fails.
     pub fn report(&self) -> Result<String, JsError> {
-        let options = self.options();
+        let options = self.options(false);
         let mut page = Page::new(Check::new(options.policy.clone(), |_, _| Ok(())), &options);
-        let totals = self.read(&mut page)?;
+        let totals = self.read(options, &mut page)?;
         let (verdict, gathered) = page.verdict(totals)?;
         let mut html = vec![];
         page::write(&mut html, &gathered, &verdict)?;
@@ -153,15 +153,19 @@ impl Engine {
 }
 
 impl Engine {
-    /// Those of `dump --all` and of `hex`.
-    fn options(&self) -> Options {
+    /// Those of `dump` and of `hex`; `all` also shows what no protocol claims.
+    fn options(&self, all: bool) -> Options {
         let min_confidence = if self.frames.is_some() { Level::Low } else { Level::Medium };
-        Options { all: true, min_confidence, ..Options::default() }
+        Options { all, min_confidence, ..Options::default() }
     }
 
     /// Reads everything into a report; what is wrong with a capture stands in the totals.
-    fn read<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<Totals, JsError> {
-        let mut pipeline = Pipeline::new(self.options(), report);
+    fn read<S: Listener>(
+        &self,
+        options: Options,
+        report: &mut dyn Report<Sink = S>,
+    ) -> Result<Totals, JsError> {
+        let mut pipeline = Pipeline::new(options, report);
         let why = match &self.frames {
             Some(frames) => {
                 let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
