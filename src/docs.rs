@@ -178,8 +178,7 @@ fn address(step: &StepInfo) -> &'static str {
 }
 
 fn severities(rules: impl Iterator<Item = &'static Rule>) -> String {
-    let mut counts = Counts::default();
-    rules.for_each(|rule| counts.add(rule.severity));
+    let counts: Counts = rules.map(|rule| rule.severity).collect();
     format!("{}: {} E, {} W, {} N", counts.total(), counts.error, counts.warning, counts.note)
 }
 

@@ -137,6 +137,14 @@ pub struct Counts {
     pub note: u64,
 }
 
+impl FromIterator<Severity> for Counts {
+    fn from_iter<T: IntoIterator<Item = Severity>>(severities: T) -> Counts {
+        let mut counts = Counts::default();
+        severities.into_iter().for_each(|severity| counts.add(severity));
+        counts
+    }
+}
+
 impl Counts {
     /// Counts a finding, unless it is a symptom.
     pub fn see(&mut self, finding: &Finding) {

@@ -120,6 +120,17 @@ impl Message {
         }
     }
 
+    /// The same for lengths.
+    const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
+        let mut i = 0;
+        while i < self.forms.len() {
+            if self.forms[i].is_alone() {
+                self.forms[i].mark_lengths(bit, table);
+            }
+            i += 1;
+        }
+    }
+
     /// What recognising says of it, at that level.
     pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
         let part = self.part.and_then(|part| part(payload));
@@ -252,17 +263,16 @@ impl Form {
 
     /// Marks the lengths that it may have with a bit; the last one stands for all that are longer.
     const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
-        let (at, then) = self.then;
-        let (least, most) = self.length;
+        let ((least, most), (at, then)) = (self.length, self.then);
+        let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
         let last = table.len().saturating_sub(1);
         let mut i = 0;
         while i < self.heads.len() {
             let begins = self.heads[i].len().saturating_add(self.begins.len());
-            let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
             let mut length = 0;
             while length <= last {
-                let fits = length >= least && length >= begins && length >= fixed && length <= most;
-                if fits || length == last && most >= last {
+                let enough = length >= least && length >= begins && length >= fixed || length == last;
+                if enough && length <= most {
                     table[length] |= bit;
                 }
                 length += 1;
@@ -314,7 +324,7 @@ const fn mark(table: &mut Begins, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
 
-const fn mark_all(table: &mut Begins, bit: u32) {
+const fn mark_all(table: &mut [u32], bit: u32) {
     let mut byte = 0;
     while byte < table.len() {
         table[byte] |= bit;
@@ -344,22 +354,12 @@ impl Info {
     /// Marks the lengths on the wire with which a glance may recognise a payload; the last one stands for all that are longer.
     pub const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
         if !self.first.is_empty() {
-            let mut length = 0;
-            while length < table.len() {
-                table[length] |= bit;
-                length += 1;
-            }
+            mark_all(table, bit);
         }
-        let mut at = 0;
-        while at < self.messages.len() {
-            let mut form = 0;
-            while form < self.messages[at].forms.len() {
-                if self.messages[at].forms[form].is_alone() {
-                    self.messages[at].forms[form].mark_lengths(bit, table);
-                }
-                form += 1;
-            }
-            at += 1;
+        let mut i = 0;
+        while i < self.messages.len() {
+            self.messages[i].mark_lengths(bit, table);
+            i += 1;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::kit::feed::{
     MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
     protocol, samples, wild,
 };
-use crate::kit::hold::{DIRECTIONS, hold_as_any_message};
+use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_glance};
 use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
 use crate::kit::records;
 use proptest::prelude::*;
@@ -252,15 +252,7 @@ proptest! {
 
     #[test]
     fn what_a_glance_recognises_has_a_message_and_a_step(bytes in prop_oneof![any_bytes(), damaged()], ports: [u16; 2]) {
-        for id in Id::ALL {
-            if let Some(g) = id.glance(&bytes, bytes.len(), ports) {
-                let info = id.info();
-                let candidates = qdissect::classify::candidates(&bytes, bytes.len());
-                prop_assert!(candidates >> *id as u32 & 1 == 1, "neither a form nor Info::first says that it may begin so");
-                prop_assert!((g.message as usize) < info.messages.len());
-                prop_assert!((g.step as usize) < info.steps.len());
-            }
-        }
+        Id::ALL.iter().for_each(|id| hold_glance(&bytes, bytes.len(), ports, *id));
     }
 }
 
@@ -325,15 +317,7 @@ fn a_violation_names_a_declared_field() {
             for message in 0..id.info().messages.len() as u8 {
                 for direction in DIRECTIONS {
                     let mut tree = Tree::default();
-                    let cx = Context {
-                        message,
-                        direction,
-                        asked: None,
-                        missing: 0,
-                        continues: false,
-                        layout: None,
-                        secrets: true,
-                    };
+                    let cx = Context { secrets: true, ..Context::of(message, direction) };
                     let _ = id.dissect(bytes, &cx, &mut tree);
                     let named = tree.violations().iter().filter_map(|v| v.field);
                     for field in named {

@@ -64,8 +64,7 @@ fn head(page: &mut Page, id: Id) {
             first.join(", ")
         ),
     );
-    let mut counts = Counts::default();
-    id.rules().for_each(|rule| counts.add(rule.severity));
+    let counts: Counts = id.rules().map(|rule| rule.severity).collect();
     let by_severity = [(counts.error, "error"), (counts.warning, "warning"), (counts.note, "note")];
     let by_severity = by_severity.map(|(n, severity)| count(n, severity)).join(", ");
     page.line(&format!("  rules          {}: {by_severity}", counts.total()));

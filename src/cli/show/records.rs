@@ -97,8 +97,7 @@ fn at_end(finding: &Finding) -> Value {
 /// A protocol.
 pub fn protocol(id: Id) -> Value {
     let info = id.info();
-    let mut counts = Counts::default();
-    id.rules().for_each(|rule| counts.add(rule.severity));
+    let counts: Counts = id.rules().map(|rule| rule.severity).collect();
     json!({
         "type": "protocol", "name": info.name, "title": info.title, "ports": info.ports,
         "specification": info.spec, "rules": counts.total(), "rule_counts": counts.record(),

@@ -6,7 +6,7 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::{DIRECTIONS, hold};
+use crate::kit::hold::{DIRECTIONS, hold, hold_glance, missing};
 use qdissect::protocols::{Context, Id};
 
 const ASKED: u8 = 2;
@@ -17,7 +17,7 @@ pub fn decoder(id: Id, bytes: &[u8]) {
     let flags = input.byte();
     let direction = DIRECTIONS[usize::from(flags & 1)];
     let asked = (flags & ASKED != 0).then(|| (0..4).fold(0, |all, _| all << 16 | u32::from(input.word())));
-    let missing = usize::from(flags >> 2 & 1) + 1000 * usize::from(flags >> 3 & 1);
+    let missing = missing(flags);
     let payload = input.rest();
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
@@ -28,14 +28,7 @@ pub fn decoder(id: Id, bytes: &[u8]) {
             );
         }
     }
-    let wire_len = payload.len() + missing;
-    if let Some(glance) = id.glance(payload, wire_len, [7777; 2]) {
-        let info = id.info();
-        let candidates = qdissect::classify::candidates(payload, wire_len);
-        assert!(candidates >> id as u32 & 1 == 1, "neither a form nor Info::first says that it may begin so");
-        assert!(usize::from(glance.message) < info.messages.len(), "no message {}", glance.message);
-        assert!(usize::from(glance.step) < info.steps.len(), "no step {}", glance.step);
-    }
+    hold_glance(payload, payload.len() + missing, [7777; 2], id);
 }
 
 /// The input that makes a payload of it.

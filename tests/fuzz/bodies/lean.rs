@@ -6,8 +6,7 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::DIRECTIONS;
-use qdissect::classify::candidates;
+use crate::kit::hold::{DIRECTIONS, declared, hold_glance, missing};
 use qdissect::decode::{Listener, Notes, Skip};
 use qdissect::protocols::{Context, Id, Known, Level};
 
@@ -19,21 +18,15 @@ pub fn lean(bytes: &[u8]) {
     let (chosen, flags) = (input.byte(), input.byte());
     let payload = input.rest();
     let direction = DIRECTIONS[usize::from(flags & 1)];
-    let missing = usize::from(flags >> 2 & 1) + 1000 * usize::from(flags >> 3 & 1);
+    let missing = missing(flags);
     let wire_len = payload.len() + missing;
-    let may_be = candidates(payload, wire_len);
-    for other in Id::ALL {
-        let glance = other.glance(payload, wire_len, [7777, 50_000]);
-        assert!(glance.is_none() || may_be >> *other as u32 & 1 == 1, "{other:?} is no candidate");
-    }
+    Id::ALL.iter().for_each(|other| hold_glance(payload, wire_len, [7777, 50_000], *other));
     let known = Known { open: flags & 2 != 0, ..Known::of(direction, Level::High) };
-    let info = id.info();
     if let Some(glance) = id.read(payload, wire_len, known) {
-        assert!(usize::from(glance.message) < info.messages.len(), "no message {}", glance.message);
-        assert!(usize::from(glance.step) < info.steps.len(), "no step {}", glance.step);
+        declared(id, &glance);
         decode(id, payload, Context { missing, ..Context::of(glance.message, direction) });
     }
-    let message = chosen % info.messages.len() as u8;
+    let message = chosen % id.info().messages.len() as u8;
     let asked = (flags & 0x10 != 0).then_some(u32::from(chosen) << 24 | u32::from(flags));
     decode(id, payload, Context { missing, asked, ..Context::of(message, direction) });
 }

@@ -1,7 +1,7 @@
 //! What holds for any bytes, in any protocol, as any message.
 
 use qdissect::decode::{FieldSink, Json, Listener, MAX_VIOLATIONS, Notes, Skip, Tree, Violation};
-use qdissect::protocols::{Context, Direction, Id};
+use qdissect::protocols::{Context, Direction, Glance, Id};
 use std::collections::HashSet;
 
 /// Both ways a datagram may travel.
@@ -25,6 +25,26 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
     assert_eq!(tree.render(bytes).lines().count(), tree.nodes().len() + tree.violations().len());
     sound_json(json.object());
     replayed(bytes, &tree, &json);
+}
+
+/// What a glance recognises is of a protocol that the tables of first bytes and lengths name, and has a message and a step.
+pub fn hold_glance(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
+    let Some(glance) = id.glance(bytes, wire_len, ports) else { return };
+    let candidates = qdissect::classify::candidates(bytes, wire_len);
+    assert!(candidates >> id as u32 & 1 == 1, "neither a form nor Info::first says that it may begin so");
+    declared(id, &glance);
+}
+
+/// What was recognised has a message and a step.
+pub fn declared(id: Id, glance: &Glance) {
+    let info = id.info();
+    assert!(usize::from(glance.message) < info.messages.len(), "no message {}", glance.message);
+    assert!(usize::from(glance.step) < info.steps.len(), "no step {}", glance.step);
+}
+
+/// How many bytes the capture left out, as flags of an input say: 4 for one, 8 for a thousand.
+pub fn missing(flags: u8) -> usize {
+    usize::from(flags >> 2 & 1) + 1000 * usize::from(flags >> 3 & 1)
 }
 
 /// The same for every message of a protocol.
