@@ -109,12 +109,15 @@ pub enum Value<'a> {
     /// An integer that has names; `None` where this value has none.
     Named(u32, Option<&'static str>),
     /// The names of the bits set in a value, lowest bit first.
-    Names(&'static [&'static str], u64),
+    Names(&'static [&'static str], u32),
     /// Raw bytes.
     Bytes(&'a [u8]),
     /// A value of that kind which nobody may see: a password.
     Secret(FieldKind),
 }
+
+// Facts about a server hold several of them, and are handed on for every datagram.
+const _: () = assert!(size_of::<Value<'_>>() == 24);
 
 /// What is shown instead of a secret. It says nothing about its length.
 pub const SECRET: &str = "********";

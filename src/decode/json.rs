@@ -140,7 +140,7 @@ impl Json {
             Value::Named(v, None) => push_u64(out, v as u64),
             Value::Names(names, bits) => {
                 out.push(b'[');
-                for (i, name) in set(names, bits).enumerate() {
+                for (i, name) in set(names, bits.into()).enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }

@@ -185,7 +185,7 @@ pub fn display(value: Value<'_>) -> String {
         }
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
-        Value::Names(names, bits) => set(names, bits).collect::<Vec<_>>().join(", "),
+        Value::Names(names, bits) => set(names, bits.into()).collect::<Vec<_>>().join(", "),
         Value::Bytes(b) => format!("[{} bytes]", b.len()),
     }
 }

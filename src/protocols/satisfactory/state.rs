@@ -191,7 +191,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Faul
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
     c.check(&RSP_011, || server_net_cl != 0);
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
-    c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags));
+    c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
     c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
     c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
     cut_before(c, &NUM_SUB_STATES, 1)?;

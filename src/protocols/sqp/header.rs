@@ -226,7 +226,7 @@ fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.check(&REQ_005, || version <= 2 || swapped);
     c.check(&REQ_007, || version != 0);
     let chunks = c.field(&REQUESTED_CHUNKS, byte)?;
-    c.derived(&REQUESTED_CHUNK_NAMES, crate::decode::Value::Names(CHUNK_NAMES, chunks as u64));
+    c.derived(&REQUESTED_CHUNK_NAMES, crate::decode::Value::Names(CHUNK_NAMES, chunks.into()));
     c.check(&REQ_008, || chunks != 0);
     c.check(&REQ_009, || chunks & 0xe0 == 0);
     c.check(&REQ_010, || chunks & 0x1e == 0);
