@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 most=1048576
+report=../src/page
 target=${CARGO_TARGET_DIR:-$PWD/target}
 PATH=$PWD/../target/tools/bin:$PATH
 
@@ -17,7 +18,7 @@ hash() {
 }
 # The report's script, in the order in which the report has it.
 script() {
-    grep -o 'script/[a-z]*\.js' ../src/page/html.rs | sed 's|^|../src/page/|' | xargs cat
+    grep -o 'script/[a-z]*\.js' $report/html.rs | sed "s|^|$report/|" | xargs cat
 }
 
 cargo build --release --locked --target wasm32-unknown-unknown
@@ -26,8 +27,9 @@ wasm-bindgen --target no-modules --no-typescript --remove-name-section --remove-
 
 rm -rf dist
 mkdir dist
-cp www/app.js www/list.js www/packet.js www/style.css dist
-sed -e "s|REPORT_SCRIPT|$(script | hash)|" -e "s|REPORT_STYLE|$(hash <../src/page/style.css)|" www/index.html >dist/index.html
+cp www/app.js www/list.js www/packet.js dist
+cat $report/base.css www/style.css >dist/style.css
+sed -e "s|REPORT_SCRIPT|$(script | hash)|" -e "s|REPORT_STYLE|$(cat $report/base.css $report/style.css | hash)|" www/index.html >dist/index.html
 # The worker's program is a function of the page, which starts it from its own text: so the page's policy holds there, too, and
 # nothing has to be fetched.
 {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("base.css"), include_str!("style.css"));
 /// In the order in which they refer to each other.
 const SCRIPT: &str = concat!(
     include_str!("script/text.js"),
