@@ -67,6 +67,8 @@ pub mod rule;
 #[cfg(feature = "page")]
 pub mod schema;
 pub mod servers;
+#[cfg(feature = "tables")]
+pub mod shards;
 pub mod similar;
 #[cfg(feature = "page")]
 pub mod stats;

@@ -41,6 +41,14 @@ impl Endpoint {
         Endpoint { ip: [(ip >> 64) as u64, ip as u64], end: (port as u64) << 1 }
     }
 
+    /// From an address of the standard library.
+    pub const fn of(ip: IpAddr, port: u16) -> Endpoint {
+        match ip {
+            IpAddr::V4(ip) => Endpoint::v4(ip.octets(), port),
+            IpAddr::V6(ip) => Endpoint::v6(ip.octets(), port),
+        }
+    }
+
     /// From what [`Endpoint::halves`] gives.
     #[inline(always)]
     pub(crate) const fn new(ip: [u64; 2], end: u32) -> Endpoint {

@@ -10,14 +10,15 @@
 //! One loop, [`MAX_DEPTH`] rounds at most. Each round narrows the frame to what the tunnel holds, so that
 //! every layer reads a packet in a tunnel as it reads one on the wire.
 
-use super::fragment_header::{Header, Key};
+use super::fragment_header::{Addresses, Header, Key};
 use super::fragment_set::Packet;
 use super::fragments::{FragmentCounts, Fragments};
 use super::gre;
 use super::ip_payload::IpPayload;
 use super::tunnels::{MAX_DEPTH, Path, Tunnels};
-use super::{Datagram, DropReason, Quote, ethertype, ip, link, overlay, quote};
+use super::{Datagram, DropReason, Endpoint, Quote, ethertype, ip, link, overlay, quote};
 use crate::capture::{Frame, Time};
+use arrayvec::ArrayVec;
 
 /// What decapsulating leads to.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ impl Decapsulator {
     #[inline(never)]
     pub fn decapsulate<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Decapsulated<'a>, DropReason> {
         let mut path = Path::new();
-        match follow(IpPayload::of(frame, link::packet(frame)?)?, &mut path)? {
+        match follow(IpPayload::of(frame, link::packet(frame)?)?, &mut path, &mut |_| ())? {
             End::Content(content) => {
                 let content = finished(&mut self.tunnels, content, frame, &path);
                 Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
@@ -105,7 +106,7 @@ impl Decapsulator {
         for _ in 0..MAX_DEPTH {
             let before = path.clone();
             let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
-            let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path)? {
+            let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())? {
                 End::Content(_) => return self.content(frame, before),
                 End::Fragment(payload, header) => {
                     add(&mut self.fragments, &mut self.tunnels, &payload, header, &path)?
@@ -162,7 +163,8 @@ impl Decapsulator {
     /// What the packet reassembled last leads to, where that is no fragment.
     fn content<'a>(&'a mut self, frame: &Frame<'_>, mut path: Path) -> Result<Decapsulated<'a>, DropReason> {
         let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
-        let End::Content(content) = follow(IpPayload::of_packet(frame, packet)?, &mut path)? else {
+        let End::Content(content) = follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())?
+        else {
             return Err(DropReason::TooDeep);
         };
         let content = finished(&mut self.tunnels, content, frame, &path);
@@ -170,9 +172,35 @@ impl Decapsulator {
     }
 }
 
+/// Who sends to whom in a frame.
+pub type Ends = ArrayVec<[Endpoint; 2], { MAX_DEPTH + 2 }>;
+
+/// Source and destination of every IP packet in a frame, the outermost first: through tunnels, up to a fragment, and to the datagram
+/// that an ICMP error quotes. Ports are 0 where a packet holds another one.
+#[cold]
+#[inline(never)]
+pub fn ends(frame: &Frame<'_>) -> Ends {
+    let mut ends = Ends::new();
+    let mut meet = |addresses: Addresses| {
+        let (src, dst) = addresses.endpoints(0, 0);
+        let _ = ends.try_push([src, dst]); // there are no more rounds than places
+    };
+    let packet = link::packet(frame).and_then(|packet| IpPayload::of(frame, packet));
+    let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut meet));
+    if let Ok(End::Content(Content::Icmp(Some(quote)))) = end {
+        let _ = ends.try_push([quote.src, quote.dst]);
+    }
+    ends
+}
+
 /// From the payload of an IP packet through all tunnels, up to a datagram, an ICMP message or a fragment.
-fn follow<'a>(mut payload: IpPayload<'a>, path: &mut Path) -> Result<End<'a>, DropReason> {
+fn follow<'a>(
+    mut payload: IpPayload<'a>,
+    path: &mut Path,
+    meet: &mut dyn FnMut(Addresses),
+) -> Result<End<'a>, DropReason> {
     loop {
+        meet(payload.addresses);
         if let Some(header) = payload.fragment {
             return Ok(End::Fragment(payload, header));
         }

@@ -66,7 +66,7 @@ mod tests;
 mod tunnel_tests;
 
 pub use datagram::{Datagram, Endpoint};
-pub use decapsulate::{Content, Decapsulated, Decapsulator};
+pub use decapsulate::{Content, Decapsulated, Decapsulator, Ends, ends};
 pub use drop_reason::{DropCounts, DropReason};
 pub use fragment_set::MAX_FRAMES;
 pub use fragments::FragmentCounts;

@@ -71,6 +71,11 @@ impl<S: Listener> Pipeline<'_, S> {
         self.report.file(name, facts, self.frame)
     }
 
+    /// The next file begins after that many frames: those that are missing lie elsewhere.
+    pub fn skip_to(&mut self, before: u64) {
+        self.frame = self.frame.max(before);
+    }
+
     /// The file has been read, to its end or as far as it goes; `facts` are those known by now.
     pub fn end_file(&mut self, facts: &capture::Facts) {
         self.totals.see(facts);

@@ -3,9 +3,11 @@
 //! ```text
 //!  Report ──> report.rs ──rows──> rows.rs ──batches──> whoever takes them: Parquet files, a stream for Python
 //!                                 columns.rs says which columns there are
+//!  frames ──frames.rs──> batches, and back, for shards of captures
 //! ```
 
 mod columns;
+pub mod frames;
 mod report;
 mod rows;
 

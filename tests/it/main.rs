@@ -61,6 +61,8 @@ mod robust;
 mod sarif;
 mod save;
 mod schema;
+#[cfg(feature = "parquet")]
+mod shards;
 mod silence;
 mod stats;
 mod stays_known;

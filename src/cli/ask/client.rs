@@ -7,7 +7,7 @@ use qdissect::protocols::{Ask, Id};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ pub fn talk(plan: &Plan) -> io::Result<Talk> {
     // Connected, it sends to and hears from that address alone.
     let socket = UdpSocket::bind(any)?;
     socket.connect(plan.server)?;
-    let ends = [endpoint(socket.local_addr()?), endpoint(plan.server)];
+    let ends = [socket.local_addr()?, plan.server].map(|end| Endpoint::of(end.ip(), end.port()));
     let talk = Talk { frames: vec![], sent: 0, received: 0, refused: false, end: now() };
     let mut client = Client { socket, ends, timeout: plan.timeout, last: None, talk };
     let mut next = Instant::now();
@@ -181,12 +181,5 @@ fn sleep_until(time: Instant) {
             return;
         }
         thread::sleep(left.min(LOOK));
-    }
-}
-
-fn endpoint(address: SocketAddr) -> Endpoint {
-    match address.ip() {
-        IpAddr::V4(ip) => Endpoint::v4(ip.octets(), address.port()),
-        IpAddr::V6(ip) => Endpoint::v6(ip.octets(), address.port()),
     }
 }

@@ -1,0 +1,278 @@
+//! Captures judged in shards: what one run would find, found by several that share nothing, each with the frames of its servers.
+//!
+//! ```text
+//!  each file ─────────Scan──> who asks whom, and how many frames there are ──all files──> Shards, and the frames before each file
+//!  each file, Shards ───of──> the shard of each frame, or none
+//!  a shard's frames, file by file ──Judge──> what one run says of them
+//! ```
+//!
+//! Everything that is decided about a conversation depends on frames to, from or about the host of its server, and on time. So
+//! frames are dealt by that host; hosts that ask each other, the servers that answer one broadcast, and the ends of a tunnel
+//! with the servers in it share a shard. Time comes along: the highest time stamp before each frame, and the first and
+//! the last one of each file. Frames keep the numbers that they have in one run.
+//!
+//! Three things of one run belong to no server, and may differ: which wrong UDP checksums mean something, where the checksums of
+//! an interface are wrong for some servers and right for others; what is forgotten, where a table is full; and numbers that
+//! count through a run, such as those of exchanges.
+
+use crate::bounded::Numbered;
+use crate::capture::{Facts, Frame, Source, Time};
+use crate::decode::{Listener, Notes};
+use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
+use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::protocols::{Direction, Level};
+use crate::report::{Packet, Report, Totals, Wants};
+use hashbrown::{HashMap, HashSet};
+use std::io;
+use std::net::IpAddr;
+
+/// Most pairs of hosts that a scan remembers; further ones are counted.
+pub const MAX_PAIRS: usize = 1 << 20;
+/// Frames whose packets hold packets are remembered until their datagrams are told of: the oldest go first.
+const MAX_AROUND: usize = 65_536;
+
+/// Who asks whom in a file.
+#[derive(Debug)]
+pub struct Scan {
+    /// Hosts of servers, each with that of a client.
+    pub asked: HashSet<[IpAddr; 2]>,
+    /// Hosts of servers, each with a host that its frames name besides: the end of a tunnel.
+    pub around: HashSet<[IpAddr; 2]>,
+    /// Pairs beyond [`MAX_PAIRS`]: where there are any, a shard may lack frames.
+    pub forgotten: u64,
+    /// Frames of the file.
+    pub frames: u64,
+    /// Ends of recent frames whose packet holds another one, or a part of one.
+    ends: Numbered<Ends>,
+}
+
+impl Scan {
+    /// Scans a capture, to its end or as far as it goes. `options` are those of the run.
+    ///
+    /// # Errors
+    /// None that reading it once more would not tell: what can be read counts.
+    pub fn of(source: &mut Source, options: &Options) -> Scan {
+        let mut scan = Scan {
+            asked: HashSet::new(),
+            around: HashSet::new(),
+            forgotten: 0,
+            frames: 0,
+            ends: Numbered::new(MAX_AROUND),
+        };
+        // What is not sure in one file may be in the run.
+        let options = Options { min_confidence: Level::Low, ..options.clone() };
+        let mut pipeline = Pipeline::new(options, &mut scan);
+        let _ = pipeline.read(source, "");
+        let _ = pipeline.finish(true); // nothing is written
+        scan.frames = source.frames();
+        scan
+    }
+
+    fn pair(&mut self, around: bool, pair: [IpAddr; 2]) {
+        let pairs = if around { &mut self.around } else { &mut self.asked };
+        if pairs.len() < MAX_PAIRS {
+            pairs.insert(pair);
+        } else if !pairs.contains(&pair) {
+            self.forgotten += 1;
+        }
+    }
+}
+
+impl Report for Scan {
+    type Sink = Notes;
+
+    fn wants(&self) -> Wants {
+        Wants { frames: true, ..Wants::default() }
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        if let Err(DropReason::Tunnel | DropReason::Fragment) = parsed {
+            self.ends.insert(frame.number, net::ends(frame));
+        }
+    }
+
+    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+        let d = p.datagram;
+        let [client, server] = match p.direction {
+            Direction::C2s => [d.src, d.dst],
+            Direction::S2c => [d.dst, d.src],
+        }
+        .map(host);
+        self.pair(false, [server, client]);
+        let around = self.ends.get(d.frame).cloned().unwrap_or_default();
+        let around = around.into_iter().flatten().map(host);
+        around.filter(|end| ![client, server].contains(end)).for_each(|end| self.pair(true, [server, end]));
+        Ok(())
+    }
+}
+
+/// Which shard has the frames of which host.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    of: HashMap<IpAddr, u32>,
+    count: u32,
+}
+
+impl Shards {
+    /// Deals the hosts that [scans](Scan) found among so many shards; the order of the pairs changes nothing.
+    pub fn new(
+        asked: impl IntoIterator<Item = [IpAddr; 2]>,
+        around: impl IntoIterator<Item = [IpAddr; 2]>,
+        shards: u32,
+    ) -> Shards {
+        let asked: Vec<_> = asked.into_iter().collect();
+        let mut groups = Groups::default();
+        for [server, _] in &asked {
+            groups.find(*server);
+        }
+        // Who asked a broadcast address is answered by servers that it does not name.
+        let everybody = asked.iter().filter(|[server, _]| Endpoint::of(*server, 0).is_group());
+        let of_all: HashMap<IpAddr, IpAddr> = everybody.map(|[all, client]| (*client, *all)).collect();
+        for [server, client] in &asked {
+            if groups.has(*client) {
+                groups.join(*server, *client);
+            }
+            if let Some(all) = of_all.get(client) {
+                groups.join(*server, *all);
+            }
+        }
+        around.into_iter().for_each(|[server, end]| groups.join(server, end));
+        groups.deal(shards.max(1))
+    }
+
+    /// Hosts that were dealt among so many shards before.
+    pub fn dealt(hosts: impl IntoIterator<Item = (IpAddr, u32)>, count: u32) -> Shards {
+        Shards { of: hosts.into_iter().collect(), count }
+    }
+
+    /// How many shards there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The shard that has a frame, if one has.
+    pub fn of(&self, frame: &Frame<'_>) -> Option<u32> {
+        let shard = |end: Endpoint| self.host(host(end));
+        match net::parse(frame) {
+            Ok(d) => [d.src, d.dst].into_iter().filter_map(shard).min(),
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
+                net::ends(frame).into_iter().flatten().filter_map(shard).min()
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The shard that has the frames of a host, if one has.
+    pub fn host(&self, host: IpAddr) -> Option<u32> {
+        self.of.get(&host).copied()
+    }
+
+    /// Every host with its shard.
+    pub fn hosts(&self) -> impl Iterator<Item = (IpAddr, u32)> {
+        self.of.iter().map(|(host, shard)| (*host, *shard))
+    }
+}
+
+/// Hosts that belong together: each names another one of its group, up to the one that names itself.
+#[derive(Default)]
+struct Groups(HashMap<IpAddr, IpAddr>);
+
+impl Groups {
+    fn has(&self, host: IpAddr) -> bool {
+        self.0.contains_key(&host)
+    }
+
+    /// The host that stands for the group of another one, which is remembered.
+    fn find(&mut self, host: IpAddr) -> IpAddr {
+        let next = *self.0.entry(host).or_insert(host);
+        if next == host {
+            return host;
+        }
+        let mut first = next;
+        while let Some(&before) = self.0.get(&first)
+            && before != first
+        {
+            first = before;
+        }
+        self.0.insert(host, first);
+        first
+    }
+
+    /// Makes one group of two; its lowest address stands for it.
+    fn join(&mut self, a: IpAddr, b: IpAddr) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0.insert(a.max(b), a.min(b));
+    }
+
+    /// Deals the groups in turn, by address.
+    fn deal(mut self, shards: u32) -> Shards {
+        let mut hosts: Vec<_> = self.0.keys().copied().collect();
+        hosts.sort_unstable();
+        let mut next = (0..shards).cycle();
+        let mut dealt = HashMap::new();
+        for host in hosts {
+            let first = self.find(host);
+            let shard = dealt.get(&first).copied().or_else(|| next.next()).unwrap_or(0);
+            dealt.insert(first, shard);
+            dealt.insert(host, shard);
+        }
+        Shards { of: dealt, count: shards }
+    }
+}
+
+/// A run over the frames of one shard.
+pub struct Judge<'r, S: Listener>(Pipeline<'r, S>);
+
+impl<'r, S: Listener> Judge<'r, S> {
+    /// One that reports to `report`, which must not count packets: time comes as empty frames.
+    pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
+        Judge(Pipeline::new(options, report))
+    }
+
+    /// A file begins after that many frames of all shards; `first` is the time stamp of its first one. `facts` are those of its
+    /// beginning.
+    ///
+    /// # Errors
+    /// When the report cannot be written; the same for the other methods.
+    pub fn begin(&mut self, name: &str, facts: &Facts, before: u64, first: Time) -> Result<(), Stopped> {
+        self.0.skip_to(before);
+        self.0.begin_file(name, facts, first)?;
+        self.time(before + 1, first)
+    }
+
+    /// A frame, numbered through all files, before which capture time had come to `clock`.
+    ///
+    /// # Errors
+    /// See [`begin`](Self::begin).
+    pub fn frame(&mut self, frame: &Frame<'_>, clock: Time) -> Result<(), Stopped> {
+        self.0.tick(clock)?;
+        self.0.frame(frame)
+    }
+
+    /// The file ends with the frame of that number; `clock` is its highest time stamp.
+    ///
+    /// # Errors
+    /// See [`begin`](Self::begin).
+    pub fn end(&mut self, facts: &Facts, last: u64, clock: Time) -> Result<(), Stopped> {
+        self.time(last, clock)?;
+        self.0.end_file(facts);
+        Ok(())
+    }
+
+    /// All files have been judged.
+    ///
+    /// # Errors
+    /// See [`begin`](Self::begin).
+    pub fn finish(self) -> io::Result<Totals> {
+        self.0.finish(true)
+    }
+
+    /// A frame of another shard: its time.
+    fn time(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
+        self.0.frame(&OwnedFrame::empty(time).frame(number))
+    }
+}
+
+fn host(end: Endpoint) -> IpAddr {
+    end.socket_addr().ip()
+}
