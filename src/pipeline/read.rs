@@ -45,7 +45,11 @@ impl<S: Listener> Pipeline<'_, S> {
         read
     }
 
-    pub(super) fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
+    /// A capture begins that is to be read in steps; see [`read`](Self::read).
+    ///
+    /// # Errors
+    /// When the report cannot be written.
+    pub fn begin(&mut self, source: &mut Source, file: &str) -> io::Result<()> {
         let first_time = if self.totals.files > 0 { source.next_time() } else { Time::UNKNOWN };
         source.count_from(self.frame);
         source.comment_into(&self.comments);
@@ -132,7 +136,8 @@ impl<S: Listener> Pipeline<'_, S> {
         self.memory.servers.begin_anew();
     }
 
-    pub(super) fn end(&mut self, source: &Source) {
+    /// A capture that was [begun](Self::begin) has been read, to its end or as far as it goes.
+    pub fn end(&mut self, source: &Source) {
         // Also the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());
         self.end_file(source.facts());
@@ -162,12 +167,24 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     pub(super) fn frames(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        if !self.wants_more() {
-            return Ok(());
+        self.read_until(source, u64::MAX).map(drop)
+    }
+
+    /// Reads a capture that was [begun](Self::begin) on, up to the first frame at that offset or behind it. Whether it stopped
+    /// there: else the end has been reached, or the frame count asked for.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline(always)]
+    pub fn read_until(&mut self, source: &mut Source, offset: u64) -> Result<bool, Stopped> {
+        let mut stopped = false;
+        if self.wants_more() {
+            source.each(|frame| {
+                self.frame(frame)?;
+                stopped = frame.at >= offset;
+                Ok::<_, Stopped>(!stopped && self.wants_more())
+            })?;
         }
-        source.each(|frame| {
-            self.frame(frame)?;
-            Ok(self.wants_more())
-        })
+        Ok(stopped)
     }
 }

@@ -10,7 +10,7 @@
 #![deny(unsafe_code)]
 
 use js_sys::Uint8Array;
-use qdissect::capture::{Source, capture_format};
+use qdissect::capture::{self, Source, capture_format};
 use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
 use qdissect::page::{self, Page};
@@ -20,6 +20,8 @@ use qdissect::protocols::Level;
 use qdissect::report::{Form, Output, Picked, Records, Report, Totals, Unread};
 use qdissect::verdict::Check;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -28,25 +30,30 @@ extern "C" {
     #[wasm_bindgen(catch, js_name = readCapture)]
     fn read_capture(offset: f64, most: u32) -> Result<Uint8Array, JsValue>;
 
+    /// Gives the browser a turn, in which it reads the file on from that offset.
+    #[wasm_bindgen(js_name = takeTurn)]
+    async fn take_turn(next: f64);
+
     /// Takes lines of records.
     #[wasm_bindgen(js_name = takeRecords)]
     fn take_records(lines: &[u8]);
 }
 
-/// The file that the page has, from its beginning.
-struct Slices {
-    offset: u64,
-}
+/// Bytes of a capture that are dissected between two turns of the browser.
+const STRETCH: u64 = 4 << 20;
+
+/// The file that the page has; where it is to be read on stands where both can see it, the reader and who waits for the browser.
+struct Slices(Arc<AtomicU64>);
 
 impl Read for Slices {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
-        let bytes = read_capture(self.offset as f64, most)
+        let bytes = read_capture(self.0.load(Relaxed) as f64, most)
             .map_err(|_| io::Error::other("the browser cannot read the file any more"))?;
         let length = bytes.length() as usize;
         let room = buffer.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
         bytes.copy_to(room);
-        self.offset += u64::from(bytes.length());
+        self.0.fetch_add(bytes.length().into(), Relaxed);
         Ok(length)
     }
 }
@@ -116,11 +123,11 @@ impl Engine {
     ///
     /// # Errors
     /// When the browser fails.
-    pub fn records(&self, before: f64, most: f64) -> Result<Option<String>, JsError> {
+    pub async fn records(&self, before: f64, most: f64) -> Result<Option<String>, JsError> {
         let range = before as u64..(before + most) as u64;
         let mut records =
             Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range);
-        let totals = self.read(self.options(true), &mut records)?;
+        let totals = self.read(self.options(true), &mut records).await?;
         Ok(totals.unread.into_iter().next().map(|unread| unread.why))
     }
 
@@ -128,9 +135,9 @@ impl Engine {
     ///
     /// # Errors
     /// When the capture cannot be read up to it, or there is none.
-    pub fn packet(&self, frame: f64) -> Result<String, JsError> {
+    pub async fn packet(&self, frame: f64) -> Result<String, JsError> {
         let mut picked = Picked::new(frame as u64);
-        let read = self.read(self.options(true), &mut picked);
+        let read = self.read(self.options(true), &mut picked).await;
         match picked.json() {
             Some(json) => Ok(json),
             None => Err(read.err().unwrap_or_else(|| JsError::new("There is no packet in this frame."))),
@@ -141,10 +148,10 @@ impl Engine {
     ///
     /// # Errors
     /// When the browser fails.
-    pub fn report(&self) -> Result<String, JsError> {
+    pub async fn report(&self) -> Result<String, JsError> {
         let options = self.options(false);
         let mut page = Page::new(Check::new(options.policy.clone(), |_, _| Ok(())), &options);
-        let totals = self.read(options, &mut page)?;
+        let totals = self.read(options, &mut page).await?;
         let (verdict, gathered) = page.verdict(totals)?;
         let mut html = vec![];
         page::write(&mut html, &gathered, &verdict)?;
@@ -159,8 +166,16 @@ impl Engine {
         Options { all, min_confidence, ..Options::default() }
     }
 
+    /// The file from its beginning, and where it is to be read on.
+    async fn open(&self) -> Result<(Source, Arc<AtomicU64>), capture::Error> {
+        take_turn(0.0).await;
+        let next = Arc::new(AtomicU64::new(0));
+        let source = Source::from_reader(&self.name, Box::new(Slices(next.clone())))?;
+        Ok((source, next))
+    }
+
     /// Reads everything into a report; what is wrong with a capture stands in the totals.
-    fn read<S: Listener>(
+    async fn read<S: Listener>(
         &self,
         options: Options,
         report: &mut dyn Report<Sink = S>,
@@ -173,9 +188,9 @@ impl Engine {
                 unread(played)?
                     .or((!self.complaints.is_empty()).then(|| "not all of the text could be read".to_owned()))
             }
-            None => match Source::from_reader(&self.name, Box::new(Slices { offset: 0 })) {
-                Ok(mut source) => {
-                    let read = pipeline.read(&mut source, &self.name);
+            None => match self.open().await {
+                Ok((mut source, next)) => {
+                    let read = in_turns(&mut pipeline, &mut source, &self.name, &next).await;
                     unread(read)?.or_else(|| pipeline.strange(source.facts()))
                 }
                 Err(e) => Some(e.to_string()),
@@ -185,6 +200,25 @@ impl Engine {
         pipeline.miss(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect());
         Ok(pipeline.finish(complete)?)
     }
+}
+
+/// Reads a capture, and lets the browser have its turn every now and then.
+async fn in_turns<S: Listener>(
+    pipeline: &mut Pipeline<'_, S>,
+    source: &mut Source,
+    name: &str,
+    next: &AtomicU64,
+) -> Result<(), Stopped> {
+    pipeline.begin(source, name)?;
+    let read = loop {
+        match pipeline.read_until(source, source.offset() + STRETCH) {
+            Ok(true) => take_turn(next.load(Relaxed) as f64).await,
+            Ok(false) => break Ok(()),
+            Err(stopped) => break Err(stopped),
+        }
+    };
+    pipeline.end(source);
+    read
 }
 
 /// Why a capture was not read to its end, if so.
