@@ -47,18 +47,17 @@ pub struct Scan {
 }
 
 impl Scan {
+    fn new() -> Scan {
+        let (asked, around, ends) = (HashSet::new(), HashSet::new(), Numbered::new(MAX_AROUND));
+        Scan { asked, around, forgotten: 0, frames: 0, ends }
+    }
+
     /// Scans a capture, to its end or as far as it goes. `options` are those of the run.
     ///
     /// # Errors
     /// None that reading it once more would not tell: what can be read counts.
     pub fn of(source: &mut Source, options: &Options) -> Scan {
-        let mut scan = Scan {
-            asked: HashSet::new(),
-            around: HashSet::new(),
-            forgotten: 0,
-            frames: 0,
-            ends: Numbered::new(MAX_AROUND),
-        };
+        let mut scan = Scan::new();
         // What is not sure in one file may be in the run.
         let options = Options { min_confidence: Level::Low, ..options.clone() };
         let mut pipeline = Pipeline::new(options, &mut scan);
@@ -275,4 +274,57 @@ impl<'r, S: Listener> Judge<'r, S> {
 
 fn host(end: Endpoint) -> IpAddr {
     end.socket_addr().ip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0x0a00_0000 | last).into()
+    }
+
+    fn shards<const A: usize, const B: usize>(
+        asked: [[u32; 2]; A],
+        around: [[u32; 2]; B],
+        of: u32,
+    ) -> Vec<Option<u32>> {
+        let pairs = |pair: [u32; 2]| pair.map(ip);
+        let shards = Shards::new(asked.map(pairs), around.map(pairs), of);
+        (1..=6).map(|last| shards.host(ip(last))).collect()
+    }
+
+    #[test]
+    fn servers_are_dealt_in_turn_and_clients_are_not() {
+        assert_eq!(shards([[1, 9], [2, 9], [3, 9]], [], 2), [Some(0), Some(1), Some(0), None, None, None]);
+        assert_eq!(shards([[3, 9], [1, 9], [2, 9]], [], 2), shards([[1, 9], [2, 9], [3, 9]], [], 2));
+    }
+
+    #[test]
+    fn servers_that_ask_each_other_share_a_shard() {
+        let all = shards([[1, 9], [2, 9], [3, 2], [4, 3], [5, 9]], [], 16);
+        assert_eq!(all, [Some(0), Some(1), Some(1), Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn servers_that_answer_one_broadcast_share_a_shard() {
+        let all = shards([[255, 9], [1, 9], [2, 9], [3, 8]], [], 16);
+        assert_eq!(all[0], all[1]);
+        assert_ne!(all[0], all[2]);
+    }
+
+    #[test]
+    fn the_ends_of_a_tunnel_share_the_shard_of_the_server_in_it() {
+        let all = shards([[1, 9], [2, 9], [3, 8]], [[2, 5], [2, 6], [3, 5]], 16);
+        assert_eq!(all, [Some(0), Some(1), Some(1), None, Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn further_pairs_are_counted() {
+        let mut scan = Scan::new();
+        let most = MAX_PAIRS as u32;
+        (0..most + 3).for_each(|client| scan.pair(false, [ip(1), ip(client)]));
+        scan.pair(false, [ip(1), ip(0)]);
+        assert_eq!((scan.asked.len(), scan.forgotten), (MAX_PAIRS, 3));
+    }
 }

@@ -1,9 +1,12 @@
 //! qdissect for Python: captures as Arrow tables, pasted bytes as dictionaries.
 
+mod shards;
+mod streamed;
+
 use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_arrow::{PySchema, PyTable};
+use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 use qdissect::capture::{Error, Facts, Source, Time};
 use qdissect::classify::Choice;
 use qdissect::decode::{Json, Listener, Notes};
@@ -12,9 +15,10 @@ use qdissect::net::{Datagram, Endpoint};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Filtered, Form, Output, Records, Report, Unread};
-use qdissect::tables::{Table, Tables, file_id};
+use qdissect::tables::{Table, Tables, Take, file_id};
 use std::io;
 use std::path::{Path, PathBuf};
+use streamed::streamed;
 
 fn wrong(why: impl ToString) -> PyErr {
     PyValueError::new_err(why.to_string())
@@ -74,21 +78,73 @@ fn read_one<S: Listener>(pipeline: &mut Pipeline<'_, S>, path: &Path, file: &str
     pipeline.read(&mut source, file)
 }
 
-/// read(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive")
+/// What to read, and the table of it.
+struct Asked {
+    reading: Reading,
+    table: Table,
+    fields: bool,
+    sensor: Option<String>,
+}
+
+impl Asked {
+    /// Hands on the batches of the table.
+    fn run(self, take: Box<Take<'_>>) -> Result<(), String> {
+        fn tables<'t, S: Listener>(
+            of: &Asked,
+            fields: Option<fn(&S) -> &[u8]>,
+            take: Box<Take<'t>>,
+        ) -> Tables<'t, S> {
+            let tables = Tables::new(&[of.table], fields, "{}", take);
+            match &of.sensor {
+                Some(sensor) => tables.made_by(sensor),
+                None => tables,
+            }
+        }
+        match self.fields {
+            true => self.reading.filtered(&mut tables::<Json>(&self, Some(Json::object), take)),
+            false => self.reading.filtered(&mut tables::<Notes>(&self, None, take)),
+        }
+    }
+}
+
+/// How captures are read, as keywords say.
+fn options(protocols: Option<Vec<String>>) -> PyResult<Options> {
+    let mut options = Options::default();
+    if let Some(names) = protocols {
+        let ids = names.iter().map(|name| protocol_of(name)).collect::<PyResult<Vec<_>>>()?;
+        options.choice.protocols = Choice::only(&ids);
+    }
+    Ok(options)
+}
+
+fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
+    text.map(Filter::parse).transpose().map_err(wrong)
+}
+
+fn is_failfast(mode: &str) -> PyResult<bool> {
+    match mode {
+        "permissive" => Ok(false),
+        "failfast" => Ok(true),
+        other => Err(wrong(format!("There is no mode \"{other}\"; there are permissive and failfast."))),
+    }
+}
+
+/// read(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
 /// --
 ///
 /// A table of what captures hold: "messages", "exchanges", "findings", "servers" or "captures".
 ///
 /// What comes back speaks Arrow's C stream interface: pyarrow.table(it), polars.DataFrame(it), and DuckDB's queries by
 /// its name take it as it is. A capture that cannot be read is a row of "captures" with its error; with mode="failfast" it
-/// raises OSError.
+/// raises OSError. The sensor stands in a column of "captures".
 ///
 /// >>> import qdissect
 /// >>> exchanges = qdissect.read(["captures/demo.pcapng"], "exchanges")
 /// >>> len(exchanges)
-/// 49
+/// 51
 #[pyfunction]
-#[pyo3(signature = (paths, table, *, fields = false, display_filter = None, protocols = None, mode = "permissive"))]
+#[pyo3(signature = (paths, table, *, fields = false, display_filter = None, protocols = None, mode = "permissive", sensor = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 fn read(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -97,37 +153,50 @@ fn read(
     display_filter: Option<&str>,
     protocols: Option<Vec<String>>,
     mode: &str,
+    sensor: Option<String>,
 ) -> PyResult<PyTable> {
     let table = table_of(table)?;
-    let mut options = Options::default();
-    if let Some(names) = protocols {
-        let ids = names.iter().map(|name| protocol_of(name)).collect::<PyResult<Vec<_>>>()?;
-        options.choice.protocols = Choice::only(&ids);
-    }
-    let filter = display_filter.map(Filter::parse).transpose().map_err(wrong)?;
-    let failfast = match mode {
-        "permissive" => false,
-        "failfast" => true,
-        other => {
-            return Err(wrong(format!("There is no mode \"{other}\"; there are permissive and failfast.")));
-        }
-    };
-    let reading = Reading { paths, failfast, options, filter };
-    let batches = py.detach(|| batches(&reading, table, fields)).map_err(PyOSError::new_err)?;
-    Ok(PyTable::try_new(batches, table.schema())?)
+    let (failfast, filter) = (is_failfast(mode)?, filter_of(display_filter)?);
+    let reading = Reading { paths, failfast, options: options(protocols)?, filter };
+    let asked = Asked { reading, table, fields, sensor };
+    let batches = py.detach(|| gathered(|take| asked.run(take))).map_err(PyOSError::new_err)?;
+    PyTable::try_new(batches, table.schema())
 }
 
-fn batches(reading: &Reading, table: Table, fields: bool) -> Result<Vec<RecordBatch>, String> {
+/// stream(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
+/// --
+///
+/// The same as read, batch by batch while the captures are read: for tables that do not fit into memory.
+///
+/// >>> import pyarrow, qdissect
+/// >>> stream = qdissect.stream(["captures/demo.pcapng"], "exchanges")
+/// >>> sum(len(batch) for batch in pyarrow.RecordBatchReader.from_stream(stream))
+/// 51
+#[pyfunction]
+#[pyo3(signature = (paths, table, *, fields = false, display_filter = None, protocols = None, mode = "permissive", sensor = None))]
+fn stream(
+    paths: Vec<PathBuf>,
+    table: &str,
+    fields: bool,
+    display_filter: Option<&str>,
+    protocols: Option<Vec<String>>,
+    mode: &str,
+    sensor: Option<String>,
+) -> PyResult<PyRecordBatchReader> {
+    let table = table_of(table)?;
+    let (failfast, filter) = (is_failfast(mode)?, filter_of(display_filter)?);
+    let reading = Reading { paths, failfast, options: options(protocols)?, filter };
+    let asked = Asked { reading, table, fields, sensor };
+    Ok(streamed(table.schema(), move |send| asked.run(Box::new(|_, batch| send(batch)))))
+}
+
+/// All batches that `run` hands on.
+fn gathered(run: impl FnOnce(Box<Take<'_>>) -> Result<(), String>) -> Result<Vec<RecordBatch>, String> {
     let mut batches = vec![];
-    let take = |_, batch| -> io::Result<()> {
+    run(Box::new(|_, batch| {
         batches.push(batch);
         Ok(())
-    };
-    if fields {
-        reading.filtered(&mut Tables::new(&[table], Some(Json::object), "{}", Box::new(take)))?;
-    } else {
-        reading.filtered(&mut Tables::<Notes>::new(&[table], None, "{}", Box::new(take)))?;
-    }
+    }))?;
     Ok(batches)
 }
 
@@ -200,7 +269,13 @@ fn _qdissect(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("TABLES", Table::ALL.map(|table| table.name()))?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
+    module.add_function(wrap_pyfunction!(stream, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(dissect, module)?)?;
-    module.add_function(wrap_pyfunction!(key, module)?)
+    module.add_function(wrap_pyfunction!(key, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::scan, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::deal, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::frames, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::frames_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::judge, module)?)
 }

@@ -12,7 +12,7 @@ mod report;
 mod rows;
 
 pub use columns::{Column, Kind, Table};
-pub use report::{Tables, file_id};
+pub use report::{Tables, Take, file_id};
 
 /// Version of the columns: later ones only add columns that may be null.
 pub const SCHEMA: &str = "qdissect/1";

@@ -53,6 +53,7 @@ pub struct Tables<'t, S> {
     /// The object of all fields, as JSON.
     fields: Option<fn(&S) -> &[u8]>,
     options: String,
+    sensor: Option<String>,
     files: Files,
     captures: Vec<Capture>,
     /// Packets and UDP datagrams of the files before.
@@ -80,6 +81,7 @@ impl<'t, S: Listener> Tables<'t, S> {
             rows: Table::ALL.into_iter().filter(|t| tables.contains(t)).map(|t| (t, Rows::new(t))).collect(),
             fields,
             options: options.to_owned(),
+            sensor: None,
             files: Files::default(),
             captures: vec![],
             before: (0, 0),
@@ -89,6 +91,13 @@ impl<'t, S: Listener> Tables<'t, S> {
             tunnels: HashMap::new(),
             text: vec![],
         }
+    }
+
+    /// Names the sensor that made the captures.
+    #[must_use]
+    pub fn made_by(mut self, sensor: &str) -> Self {
+        self.sensor = Some(sensor.to_owned());
+        self
     }
 
     fn wants_table(&self, table: Table) -> bool {
@@ -227,11 +236,12 @@ impl<'t, S: Listener> Tables<'t, S> {
                 captures.push(Capture::new(&unread.file, Facts::default()));
             }
         }
-        let options = std::mem::take(&mut self.options);
+        let (options, sensor) = (std::mem::take(&mut self.options), self.sensor.take());
         for (seq, capture) in captures.iter().enumerate() {
             let error = totals.unread.iter().find(|unread| unread.file == capture.name);
             if let Some(rows) = self.rows(Table::Captures) {
-                capture.row(rows, seq as u64, error.map(|unread| unread.why.as_str()), &options)?;
+                let error = error.map(|unread| unread.why.as_str());
+                capture.row(rows, seq as u64, error, (sensor.as_deref(), &options))?;
             }
             self.hand_on(Table::Captures, false)?;
         }
@@ -261,12 +271,18 @@ impl Capture {
         Capture { name: name.to_owned(), id: file_id(&uri), uri, facts, ..Capture::default() }
     }
 
-    fn row(&self, rows: &mut Rows, seq: u64, error: Option<&str>, options: &str) -> io::Result<()> {
+    fn row(
+        &self,
+        rows: &mut Rows,
+        seq: u64,
+        error: Option<&str>,
+        (sensor, options): (Option<&str>, &str),
+    ) -> io::Result<()> {
         let Capture { facts, span, .. } = self;
         let links: Vec<_> = facts.links.iter().map(|&link| link_name(link).to_string()).collect();
         rows.number(self.id)?;
         rows.text(self.uri.as_str())?;
-        rows.text(None)?;
+        rows.text(sensor)?;
         rows.count(seq)?;
         rows.text(Some(facts.format).filter(|format| !format.is_empty()))?;
         rows.text(facts.compression)?;

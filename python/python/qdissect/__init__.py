@@ -5,6 +5,32 @@
 ['messages', 'exchanges', 'findings', 'servers', 'captures']
 """
 
-from ._qdissect import TABLES, __version__, dissect, key, read, schema
+from ._qdissect import (
+    TABLES,
+    __version__,
+    deal,
+    dissect,
+    frames,
+    frames_schema,
+    judge,
+    key,
+    read,
+    scan,
+    schema,
+    stream,
+)
 
-__all__ = ["TABLES", "__version__", "dissect", "key", "read", "schema"]
+__all__ = [
+    "TABLES",
+    "__version__",
+    "deal",
+    "dissect",
+    "frames",
+    "frames_schema",
+    "judge",
+    "key",
+    "read",
+    "scan",
+    "schema",
+    "stream",
+]

@@ -1,0 +1,167 @@
+"""Through Spark: shards on executors find what one run finds, also where an executor dies.
+
+    python tests/tables/cluster.py MASTER
+
+MASTER is `local-cluster[2,1,1024]`, for example, or the address of a standalone one. `.ci/cluster` installs what this needs.
+"""
+
+import os
+import pathlib
+import random
+import signal
+import struct
+import sys
+import tempfile
+import threading
+import time
+
+import pyarrow
+import pyarrow.parquet
+from pyspark.sql import SparkSession
+
+import qdissect
+import qdissect.spark
+
+SECOND = 10**9
+
+
+def udp(source, target, payload):
+    """A datagram in Ethernet and IPv4, without checksums."""
+    (a, port_a), (b, port_b) = source, target
+    segment = struct.pack("!HHHH", port_a, port_b, 8 + len(payload), 0) + payload
+    packet = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(segment), 0, 0, 64, 17, 0, bytes(a), bytes(b)) + segment
+    return bytes(12) + b"\x08\0" + packet
+
+
+def ring(folder, files, seconds, rate, seed):
+    """Files of a ring: many servers, with loss, requests sent again, late answers, answers twice, damage, and servers that ask."""
+    dice = random.Random(seed)
+    frames, now = [], 0.0
+    while now < files * seconds:
+        now += dice.expovariate(rate)
+        number = dice.randrange(40)
+        server = ((10, 1, 0, number), 7777 + number % 3)
+        asks = (10, 1, 0, dice.randrange(40)) if dice.random() < 0.05 else (198, 51, dice.randrange(4), dice.randrange(250))
+        client, start = (asks, dice.randrange(40_000, 40_020)), int(now * SECOND)
+        cookie, luck = dice.randbytes(8), dice.random()
+        poll = udp(client, server, b"\xd5\xf6\0\1" + cookie + b"\1")
+        frames.append((start, poll))
+        if luck < 0.05:
+            continue
+        if luck < 0.10:
+            frames.append((start + SECOND, poll))
+        name = b"Factory %d" % number
+        answer = b"\xd5\xf6\1\1" + cookie + b"\3" + struct.pack("<IQ", 385_279, 0) + b"\0" + struct.pack("<H", len(name)) + name + b"\1"
+        if 0.10 < luck < 0.15:
+            answer = answer[: dice.randrange(1, len(answer))]
+        then = start + (6 * SECOND if 0.15 < luck < 0.20 else dice.randrange(10**6, 10**8))
+        frames.append((then, udp(server, client, answer)))
+        if 0.20 < luck < 0.25:
+            frames.append((then + 10**7, udp(server, client, answer)))
+    frames.sort(key=lambda frame: frame[0])
+    paths = [folder / f"ring_{at:05}.pcap" for at in range(files)]
+    for at, path in enumerate(paths):
+        head = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
+        its = [frame for frame in frames if at * seconds <= frame[0] / SECOND < (at + 1) * seconds]
+        body = (struct.pack("<IIII", 1_795_000_000 + t // SECOND, t % SECOND, len(f), len(f)) + f for t, f in its)
+        path.write_bytes(head + b"".join(body))
+    return [str(path) for path in paths]
+
+
+def executors():
+    """Processes of executors on this machine."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes():
+                yield int(process.name)
+        except OSError:
+            continue
+
+
+def kill_one(after, killed):
+    time.sleep(after)
+    for process in executors():
+        os.kill(process, signal.SIGKILL)
+        killed.append(process)
+        return
+
+
+def one_run(paths, table, folder):
+    """What one run finds, as Spark reads it."""
+    path = f"{folder}/{table}.parquet"
+    kinds = qdissect.spark.columns(table)
+    pyarrow.parquet.write_table(pyarrow.table(qdissect.read(paths, table)).cast(kinds), path)
+    return path
+
+
+def compare(spark, run, table, one, what):
+    started = time.time()
+    one, many = spark.read.parquet(one).drop("id"), run.table(table).drop("id").localCheckpoint()
+    counts = one.count(), one.exceptAll(many).count(), many.exceptAll(one).count()
+    print(f"{what}, {table}: {counts[0]} rows, {counts[1:]} differ, {time.time() - started:.1f} s", flush=True)
+    assert counts[0] > 0 and counts[1:] == (0, 0), counts
+
+
+def hold(spark, paths, what):
+    """Shards find what one run finds."""
+    with tempfile.TemporaryDirectory() as folder:
+        one = {table: one_run(paths, table, folder) for table in qdissect.TABLES}
+        for shards in (1, 4, 16):
+            run = qdissect.spark.Sharded(spark, paths, shards=shards)
+            run.frames.persist()
+            for table in qdissect.TABLES:
+                compare(spark, run, table, one[table], f"{what}, {shards} shards")
+            run.frames.unpersist()
+
+
+def hold_killed(spark, paths, what):
+    """The same where an executor is killed while it works."""
+    killed = []
+    killer = threading.Thread(target=kill_one, args=(2, killed))
+    with tempfile.TemporaryDirectory() as folder:
+        one = one_run(paths, "exchanges", folder)
+        killer.start()
+        run = qdissect.spark.Sharded(spark, paths, shards=16)
+        compare(spark, run, "exchanges", one, f"{what}, an executor killed")
+        killer.join()
+    assert killed, "no executor was there to be killed"
+    print(f"killed: process {killed[0]}", flush=True)
+
+
+def by_sensor(spark, paths):
+    """A task for each sensor finds what a run over its captures finds."""
+    root = pathlib.Path(paths[0]).parent
+    for table in qdissect.TABLES:
+        found = spark.read.format("qdissect").option("table", table).load(str(root))
+        with tempfile.TemporaryDirectory() as folder:
+            one = spark.read.parquet(one_run(paths, table, folder)).drop("sensor")
+            counts = one.count(), one.exceptAll(found.drop("sensor")).count(), found.count()
+            print(f"a task for each sensor, {table}: {counts}", flush=True)
+            assert counts[0] == counts[2] > 0 and counts[1] == 0, counts
+
+
+if __name__ == "__main__":
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.executor.memory": "1g",
+        "spark.executor.cores": "1",
+    }
+    builder = SparkSession.builder.master(sys.argv[1]).appName("qdissect")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(qdissect.spark.Captures)
+    captures = sorted(str(path.absolute()) for path in pathlib.Path("captures").rglob("*.pcap*"))
+    with tempfile.TemporaryDirectory() as folder:
+        ring_files = ring(pathlib.Path(folder), 12, 5, 60, 7)
+        hold(spark, captures, "all captures")
+        hold(spark, ring_files, "a ring")
+        hold_killed(spark, ring_files, "a ring")
+        by_sensor(spark, ring_files)
+    spark.stop()
+    print("all hold")
