@@ -58,7 +58,11 @@ fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
             let root = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).root();
             std::fs::write(root.join(name), &block.text).unwrap();
         }
-        let unknown = block.mark.as_deref().filter(|_| saved_as(block).or(block.not_run()).is_none());
+        let source = taken_from(block).map(|path| std::fs::read_to_string(path).unwrap());
+        let strange = source.is_some_and(|source| !source.contains(&block.text));
+        tried.wrong.extend(strange.then(|| format!("{place}: the file has it no longer so")));
+        let mark = saved_as(block).or(block.not_run()).or(taken_from(block));
+        let unknown = block.mark.as_deref().filter(|_| mark.is_none());
         tried.wrong.extend(unknown.map(|mark| format!("{place}: nobody knows the mark {mark:?}")));
         if let Some(why) = block.not_run() {
             tried.marked += 1;
@@ -86,6 +90,11 @@ fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
 /// The file that a reader saves a block as: the rest of a mark `saved as:`.
 fn saved_as(block: &Block) -> Option<&str> {
     block.mark.as_deref()?.strip_prefix("saved as:").map(str::trim)
+}
+
+/// The file that a block is a part of.
+fn taken_from(block: &Block) -> Option<&str> {
+    block.mark.as_deref()?.strip_prefix("from:").map(str::trim)
 }
 
 /// The first optional program of a block that is not there.
