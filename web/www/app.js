@@ -100,7 +100,7 @@ function told(of, data) {
   if (of !== run) return;
   if (data.tell === 'lines') {
     take(data.lines);
-    packets.grown();
+    packets.draw();
   } else {
     $('progress').max = data.of;
     $('progress').value = data.bytes;

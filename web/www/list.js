@@ -38,15 +38,11 @@ class List {
     this.draw();
   }
 
-  // Further items of the same list have come.
-  grown() {
-    this.draw();
-  }
-
   height() {
     return parseFloat(getComputedStyle(this.box).getPropertyValue('--row'));
   }
 
+  // Draws the rows in sight, also when further items of the same list have come.
   draw() {
     const height = this.height();
     const seen = this.box.clientHeight;
