@@ -46,6 +46,23 @@ struct Reading {
 }
 
 impl Reading {
+    /// As keywords say: a filter, protocols and a mode.
+    fn new(
+        paths: Vec<PathBuf>,
+        (filter, protocols, mode): (Option<&str>, Option<Vec<String>>, &str),
+    ) -> PyResult<Reading> {
+        let failfast = match mode {
+            "permissive" => false,
+            "failfast" => true,
+            other => {
+                return Err(wrong(format!(
+                    "There is no mode \"{other}\"; there are permissive and failfast."
+                )));
+            }
+        };
+        Ok(Reading { paths, failfast, options: options(protocols)?, filter: filter_of(filter)? })
+    }
+
     /// Reads the captures, and what is wrong with some of them unless that is to end it.
     fn run<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
         let mut pipeline = Pipeline::new(self.options.clone(), report);
@@ -121,14 +138,6 @@ fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
     text.map(Filter::parse).transpose().map_err(wrong)
 }
 
-fn is_failfast(mode: &str) -> PyResult<bool> {
-    match mode {
-        "permissive" => Ok(false),
-        "failfast" => Ok(true),
-        other => Err(wrong(format!("There is no mode \"{other}\"; there are permissive and failfast."))),
-    }
-}
-
 /// read(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
 /// --
 ///
@@ -155,12 +164,11 @@ fn read(
     mode: &str,
     sensor: Option<String>,
 ) -> PyResult<PyTable> {
-    let table = table_of(table)?;
-    let (failfast, filter) = (is_failfast(mode)?, filter_of(display_filter)?);
-    let reading = Reading { paths, failfast, options: options(protocols)?, filter };
-    let asked = Asked { reading, table, fields, sensor };
+    let reading = Reading::new(paths, (display_filter, protocols, mode))?;
+    let asked = Asked { reading, table: table_of(table)?, fields, sensor };
+    let schema = asked.table.schema();
     let batches = py.detach(|| gathered(|take| asked.run(take))).map_err(PyOSError::new_err)?;
-    PyTable::try_new(batches, table.schema())
+    PyTable::try_new(batches, schema)
 }
 
 /// stream(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
@@ -183,11 +191,10 @@ fn stream(
     mode: &str,
     sensor: Option<String>,
 ) -> PyResult<PyRecordBatchReader> {
-    let table = table_of(table)?;
-    let (failfast, filter) = (is_failfast(mode)?, filter_of(display_filter)?);
-    let reading = Reading { paths, failfast, options: options(protocols)?, filter };
-    let asked = Asked { reading, table, fields, sensor };
-    Ok(streamed(table.schema(), move |send| asked.run(Box::new(|_, batch| send(batch)))))
+    let reading = Reading::new(paths, (display_filter, protocols, mode))?;
+    let asked = Asked { reading, table: table_of(table)?, fields, sensor };
+    let schema = asked.table.schema();
+    Ok(streamed(schema, move |send| asked.run(Box::new(|_, batch| send(batch)))))
 }
 
 /// All batches that `run` hands on.
