@@ -5,6 +5,7 @@
 
 pub mod driver;
 
+use crate::kit::captures::CLICKED;
 use crate::kit::frames::{Kept, pcap};
 use crate::kit::play::{S, START, Shot, shot};
 use crate::kit::run::qdissect;
@@ -43,17 +44,7 @@ fn data(page: &Path) -> Value {
 fn every_view_shows_the_records_and_asks_for_nothing() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
-    for capture in [
-        "captures/demo.pcapng",
-        "captures/hostile/sqp_names.pcap",
-        "captures/hostile/sky_names.pcap",
-        "captures/hostile/sat_names.pcap",
-        "captures/hostile/gqp_names.pcap",
-        "captures/hostile/clock_jumps.pcap",
-        "captures/hostile/stress_pairing.pcapng",
-        "captures/containers/empty_capture.pcap",
-        "captures/sqp/fake_noanswer.pcap",
-    ] {
+    for capture in CLICKED {
         let page = report(&folder, capture);
         let data = data(&page);
         browser.open(&page, 1_440, false);

@@ -4,7 +4,7 @@
 mod server;
 
 use crate::browser::driver::Browser;
-use crate::kit::captures::own;
+use crate::kit::captures::{CLICKED, own};
 use crate::kit::run::qdissect;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,17 +15,6 @@ use std::path::Path;
 
 /// What the tests do inside of the page.
 const LOOK: &str = include_str!("web/look.js");
-/// Captures that are clicked through.
-const TRIED: [&str; 8] = [
-    "captures/demo.pcapng",
-    "captures/hostile/sqp_names.pcap",
-    "captures/hostile/sky_names.pcap",
-    "captures/hostile/sat_names.pcap",
-    "captures/hostile/gqp_names.pcap",
-    "captures/hostile/clock_jumps.pcap",
-    "captures/hostile/stress_pairing.pcapng",
-    "captures/containers/empty_capture.pcap",
-];
 
 /// The page, open in a browser.
 struct Open {
@@ -98,7 +87,7 @@ fn its_records_are_those_of_the_program() {
 #[test]
 fn its_report_is_that_of_the_program() {
     let Some(mut page) = Open::page() else { return };
-    for capture in TRIED {
+    for capture in CLICKED {
         let output = qdissect().args(["report", "-q", capture]).output().expect("it runs");
         let bytes = STANDARD.encode(fs::read(capture).expect("a capture"));
         let told = page.look(&format!("report({}, '{bytes}')", json!(capture)));
@@ -109,7 +98,7 @@ fn its_report_is_that_of_the_program() {
 #[test]
 fn every_view_shows_the_records_and_nothing_is_asked_for() {
     let Some(mut page) = Open::page() else { return };
-    for capture in TRIED {
+    for capture in CLICKED {
         page.browser.go(&page.server.url.clone());
         page.choose(capture);
         let records = records(capture);
@@ -194,4 +183,21 @@ fn neither_the_page_nor_its_worker_may_connect() {
         }
     }
     assert!(!page.server.asked().contains(&"/away".to_owned()));
+}
+
+#[test]
+fn pictures_of_the_page() {
+    if std::env::var_os("UPDATE_PICTURES").is_none() {
+        return;
+    }
+    let mut page = Open::page().expect("pictures need Chromium and the page");
+    for scheme in ["light", "dark"] {
+        page.browser.prefer(scheme);
+        page.browser.resize(1_280, 860);
+        page.browser.go(&page.server.url);
+        page.choose("captures/demo.pcapng");
+        page.look("posed()");
+        let picture = STANDARD.decode(page.browser.picture()).expect("Base64");
+        fs::write(format!("docs/pictures/web-{scheme}.png"), picture).expect("room");
+    }
 }

@@ -4,6 +4,19 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Those whose pages are clicked through in a browser: hostile ones, and ones that hold little.
+pub const CLICKED: [&str; 9] = [
+    "captures/demo.pcapng",
+    "captures/hostile/sqp_names.pcap",
+    "captures/hostile/sky_names.pcap",
+    "captures/hostile/sat_names.pcap",
+    "captures/hostile/gqp_names.pcap",
+    "captures/hostile/clock_jumps.pcap",
+    "captures/hostile/stress_pairing.pcapng",
+    "captures/containers/empty_capture.pcap",
+    "captures/sqp/fake_noanswer.pcap",
+];
+
 /// Captures in a directory and those below it, or the file itself, in the order of their names.
 pub fn captures(at: &Path) -> Vec<PathBuf> {
     if !at.is_dir() {

@@ -32,6 +32,15 @@
       $('paste').requestSubmit();
       return this.read();
     },
+    // A packet with findings is chosen, and one of its fields.
+    async posed() {
+      document.querySelector('#packet-list [data-index="7"]').click();
+      await wait(() => $('tree').querySelectorAll('.row').length > 12);
+      $('tree').querySelectorAll('.row')[12].click();
+      document.activeElement.blur();
+      scrollTo(0, $('packets').offsetTop - 120);
+      await new Promise((done) => setTimeout(done, 200));
+    },
     again() {
       $('again').click();
     },
