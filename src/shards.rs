@@ -124,15 +124,12 @@ impl Shards {
         for [server, _] in &asked {
             groups.find(*server);
         }
-        // Who asked a broadcast address is answered by servers that it does not name.
+        // Who asked a broadcast address is answered by servers that it does not name: all that this client asks share its shard.
         let everybody = asked.iter().filter(|[server, _]| Endpoint::of(*server, 0).is_group());
-        let of_all: HashMap<IpAddr, IpAddr> = everybody.map(|[all, client]| (*client, *all)).collect();
+        everybody.for_each(|[all, client]| groups.join(*all, *client));
         for [server, client] in &asked {
             if groups.has(*client) {
                 groups.join(*server, *client);
-            }
-            if let Some(all) = of_all.get(client) {
-                groups.join(*server, *all);
             }
         }
         around.into_iter().for_each(|[server, end]| groups.join(server, end));
@@ -311,6 +308,9 @@ mod tests {
         let all = shards([[255, 9], [1, 9], [2, 9], [3, 8]], [], 16);
         assert_eq!(all[0], all[1]);
         assert_ne!(all[0], all[2]);
+        let of_two = shards([[255, 9], [511, 9], [1, 9], [511, 8], [2, 8], [3, 7]], [], 16);
+        assert_eq!(of_two[0], of_two[1]);
+        assert_ne!(of_two[0], of_two[2]);
     }
 
     #[test]

@@ -30,12 +30,12 @@ impl RecordBatchReader for Stream {
 }
 
 /// What hands a batch on; it fails where nobody takes it any more.
-pub type Send<'s> = dyn FnMut(RecordBatch) -> io::Result<()> + 's;
+pub type HandOn<'s> = dyn FnMut(RecordBatch) -> io::Result<()> + 's;
 
 /// A stream of the batches that `make` sends; what it says in the end is an error of the stream.
 pub fn streamed(
     schema: SchemaRef,
-    make: impl FnOnce(&mut Send<'_>) -> Result<(), String> + std::marker::Send + 'static,
+    make: impl FnOnce(&mut HandOn<'_>) -> Result<(), String> + Send + 'static,
 ) -> PyRecordBatchReader {
     let (sender, batches) = sync_channel(WAITING);
     thread::spawn(move || {
