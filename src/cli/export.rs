@@ -96,10 +96,12 @@ mod written {
     use crate::cli::output::Target;
     use crate::cli::read::read_all;
     use arrow_array::RecordBatch;
+    use arrow_schema::{DataType, Field};
     use parquet::arrow::ArrowWriter;
-    use parquet::basic::Compression;
+    use parquet::basic::{Compression, Encoding};
     use parquet::file::metadata::KeyValue;
-    use parquet::file::properties::WriterProperties;
+    use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+    use parquet::schema::types::ColumnPath;
     use qdissect::decode::{Json, Listener, Notes};
     use qdissect::report::Totals;
     use qdissect::tables::{SCHEMA, Table, Tables};
@@ -122,19 +124,43 @@ mod written {
         io::Error::other(e)
     }
 
+    /// How a column is written: numbers as differences from row to row, labels by a dictionary, both small as they are; texts are
+    /// compressed. Minimum and maximum stand where values grow with the rows, so that readers can pass groups over.
+    fn encoded(all: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
+        let (of, inner) = match field.data_type() {
+            DataType::List(element) => (element.data_type(), &["list", "element"][..]),
+            of => (of, &[][..]),
+        };
+        let path = [&[field.name().as_str()], inner].concat().into_iter().map(str::to_owned).collect();
+        let path = ColumnPath::new(path);
+        let grows = matches!(of, DataType::Timestamp(..)) || field.name().ends_with("frame");
+        let statistics = if grows { EnabledStatistics::Chunk } else { EnabledStatistics::None };
+        let all = all.set_column_statistics_enabled(path.clone(), statistics);
+        match of {
+            DataType::Int32 | DataType::Int64 | DataType::Timestamp(..) => all
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            DataType::Utf8 => all
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_compression(path, Compression::SNAPPY),
+            _ => all,
+        }
+    }
+
     impl Part {
         fn new(table: Table, to: &Path, options: &str) -> io::Result<Part> {
             let path = part(&to.join(table.name()));
             let facts = [("qdissect.schema", SCHEMA), ("qdissect.options", options)];
             let facts = facts.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
             let properties = WriterProperties::builder()
-                .set_compression(Compression::SNAPPY)
                 .set_created_by(concat!("qdissect ", env!("CARGO_PKG_VERSION")).to_owned())
                 .set_key_value_metadata(Some(facts.to_vec()))
-                .set_max_row_group_row_count(Some(GROUP))
-                .build();
+                .set_max_row_group_row_count(Some(GROUP));
+            let schema = table.schema();
+            let properties =
+                schema.fields().iter().fold(properties, |all, field| encoded(all, field)).build();
             let target = Target::open(Some(&path))?;
-            let writer = ArrowWriter::try_new(target, table.schema(), Some(properties)).map_err(other)?;
+            let writer = ArrowWriter::try_new(target, schema, Some(properties)).map_err(other)?;
             Ok(Part { table, writer, rows: 0, path })
         }
 

@@ -1,7 +1,7 @@
 //! Fills the tables while captures are read.
 
-use super::rows::{Cell, Rows};
-use super::{Table, rows};
+use super::Table;
+use super::rows::Rows;
 use crate::bounded::Numbered;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Finding;
@@ -10,11 +10,12 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Direction, Id};
 use crate::report::summary::{Server, Summary};
-use crate::report::{Files, Packet, Report, Totals, Wants, push_ip};
+use crate::report::{Files, Packet, Report, Totals, Wants};
 use crate::verdict::path;
 use arrow_array::RecordBatch;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
+use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
@@ -64,7 +65,9 @@ pub struct Tables<'t, S> {
     /// Frames of the requests of exchanges, by their numbers.
     asked: Numbered<u64>,
     tunnels: HashMap<u16, Vec<String>>,
-    text: Vec<u8>,
+    /// Room for a cell.
+    text: String,
+    numbers: Vec<i64>,
 }
 
 impl<'t, S: Listener> Tables<'t, S> {
@@ -89,7 +92,8 @@ impl<'t, S: Listener> Tables<'t, S> {
             none: Notes::default(),
             asked: Numbered::new(MAX_ASKED),
             tunnels: HashMap::new(),
-            text: vec![],
+            text: String::new(),
+            numbers: vec![],
         }
     }
 
@@ -143,77 +147,81 @@ impl<'t, S: Listener> Tables<'t, S> {
         };
         let tunnels = self.tunnels.get(&d.tunnel).cloned().unwrap_or_default();
         let fields = self.fields.map(|object| String::from_utf8_lossy(object(p.sink)).into_owned());
-        let mut text = std::mem::take(&mut self.text);
         let Some(rows) = self.rows(Table::Messages) else { return Ok(()) };
-        rows.number(file)?;
-        rows.number(frame)?;
-        rows.time(d.time)?;
-        ends(rows, &mut text, [d.src, d.dst])?;
-        rows.text(p.id.info().name)?;
-        rows.text(p.message_name())?;
-        rows.text(p.direction.name())?;
-        rows.text(p.level.name())?;
-        rows.count(d.wire_len() as u64)?;
-        rows.count(d.payload.len() as u64)?;
-        pair(rows, exchange)?;
-        rows.number(response_time)?;
-        pair(rows, copy)?;
-        rows.push(Cell::Texts(&tunnels))?;
-        facts(rows, p.facts().unwrap_or(&decode::Facts::default()))?;
-        rows.text(fields.as_deref())?;
-        self.text = text;
+        rows.number(file);
+        rows.number(frame);
+        rows.time(d.time);
+        rows.endpoint(d.src);
+        rows.endpoint(d.dst);
+        rows.text(p.id.info().name);
+        rows.text(p.message_name());
+        rows.text(p.direction.name());
+        rows.text(p.level.name());
+        rows.count(d.wire_len() as u64);
+        rows.count(d.payload.len() as u64);
+        pair(rows, exchange);
+        rows.number(response_time);
+        pair(rows, copy);
+        rows.texts(&tunnels);
+        facts(rows, p.facts().unwrap_or(&decode::Facts::default()));
+        rows.text(fields.as_deref());
         self.hand_on(Table::Messages, false)
     }
 
     fn finding(&mut self, f: &Finding, about: &About) -> io::Result<()> {
         let (file, frame) = self.key(about.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
-        let mut text = std::mem::take(&mut self.text);
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
-        rows.number(file)?;
-        rows.number(frame)?;
-        rows.time(about.time)?;
-        rows.text(f.rule.id)?;
-        rows.text(f.severity.name())?;
-        rows.text(f.fault.name())?;
-        rows.text(about.protocol.info().name)?;
-        ends(rows, &mut text, [about.client, about.server])?;
-        rows.text(f.path().as_deref())?;
-        rows.number(f.span.map(|span| span.start.into()))?;
-        rows.number(f.span.map(|span| span.end.into()))?;
-        rows.text(f.to_string().as_str())?;
-        rows.text(cause.map(|(rule, _)| rule))?;
-        pair(rows, cause.map(|(_, key)| key))?;
-        pair(rows, about.exchange)?;
-        self.text = text;
+        rows.number(file);
+        rows.number(frame);
+        rows.time(about.time);
+        rows.text(f.rule.id);
+        rows.text(f.severity.name());
+        rows.text(f.fault.name());
+        rows.text(about.protocol.info().name);
+        rows.endpoint(about.client);
+        rows.endpoint(about.server);
+        rows.text(f.path().as_deref());
+        rows.number(f.span.map(|span| span.start.into()));
+        rows.number(f.span.map(|span| span.end.into()));
+        rows.text(f.to_string().as_str());
+        rows.text(cause.map(|(rule, _)| rule));
+        pair(rows, cause.map(|(_, key)| key));
+        pair(rows, about.exchange);
         self.hand_on(Table::Findings, false)
     }
 
     fn exchange_row(&mut self, e: &Exchange) -> io::Result<()> {
         let asked = self.key(e.request_frame);
-        let answers: Vec<_> = e.response_frames().iter().map(|&frame| self.key(frame)).collect();
-        let frames: Vec<_> = answers.iter().map(|&(_, frame)| frame).collect();
+        let answer = e.response_frames().first().map(|&frame| self.key(frame).0);
+        let mut frames = std::mem::take(&mut self.numbers);
+        frames.extend(e.response_frames().iter().map(|&frame| self.key(frame).1));
         let step = e.protocol.info().steps.get(usize::from(e.step));
-        let key = step.zip(e.key).map(|(step, key)| format!("0x{key:0digits$x}", digits = step.key_digits));
         let mut text = std::mem::take(&mut self.text);
+        let key = step.zip(e.key).map(|(step, key)| {
+            text.clear();
+            _ = write!(text, "0x{key:0digits$x}", digits = step.key_digits); // a text takes everything
+            text.as_str()
+        });
         let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
-        pair(rows, Some(asked))?;
-        rows.time(e.request_time)?;
-        rows.text(e.protocol.info().name)?;
-        rows.text(step.map_or("", |step| step.name))?;
-        ends(rows, &mut text, [e.client, e.server])?;
-        rows.text(key.as_deref())?;
-        rows.text(e.outcome.name())?;
-        rows.text(e.reason)?;
-        rows.number(e.response_time)?;
-        rows.number(answers.first().map(|&(file, _)| file))?;
-        rows.push(Cell::Numbers(&frames))?;
-        rows.count(e.request_bytes)?;
-        rows.count(e.response_bytes)?;
-        rows.count(e.retransmissions.into())?;
-        rows.text(e.level.name())?;
-        rows.count(e.id)?;
-        self.text = text;
+        pair(rows, Some(asked));
+        rows.time(e.request_time);
+        rows.text(e.protocol.info().name);
+        rows.text(step.map_or("", |step| step.name));
+        rows.endpoint(e.client);
+        rows.endpoint(e.server);
+        rows.text(key);
+        rows.text(e.outcome.name());
+        rows.text(e.reason);
+        rows.number(e.response_time);
+        rows.number(answer);
+        rows.numbers(frames.drain(..));
+        rows.count(e.request_bytes);
+        rows.count(e.response_bytes);
+        rows.count(e.retransmissions.into());
+        rows.text(e.level.name());
+        rows.count(e.id);
+        (self.text, self.numbers) = (text, frames);
         self.hand_on(Table::Exchanges, false)
     }
 
@@ -221,7 +229,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         let summary = std::mem::take(&mut self.summary);
         for server in summary.servers() {
             if let Some(rows) = self.rows(Table::Servers) {
-                server_row(rows, server)?;
+                server_row(rows, server);
             }
             self.hand_on(Table::Servers, false)?;
         }
@@ -241,7 +249,7 @@ impl<'t, S: Listener> Tables<'t, S> {
             let error = totals.unread.iter().find(|unread| unread.file == capture.name);
             if let Some(rows) = self.rows(Table::Captures) {
                 let error = error.map(|unread| unread.why.as_str());
-                capture.row(rows, seq as u64, error, (sensor.as_deref(), &options))?;
+                capture.row(rows, seq as u64, error, (sensor.as_deref(), &options));
             }
             self.hand_on(Table::Captures, false)?;
         }
@@ -271,33 +279,27 @@ impl Capture {
         Capture { name: name.to_owned(), id: file_id(&uri), uri, facts, ..Capture::default() }
     }
 
-    fn row(
-        &self,
-        rows: &mut Rows,
-        seq: u64,
-        error: Option<&str>,
-        (sensor, options): (Option<&str>, &str),
-    ) -> io::Result<()> {
+    fn row(&self, rows: &mut Rows, seq: u64, error: Option<&str>, (sensor, options): (Option<&str>, &str)) {
         let Capture { facts, span, .. } = self;
         let links: Vec<_> = facts.links.iter().map(|&link| link_name(link).to_string()).collect();
-        rows.number(self.id)?;
-        rows.text(self.uri.as_str())?;
-        rows.text(sensor)?;
-        rows.count(seq)?;
-        rows.text(Some(facts.format).filter(|format| !format.is_empty()))?;
-        rows.text(facts.compression)?;
-        rows.push(Cell::Texts(&links))?;
-        rows.number(facts.snaplen.map(i64::from))?;
-        rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low))?;
-        rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high))?;
-        rows.count(self.packets)?;
-        rows.count(self.udp)?;
-        rows.count(self.recognised)?;
-        rows.number(facts.dropped().map(signed))?;
-        rows.push(Cell::Bool(error.is_none()))?;
-        rows.text(error)?;
-        rows.text(env!("CARGO_PKG_VERSION"))?;
-        rows.text(options)
+        rows.number(self.id);
+        rows.text(self.uri.as_str());
+        rows.text(sensor);
+        rows.count(seq);
+        rows.text(Some(facts.format).filter(|format| !format.is_empty()));
+        rows.text(facts.compression);
+        rows.texts(&links);
+        rows.number(facts.snaplen.map(i64::from));
+        rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low));
+        rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high));
+        rows.count(self.packets);
+        rows.count(self.udp);
+        rows.count(self.recognised);
+        rows.number(facts.dropped().map(signed));
+        rows.yes(error.is_none());
+        rows.text(error);
+        rows.text(env!("CARGO_PKG_VERSION"));
+        rows.text(options);
     }
 }
 
@@ -386,23 +388,13 @@ fn signed(n: u64) -> i64 {
 }
 
 /// Two columns of a key.
-fn pair(rows: &mut Rows, key: Option<(i64, i64)>) -> io::Result<()> {
-    rows.number(key.map(|(file, _)| file))?;
-    rows.number(key.map(|(_, frame)| frame))
-}
-
-/// Addresses and ports of both ends.
-fn ends(rows: &mut Rows, text: &mut Vec<u8>, ends: [Endpoint; 2]) -> io::Result<()> {
-    ends.into_iter().try_for_each(|end| {
-        text.clear();
-        push_ip(text, end);
-        rows.text(std::str::from_utf8(text).ok())?;
-        rows.number(i64::from(end.port()))
-    })
+fn pair(rows: &mut Rows, key: Option<(i64, i64)>) {
+    rows.number(key.map(|(file, _)| file));
+    rows.number(key.map(|(_, frame)| frame));
 }
 
 /// What a message says about its server.
-fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) -> io::Result<()> {
+fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
     let text = |value: Option<decode::Value<'_>>| value.and_then(|v| v.text()).map(|t| t.into_owned());
     let version = match facts.version {
         Some(Version::Text(value)) => text(Some(value)),
@@ -410,35 +402,27 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) -> io::Result<()> {
         None => None,
     };
     let [name, game, map] = [facts.server_name, facts.game, facts.map].map(text);
-    said(rows, [name, game, map, version], facts.players, facts.state)
+    said(rows, [name, game, map, version], facts.players, facts.state);
 }
 
-fn said(
-    rows: &mut Rows,
-    texts: [Option<String>; 4],
-    players: Option<(u32, u32)>,
-    state: Option<&str>,
-) -> io::Result<()> {
-    texts.into_iter().try_for_each(|text| rows.text(text.as_deref()))?;
-    rows.number(players.map(|(now, _)| now.into()))?;
-    rows.number(players.map(|(_, most)| most.into()))?;
-    rows.text(state)
+fn said(rows: &mut Rows, texts: [Option<String>; 4], players: Option<(u32, u32)>, state: Option<&str>) {
+    texts.into_iter().for_each(|text| rows.text(text.as_deref()));
+    rows.number(players.map(|(now, _)| now.into()));
+    rows.number(players.map(|(_, most)| most.into()));
+    rows.text(state);
 }
 
-fn server_row(rows: &mut rows::Rows, s: &Server) -> io::Result<()> {
+fn server_row(rows: &mut Rows, s: &Server) {
     let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
     let version = text(&s.said.version).or(s.said.build.map(|n| n.to_string()));
-    let mut ip = vec![];
-    push_ip(&mut ip, s.endpoint);
-    rows.text(std::str::from_utf8(&ip).ok())?;
-    rows.number(i64::from(s.endpoint.port()))?;
-    rows.text(s.id.info().name)?;
+    rows.endpoint(s.endpoint);
+    rows.text(s.id.info().name);
     let [name, game, map] = [&s.said.server_name, &s.said.game, &s.said.map].map(text);
-    said(rows, [name, game, map, version], s.said.players, s.said.state)?;
+    said(rows, [name, game, map, version], s.said.players, s.said.state);
     for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {
-        rows.count(n)?;
+        rows.count(n);
     }
-    rows.number(s.times.ends().map(|(low, _)| low))?;
-    rows.number(s.times.ends().map(|(_, high)| high))?;
-    [s.findings.error, s.findings.warning, s.findings.note].into_iter().try_for_each(|n| rows.count(n))
+    rows.number(s.times.ends().map(|(low, _)| low));
+    rows.number(s.times.ends().map(|(_, high)| high));
+    [s.findings.error, s.findings.warning, s.findings.note].into_iter().for_each(|n| rows.count(n));
 }

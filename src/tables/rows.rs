@@ -2,164 +2,229 @@
 
 use super::{BATCH, Kind, Table};
 use crate::capture::Time;
-use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
-    StringDictionaryBuilder, TimestampMicrosecondBuilder,
-};
+use crate::net::Endpoint;
+use crate::report::push_ip;
+use arrow_array::builder::{Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use hashbrown::HashMap;
 use std::io;
+use std::mem::replace;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-/// One of Arrow's columns, being filled.
-enum Builder {
-    Int32(Int32Builder),
-    Int64(Int64Builder),
-    Bool(BooleanBuilder),
+/// Texts of few different values, each kept once.
+#[derive(Default)]
+struct Labels {
+    rows: Vec<i32>,
+    texts: StringBuilder,
+    /// The index of each text, by what stands for it: the text itself, or the bytes of an address.
+    seen: HashMap<Vec<u8>, i32>,
+    /// What stands for the text of the row before, which is often that of this one.
+    last: Vec<u8>,
+}
+
+impl Labels {
+    fn push(&mut self, key: &[u8], text: impl FnOnce(&mut StringBuilder)) {
+        if let Some(&row) = self.rows.last().filter(|_| !self.seen.is_empty() && self.last == key) {
+            return self.rows.push(row);
+        }
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        let row = self.seen.get(key).copied().unwrap_or_else(|| {
+            let row = self.seen.len() as i32; // no more than rows in a batch
+            self.seen.insert(key.to_vec(), row);
+            text(&mut self.texts);
+            row
+        });
+        self.rows.push(row);
+    }
+}
+
+/// What was filled in, and room for the rows of the next batch.
+fn all<T>(cells: &mut Vec<T>) -> Vec<T> {
+    replace(cells, Vec::with_capacity(BATCH))
+}
+
+/// What was filled into a column; where a cell holds nothing, anything.
+enum Cells {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Bool(Vec<bool>),
     Text(StringBuilder),
-    Label(StringDictionaryBuilder<Int32Type>),
-    Micros(TimestampMicrosecondBuilder),
+    Label(Labels),
+    Micros(Vec<i64>),
     Numbers(ListBuilder<Int64Builder>),
     Texts(ListBuilder<StringBuilder>),
 }
 
-impl Builder {
-    fn new(kind: Kind) -> Builder {
+/// One of Arrow's columns, being filled.
+struct Column {
+    cells: Cells,
+    /// Which of them hold something, where some may hold nothing.
+    held: Option<NullBufferBuilder>,
+}
+
+impl Column {
+    fn new(kind: Kind, null: bool) -> Column {
         let element = |of| Arc::new(Field::new("element", of, false));
-        match kind {
-            Kind::Int32 => Builder::Int32(Int32Builder::new()),
-            Kind::Int64 => Builder::Int64(Int64Builder::new()),
-            Kind::Bool => Builder::Bool(BooleanBuilder::new()),
-            Kind::Text => Builder::Text(StringBuilder::new()),
-            Kind::Label => Builder::Label(StringDictionaryBuilder::new()),
-            Kind::Time => Builder::Micros(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
+        let cells = match kind {
+            Kind::Int32 => Cells::Int32(Vec::with_capacity(BATCH)),
+            Kind::Int64 => Cells::Int64(Vec::with_capacity(BATCH)),
+            Kind::Bool => Cells::Bool(Vec::with_capacity(BATCH)),
+            Kind::Text => Cells::Text(StringBuilder::new()),
+            Kind::Label => Cells::Label(Labels::default()),
+            Kind::Time => Cells::Micros(Vec::with_capacity(BATCH)),
             Kind::Numbers => {
-                Builder::Numbers(ListBuilder::new(Int64Builder::new()).with_field(element(DataType::Int64)))
+                Cells::Numbers(ListBuilder::new(Int64Builder::new()).with_field(element(DataType::Int64)))
             }
             Kind::Texts => {
-                Builder::Texts(ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8)))
+                Cells::Texts(ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8)))
             }
-        }
+        };
+        Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)) }
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Builder::Int32(b) => Arc::new(b.finish()),
-            Builder::Int64(b) => Arc::new(b.finish()),
-            Builder::Bool(b) => Arc::new(b.finish()),
-            Builder::Text(b) => Arc::new(b.finish()),
-            Builder::Label(b) => Arc::new(b.finish()),
-            Builder::Micros(b) => Arc::new(b.finish()),
-            Builder::Numbers(b) => Arc::new(b.finish()),
-            Builder::Texts(b) => Arc::new(b.finish()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Builder::Int32(b) => b.len(),
-            Builder::Int64(b) => b.len(),
-            Builder::Bool(b) => b.len(),
-            Builder::Text(b) => b.len(),
-            Builder::Label(b) => b.len(),
-            Builder::Micros(b) => b.len(),
-            Builder::Numbers(b) => b.len(),
-            Builder::Texts(b) => b.len(),
-        }
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let held = self.held.as_mut().and_then(NullBufferBuilder::finish);
+        Ok(match &mut self.cells {
+            Cells::Int32(cells) => Arc::new(Int32Array::try_new(all(cells).into(), held)?),
+            Cells::Int64(cells) => Arc::new(Int64Array::try_new(all(cells).into(), held)?),
+            Cells::Bool(cells) => Arc::new(BooleanArray::from(all(cells))),
+            Cells::Text(cells) => Arc::new(cells.finish()),
+            Cells::Label(cells) => {
+                let Labels { rows, texts, seen, .. } = cells;
+                seen.clear();
+                let rows = Int32Array::try_new(all(rows).into(), held)?;
+                Arc::new(DictionaryArray::<Int32Type>::try_new(rows, Arc::new(texts.finish()))?)
+            }
+            Cells::Micros(cells) => {
+                let cells = TimestampMicrosecondArray::try_new(all(cells).into(), held)?;
+                Arc::new(cells.with_timezone("UTC"))
+            }
+            Cells::Numbers(cells) => Arc::new(cells.finish()),
+            Cells::Texts(cells) => Arc::new(cells.finish()),
+        })
     }
 }
 
-/// The rows of a table that were not handed on yet. Cells are pushed in the order of the columns.
+/// The rows of a table that were not handed on yet. Cells are pushed in the order of the columns; one that its column does not
+/// take is left out, so that the batch cannot be made.
 pub(super) struct Rows {
     schema: Arc<Schema>,
-    builders: Vec<Builder>,
+    columns: Vec<Column>,
     /// The column of the next cell.
     next: usize,
-}
-
-/// What a cell takes.
-pub(super) enum Cell<'a> {
-    Nothing,
-    Number(i64),
-    Bool(bool),
-    Text(&'a str),
-    Numbers(&'a [i64]),
-    Texts(&'a [String]),
+    /// Rows, the one that is being filled among them.
+    len: usize,
 }
 
 impl Rows {
     pub fn new(table: Table) -> Rows {
         let kinds = table.columns().iter().flat_map(|column| match column.kind {
-            Kind::Time => [Some(Kind::Time), Some(Kind::Int64)],
-            kind => [Some(kind), None],
+            Kind::Time => [Some((Kind::Time, column.null)), Some((Kind::Int64, column.null))],
+            kind => [Some((kind, column.null)), None],
         });
-        Rows { schema: table.schema(), builders: kinds.flatten().map(Builder::new).collect(), next: 0 }
+        let columns = kinds.flatten().map(|(kind, null)| Column::new(kind, null)).collect();
+        Rows { schema: table.schema(), columns, next: 0, len: 0 }
     }
 
-    /// The next cell of the row.
-    #[inline]
-    pub fn push(&mut self, cell: Cell<'_>) -> io::Result<()> {
+    /// The column of the next cell, which holds something or not.
+    #[inline(always)]
+    fn cell(&mut self, held: bool) -> &mut Cells {
         let at = self.next;
-        self.next = if at + 1 == self.builders.len() { 0 } else { at + 1 };
-        match (&mut self.builders[at], cell) {
-            (Builder::Int32(b), Cell::Number(n)) => b.append_option(i32::try_from(n).ok()),
-            (Builder::Int32(b), Cell::Nothing) => b.append_null(),
-            (Builder::Int64(b), Cell::Number(n)) => b.append_value(n),
-            (Builder::Int64(b), Cell::Nothing) => b.append_null(),
-            (Builder::Bool(b), Cell::Bool(yes)) => b.append_value(yes),
-            (Builder::Text(b), Cell::Text(text)) => b.append_value(text),
-            (Builder::Text(b), Cell::Nothing) => b.append_null(),
-            (Builder::Label(b), Cell::Text(text)) => drop(b.append(text).map_err(io::Error::other)?),
-            (Builder::Label(b), Cell::Nothing) => b.append_null(),
-            (Builder::Numbers(b), Cell::Numbers(numbers)) => {
-                b.values().append_slice(numbers);
-                b.append(true);
-            }
-            (Builder::Texts(b), Cell::Texts(texts)) => {
-                texts.iter().for_each(|text| b.values().append_value(text));
-                b.append(true);
-            }
-            (Builder::Micros(_), _) | (_, _) => {
-                return Err(io::Error::other(format!("no such cell in {}", self.schema.field(at).name())));
-            }
+        self.len += usize::from(at == 0);
+        self.next = if at + 1 == self.columns.len() { 0 } else { at + 1 };
+        let column = &mut self.columns[at];
+        if let Some(all) = &mut column.held {
+            all.append(held);
         }
-        Ok(())
+        &mut column.cells
     }
 
     /// Both cells of a time.
-    pub fn time(&mut self, time: Time) -> io::Result<()> {
+    pub fn time(&mut self, time: Time) {
         let nanos = time.nanos();
-        if let Some(Builder::Micros(b)) = self.builders.get_mut(self.next) {
-            b.append_option(nanos.map(|nanos| nanos.div_euclid(1_000)));
-            self.next += 1;
+        if let Cells::Micros(cells) = self.cell(nanos.is_some()) {
+            cells.push(nanos.unwrap_or_default().div_euclid(1_000));
         }
-        self.push(nanos.map_or(Cell::Nothing, Cell::Number))
+        self.number(nanos);
     }
 
-    pub fn number(&mut self, n: impl Into<Option<i64>>) -> io::Result<()> {
-        self.push(n.into().map_or(Cell::Nothing, Cell::Number))
+    #[inline(always)]
+    pub fn number(&mut self, n: impl Into<Option<i64>>) {
+        let n = n.into();
+        match self.cell(n.is_some()) {
+            Cells::Int64(cells) => cells.push(n.unwrap_or_default()),
+            // All of them are ports, or bounded otherwise.
+            Cells::Int32(cells) => cells.push(n.map_or(0, |n| i32::try_from(n).unwrap_or(i32::MAX))),
+            _ => {}
+        }
     }
 
-    pub fn count(&mut self, n: u64) -> io::Result<()> {
-        self.push(Cell::Number(i64::try_from(n).unwrap_or(i64::MAX)))
+    pub fn count(&mut self, n: u64) {
+        self.number(i64::try_from(n).unwrap_or(i64::MAX));
     }
 
-    pub fn text<'a>(&mut self, text: impl Into<Option<&'a str>>) -> io::Result<()> {
-        self.push(text.into().map_or(Cell::Nothing, Cell::Text))
+    pub fn yes(&mut self, yes: bool) {
+        if let Cells::Bool(cells) = self.cell(true) {
+            cells.push(yes);
+        }
     }
 
-    /// How many whole rows there are.
-    pub fn len(&self) -> usize {
-        self.builders.last().map_or(0, Builder::len)
+    pub fn text<'a>(&mut self, text: impl Into<Option<&'a str>>) {
+        let text = text.into();
+        match (self.cell(text.is_some()), text) {
+            (Cells::Text(cells), text) => cells.append_option(text),
+            (Cells::Label(cells), Some(text)) => {
+                cells.push(text.as_bytes(), |texts| texts.append_value(text))
+            }
+            (Cells::Label(cells), None) => cells.rows.push(cells.rows.last().copied().unwrap_or(0)),
+            _ => {}
+        }
+    }
+
+    /// The address and the port.
+    pub fn endpoint(&mut self, e: Endpoint) {
+        if let Cells::Label(cells) = self.cell(true) {
+            let text = |texts: &mut StringBuilder| {
+                let mut ip = Vec::with_capacity(48); // of the longest, 45 characters
+                push_ip(&mut ip, e);
+                texts.append_value(String::from_utf8_lossy(&ip));
+            };
+            match e.socket_addr().ip() {
+                IpAddr::V4(ip) => cells.push(&ip.octets(), text),
+                IpAddr::V6(ip) => cells.push(&ip.octets(), text),
+            }
+        }
+        self.number(i64::from(e.port()));
+    }
+
+    pub fn numbers(&mut self, numbers: impl Iterator<Item = i64>) {
+        if let Cells::Numbers(cells) = self.cell(true) {
+            numbers.for_each(|n| cells.values().append_value(n));
+            cells.append(true);
+        }
+    }
+
+    pub fn texts(&mut self, texts: &[String]) {
+        if let Cells::Texts(cells) = self.cell(true) {
+            texts.iter().for_each(|text| cells.values().append_value(text));
+            cells.append(true);
+        }
     }
 
     /// The rows as a batch, if there are enough of them, or any at the end.
     pub fn take(&mut self, end: bool) -> io::Result<Option<RecordBatch>> {
-        if self.len() < if end { 1 } else { BATCH } {
+        if self.len < if end { 1 } else { BATCH } {
             return Ok(None);
         }
-        let columns = self.builders.iter_mut().map(Builder::finish).collect();
-        RecordBatch::try_new(self.schema.clone(), columns).map(Some).map_err(io::Error::other)
+        self.len = 0;
+        let columns = self.columns.iter_mut().map(Column::finish).collect::<Result<_, _>>();
+        let batch = columns.and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
+        batch.map(Some).map_err(io::Error::other)
     }
 }

@@ -1,8 +1,9 @@
 """Through Spark: shards on executors find what one run finds, also where an executor dies.
 
-    python tests/tables/cluster.py MASTER
+    python tests/tables/cluster.py MASTER [PROGRAM]
 
-MASTER is `local-cluster[2,1,1024]`, for example, or the address of a standalone one. `.ci/cluster` installs what this needs.
+MASTER is `local-cluster[2,1,1024]`, for example, or the address of a standalone one. With PROGRAM, which is qdissect
+with the feature parquet, the files that it writes are read, too. `.ci/cluster` installs what this needs.
 """
 
 import os
@@ -10,6 +11,7 @@ import pathlib
 import random
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -128,6 +130,18 @@ def hold_killed(spark, paths, what):
     print(f"killed: process {killed[0]}", flush=True)
 
 
+def exported(spark, program, paths):
+    """The files that `qdissect export` writes hold for Spark what the package reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, "export", "--quiet", "--to", f"{folder}/tables", *paths], capture_output=True)
+        for table in qdissect.TABLES:
+            one = spark.read.parquet(one_run(paths, table, folder)).drop("options")
+            written = spark.read.parquet(f"{folder}/tables/{table}").drop("options")
+            counts = one.count(), one.exceptAll(written).count(), written.exceptAll(one).count()
+            print(f"exported, {table}: {counts}", flush=True)
+            assert counts[0] > 0 and counts[1:] == (0, 0), counts
+
+
 def by_sensor(spark, paths):
     """A task for each sensor finds what a run over its captures finds."""
     root = pathlib.Path(paths[0]).parent
@@ -159,6 +173,8 @@ if __name__ == "__main__":
     captures = sorted(str(path.absolute()) for path in pathlib.Path("captures").rglob("*.pcap*"))
     with tempfile.TemporaryDirectory() as folder:
         ring_files = ring(pathlib.Path(folder), 12, 5, 60, 7)
+        for program in sys.argv[2:]:
+            exported(spark, program, captures)
         hold(spark, captures, "all captures")
         hold(spark, ring_files, "a ring")
         hold_killed(spark, ring_files, "a ring")

@@ -1,3 +1,16 @@
+//! With a protocol's name in `FUZZ_PROTOCOL`, its decoder alone is fuzzed.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| qdissect_fuzz::bodies::run("lean", bytes));
+use qdissect::protocols::Id;
+use std::sync::LazyLock;
+
+static ONLY: LazyLock<Option<u8>> = LazyLock::new(|| {
+    let name = std::env::var("FUZZ_PROTOCOL").ok()?;
+    let id = Id::ALL.into_iter().find(|id| id.info().name == name).expect("FUZZ_PROTOCOL names a protocol");
+    Some(id as u8)
+});
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match (*ONLY, bytes) {
+    (Some(id), [_, rest @ ..]) => qdissect_fuzz::bodies::run("lean", &[&[id], rest].concat()),
+    _ => qdissect_fuzz::bodies::run("lean", bytes),
+});
