@@ -131,9 +131,9 @@ def hold_killed(spark, paths, what):
 
 
 def exported(spark, program, paths):
-    """The files that `qdissect export` writes hold for Spark what the package reads."""
+    """What `qdissect export` writes is for Spark what the package reads; the program reads captures in the order of their times."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "export", "--quiet", "--to", f"{folder}/tables", *paths], capture_output=True)
+        subprocess.run([program, "export", "-q", "--to", f"{folder}/tables", *paths], capture_output=True)
         for table in qdissect.TABLES:
             one = spark.read.parquet(one_run(paths, table, folder)).drop("options")
             written = spark.read.parquet(f"{folder}/tables/{table}").drop("options")
@@ -174,7 +174,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         ring_files = ring(pathlib.Path(folder), 12, 5, 60, 7)
         for program in sys.argv[2:]:
-            exported(spark, program, captures)
+            exported(spark, program, ring_files)
         hold(spark, captures, "all captures")
         hold(spark, ring_files, "a ring")
         hold_killed(spark, ring_files, "a ring")

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 static ONLY: LazyLock<Option<u8>> = LazyLock::new(|| {
     let name = std::env::var("FUZZ_PROTOCOL").ok()?;
-    let id = Id::ALL.into_iter().find(|id| id.info().name == name).expect("FUZZ_PROTOCOL names a protocol");
-    Some(id as u8)
+    let id = Id::ALL.iter().find(|id| id.info().name == name).expect("FUZZ_PROTOCOL names a protocol");
+    Some(*id as u8)
 });
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match (*ONLY, bytes) {
