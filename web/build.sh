@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
-# Builds the page into web/dist: static files, ready to be hosted. Needs Rust with the target wasm32-unknown-unknown, and
-# wasm-bindgen of the version in web/Cargo.lock:
+# Builds the page into web/dist: static files, ready to be hosted. Needs Rust with its target for browsers:
 #
 #   rustup target add wasm32-unknown-unknown
-#   cargo install wasm-bindgen-cli --version 0.2.130 --root target/tools
 set -euo pipefail
 cd "$(dirname "$0")"
 
 most=1048576
 report=../src/page
 target=${CARGO_TARGET_DIR:-$PWD/target}
-PATH=$PWD/../target/tools/bin:$PATH
 
 # The hash of what comes in, as a content security policy names it.
 hash() {
@@ -22,8 +19,7 @@ script() {
 }
 
 cargo build --release --locked --target wasm32-unknown-unknown
-wasm-bindgen --target no-modules --no-typescript --remove-name-section --remove-producers-section --out-dir "$target/page" \
-    "$target/wasm32-unknown-unknown/release/qdissect_web.wasm"
+cargo run --locked --package bindgen "$target/wasm32-unknown-unknown/release/qdissect_web.wasm" "$target/page"
 
 rm -rf dist
 mkdir dist

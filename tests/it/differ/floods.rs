@@ -189,7 +189,7 @@ fn protocols() -> impl Iterator<Item = Id> {
 
 #[test]
 fn a_short_flood_of_every_protocol_is_counted_alike() {
-    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(4000)));
+    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(2000)));
 }
 
 #[test]
