@@ -228,3 +228,41 @@ impl Rows {
         batch.map(Some).map_err(io::Error::other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+
+    /// So many columns of a kind.
+    fn rows(columns: usize, kind: Kind, arrow: &DataType) -> Rows {
+        let fields = (0..columns).map(|n| Field::new(n.to_string(), arrow.clone(), true)).collect::<Vec<_>>();
+        let columns = (0..columns).map(|_| Column::new(kind, true)).collect();
+        Rows { schema: Arc::new(Schema::new(fields)), columns, next: 0, len: 0 }
+    }
+
+    #[test]
+    fn labels_stand_once_in_a_batch_whatever_stands_between_them() {
+        let label = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let mut rows = rows(1, Kind::Label, &label);
+        let texts = [None, Some(""), Some("a"), None, Some("a"), Some("b"), Some("a"), Some("")];
+        for turn in [0, 1, 2] {
+            let texts = texts.iter().copied().cycle().skip(turn).take(8).collect::<Vec<_>>();
+            texts.iter().for_each(|text| rows.text(*text));
+            let batch = rows.take(true).unwrap().unwrap();
+            let labels = batch.column(0).as_dictionary::<Int32Type>();
+            let found: Vec<_> =
+                labels.downcast_dict::<arrow_array::StringArray>().unwrap().into_iter().collect();
+            assert_eq!(found, texts);
+            assert_eq!(labels.values().len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_cell_that_its_column_does_not_take_is_an_error() {
+        let mut rows = rows(2, Kind::Int64, &DataType::Int64);
+        rows.text("one");
+        rows.number(2);
+        assert!(rows.take(true).is_err());
+    }
+}
