@@ -1,5 +1,6 @@
 //! Gathers what the pipeline finds into a verdict.
 
+use super::coverage::Scope;
 use super::unheard::Unheard;
 use super::{
     Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
@@ -176,13 +177,14 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     fn result(&self, rule: &'static Rule) -> RuleResult {
         let severity = self.policy.severity(rule);
         let count = self.broken.get(rule.id).copied().unwrap_or(0);
+        let scope = Scope::of(rule);
         let outcome = match () {
-            () if severity.is_none() || !self.seen.iter().any(|seen| seen.concerns(rule)) => {
+            () if severity.is_none() || !self.seen.iter().any(|seen| seen.concerns(&scope)) => {
                 Outcome::NotApplicable
             }
             () if count > 0 => Outcome::Fail,
             () if self.excuses.contains(rule.id) => Outcome::Known,
-            () if self.seen.iter().any(|seen| seen.exercised(rule)) => Outcome::Pass,
+            () if self.seen.iter().any(|seen| seen.exercised(&scope)) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }

@@ -55,18 +55,35 @@ pub struct Seen {
     pub(super) marks: HashSet<&'static str>,
 }
 
+/// What a rule is for: found once for all captures, of which there may be thousands.
+pub struct Scope {
+    rule: &'static str,
+    /// `None` for a shared rule.
+    protocol: Option<Id>,
+    /// It takes more than one datagram.
+    across: bool,
+}
+
+impl Scope {
+    /// That of a rule.
+    pub fn of(rule: &Rule) -> Scope {
+        let protocol = Id::of_rule(rule);
+        // Rules that take more than one datagram are declared in the last file of a protocol.
+        let last = protocol.and_then(|id| id.info().rules.last());
+        Scope { rule: rule.id, protocol, across: last.is_some_and(|last| last.contains(&rule)) }
+    }
+}
+
 impl Seen {
     /// Whether it held traffic that the rule is for: of its protocol, or of any for a shared rule.
-    pub fn concerns(&self, rule: &Rule) -> bool {
-        Id::of_rule(rule).map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
+    pub fn concerns(&self, scope: &Scope) -> bool {
+        scope.protocol.map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
     }
 
     /// Whether it held something that the rule speaks of.
-    pub fn exercised(&self, rule: &Rule) -> bool {
-        let Some(id) = Id::of_rule(rule) else { return !self.protocols.is_empty() };
-        // Rules that take more than one datagram are declared in the last file of a protocol.
-        let across = || id.info().rules.last().is_some_and(|last| last.iter().any(|r| **r == *rule));
-        self.marks.contains(rule.id) || (self.exchanges.contains(&id) && across())
+    pub fn exercised(&self, scope: &Scope) -> bool {
+        let Some(id) = scope.protocol else { return !self.protocols.is_empty() };
+        self.marks.contains(scope.rule) || (scope.across && self.exchanges.contains(&id))
     }
 }
 
