@@ -136,7 +136,7 @@ impl Id {
     }
     /// The protocol that declares a rule; `None` for one that belongs to none.
     pub fn of_rule(rule: &Rule) -> Option<Id> {
-        Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
+        Id::ALL.iter().copied().find(|id| id.rules().any(|own| std::ptr::eq(own, rule)))
     }
 }
 
