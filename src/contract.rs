@@ -10,7 +10,7 @@ use crate::decode::{Facts, Fault, Span};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
-pub use declared::{Ask, Info, Protocol, Relation, StepInfo, StepRules};
+pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
 pub use message::{Answers, Begins, Form, KeyOf, Message, hashed, recognise, recognise_known};
 pub use split::{
     CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_DATA, SPLIT_ID,

@@ -170,12 +170,16 @@ pub enum Relation {
     Request,
     /// In a datagram of the server that came while the request was open, and answered nothing.
     Instead,
-    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats).
+    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats). A rule that
+    /// may be such a cause is one of itself.
     Asked,
-    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. A rule that may be such
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. Here, too, a rule that may be
     /// a cause is one of itself.
     Earlier,
 }
+
+/// Broken rules, any of which makes others break: where they stand, they themselves, and their symptoms.
+pub type Causation = (Relation, &'static [&'static Rule], &'static [&'static Rule]);
 
 /// Everything static about a protocol.
 #[derive(Debug)]
@@ -206,14 +210,22 @@ pub struct Info {
     pub fields: &'static [&'static [&'static Field]],
     /// The declared rules, file by file; the last file has those that take more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
+    /// Which of them make others break, beside what holds for every protocol: who sends a request with an error in it gets no
+    /// answer.
+    pub causes: &'static [Causation],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
 
 impl Info {
-    /// What holds for every protocol: who sends a request with an error in it gets no answer.
+    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
+        let again = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
+        let declared = |(its, causes, symptoms): &Causation| {
+            *its == relation && causes.contains(&cause) && (again || symptoms.contains(&symptom))
+        };
         relation == Relation::Request && cause.severity == Severity::Error && self.is_silence(symptom)
+            || self.causes.iter().any(declared)
     }
 
     /// Whether a rule says that no answer has come.
@@ -285,12 +297,6 @@ pub trait Protocol {
     /// How many entries that memory has forgotten for want of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
         0
-    }
-
-    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere; beside what holds for every protocol, see
-    /// [`Info::causes`].
-    fn causes(_cause: &Rule, _symptom: &Rule, _relation: Relation) -> bool {
-        false
     }
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.

@@ -115,7 +115,7 @@ impl Blame {
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
         let Some(silence) = silence_of(id, told.verdict.glance.step) else { return };
-        for rule in rules.filter(|rule| id.causes(rule, silence, Relation::Request)) {
+        for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
             self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
     }
@@ -142,16 +142,17 @@ impl Blame {
             let symptom = out[i].rule;
             let same = (0..out.len()).filter(|&j| j != i).find(|&j| {
                 let cause = out[j].rule;
-                let both = id.causes(symptom, cause, Relation::Same);
-                id.causes(cause, symptom, Relation::Same) && (j < i || !both)
+                let both = id.info().causes(symptom, cause, Relation::Same);
+                id.info().causes(cause, symptom, Relation::Same) && (j < i || !both)
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
             // Who waited is judged behind others that it stands before: these caused nothing in it.
             let before = |c: &&Cause| c.frame < d.frame;
             let repeated = exchange.into_iter().flatten().filter(|_| told.repeats(&out[i]));
             let asked = repeated.filter(|noted| noted.relation == Relation::Asked).map(|noted| &noted.cause);
-            let asked = asked.filter(before).find(|c| id.causes(c.rule, symptom, Relation::Asked));
-            let earlier = answer.filter(before).filter(|c| id.causes(c.rule, symptom, Relation::Earlier));
+            let asked = asked.filter(before).find(|c| id.info().causes(c.rule, symptom, Relation::Asked));
+            let earlier =
+                answer.filter(before).filter(|c| id.info().causes(c.rule, symptom, Relation::Earlier));
             out[i].caused_by = same.or(asked.copied()).or(earlier.copied()).or(out[i].caused_by);
         }
     }
@@ -171,21 +172,23 @@ impl Blame {
             match told.verdict.direction {
                 Direction::C2s => {
                     let Some(exchange) = told.pairing.exchange() else { continue };
-                    if silence.is_some_and(|silence| id.causes(f.rule, silence, Relation::Request)) {
+                    if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Request)) {
                         self.note(exchange, cause, Relation::Request);
                     }
-                    if told.repeats(f) && id.causes(f.rule, f.rule, Relation::Asked) {
+                    if told.repeats(f) && id.info().causes(f.rule, f.rule, Relation::Asked) {
                         self.note(exchange, cause, Relation::Asked);
                     }
                 }
                 Direction::S2c => {
-                    if silence.is_some_and(|silence| id.causes(f.rule, silence, Relation::Instead))
+                    if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Instead))
                         && let Some(exchange) = awaited.filter(|_| !told.is_of_another(f))
                     {
                         self.note(exchange, cause, Relation::Instead);
                     }
                     // The first fault of a datagram is what makes the others.
-                    if id.causes(f.rule, f.rule, Relation::Earlier) && !std::mem::replace(&mut broken, true) {
+                    if id.info().causes(f.rule, f.rule, Relation::Earlier)
+                        && !std::mem::replace(&mut broken, true)
+                    {
                         self.answers.insert(self.hasher.hash_one((d.dst, d.src)), cause);
                     }
                 }
@@ -246,7 +249,7 @@ pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
     finding.severity = policy.severity(rule)?;
     finding.sent(Direction::S2c);
     let cause = contradicted(e.protocol, e.step, e.contradicted);
-    finding.caused_by = cause.filter(|cause| e.protocol.causes(cause.rule, rule, Relation::Instead));
+    finding.caused_by = cause.filter(|cause| e.protocol.info().causes(cause.rule, rule, Relation::Instead));
     Some(finding)
 }
 
@@ -278,7 +281,7 @@ mod tests {
     fn cause(frame: u64) -> Cause {
         let silence = silence_of(Id::Sqp, 0);
         let rule = crate::protocols::rules()
-            .find(|rule| Id::Sqp.causes(rule, silence.expect("it has one"), Relation::Request));
+            .find(|rule| Id::Sqp.info().causes(rule, silence.expect("it has one"), Relation::Request));
         Cause { rule: rule.expect("there are some"), frame }
     }
 

@@ -330,6 +330,18 @@ impl Protocol for Ase {
         ends: &HEAD_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (
+                Relation::Same,
+                &[&STR_001],
+                &[
+                    &HDR_001, &STR_002, &INF_001, &INF_002, &INF_003, &RUL_001, &PLR_001, &PLR_002, &PLR_003,
+                    &TXN_001, &TXN_003, &TXN_004,
+                ],
+            ),
+            (Relation::Request, &[&TXN_005], &[&TXN_002]),
+            (Relation::Instead, &[&HDR_001], &[&TXN_002]),
+        ],
         samples: &[Example::of(&[ASK, OK]), LIGHTER],
     };
 
@@ -379,15 +391,6 @@ impl Protocol for Ase {
 
     fn forgotten(memory: &Self::Memory) -> u64 {
         memory.forgotten()
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        match relation {
-            Relation::Same => cause == &STR_001 && symptom != &RSP_001 && symptom != &SEC_001,
-            Relation::Request => cause == &TXN_005 && symptom == &TXN_002,
-            Relation::Instead => cause == &HDR_001 && symptom == &TXN_002,
-            _ => false,
-        }
     }
 
     fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {

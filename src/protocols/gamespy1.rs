@@ -208,6 +208,10 @@ impl Protocol for Gamespy1 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Same, &[&RSP_001], &[&RSP_002]),
+            (Relation::Request, &[&REQ_002, &REQ_003], &[&TXN_002]),
+        ],
         samples: &[
             Example::of(&[ASK, OK]),
             Example::of(&[C(r"'\info\\rules\'"), S(r"'\hostname\Lab\timelimit\15\final\\queryid\7.1'")]),
@@ -242,14 +246,6 @@ impl Protocol for Gamespy1 {
             }
             RESPONSE => response(c),
             _ => c.ignored(&PAYLOAD),
-        }
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        match relation {
-            Relation::Same => cause == &RSP_001 && symptom == &RSP_002,
-            Relation::Request => [&REQ_002, &REQ_003].contains(&cause) && symptom == &TXN_002,
-            _ => false,
         }
     }
 }

@@ -258,6 +258,10 @@ impl Protocol for Gamespy2 {
         ends: &ASK_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Request, &[&REQ_002], &[&TXN_002]),
+            (Relation::Instead, &[&TXN_001], &[&TXN_002]),
+        ],
         samples: &[Example::of(&[ASK, OK, TABLES, TWO])],
     };
 
@@ -300,15 +304,6 @@ impl Protocol for Gamespy2 {
         c.about(None);
         c.check_whole(&REQ_002, || some);
         Ok(())
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let causes: &[&Rule] = match relation {
-            Relation::Request => &[&REQ_002],
-            Relation::Instead => &[&TXN_001],
-            _ => &[],
-        };
-        symptom == &TXN_002 && causes.contains(&cause)
     }
 }
 

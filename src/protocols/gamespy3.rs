@@ -442,6 +442,12 @@ impl Protocol for Gamespy3 {
         ends: &HEADER,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Same, &[&SPL_001], &[&KEY_001, &KEY_002, &KEY_003, &KEY_004, &COL_001, &BAS_001]),
+            (Relation::Same, &[&KEY_001], &[&KEY_003, &COL_001]),
+            (Relation::Request, &[&REQ_003, &TXN_006], &[&TXN_002]),
+            (Relation::Instead, &[&TXN_007], &[&TXN_002]),
+        ],
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[
@@ -502,19 +508,6 @@ impl Protocol for Gamespy3 {
 
     fn forgotten(memory: &Memory) -> u64 {
         memory.handshakes.forgotten().saturating_add(memory.stats.forgotten())
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let symptoms: &[&Rule] = match relation {
-            Relation::Same if cause == &SPL_001 => {
-                &[&KEY_001, &KEY_002, &KEY_003, &KEY_004, &COL_001, &BAS_001]
-            }
-            Relation::Same if cause == &KEY_001 => &[&KEY_003, &COL_001],
-            Relation::Request if [&REQ_003, &TXN_006].contains(&cause) => &[&TXN_002],
-            Relation::Instead if cause == &TXN_007 => &[&TXN_002],
-            _ => &[],
-        };
-        symptoms.contains(&symptom)
     }
 
     fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {

@@ -65,12 +65,6 @@ macro_rules! registry {
             pub fn ask(self, ask: &Ask<'_>) -> Option<Vec<u8>> {
                 match self { $(Id::$Proto => $file::$Proto::ask(ask)),* }
             }
-            /// See [`Protocol::causes`].
-            pub(crate) fn causes(self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-                self.info().causes(cause, symptom, relation) || match self {
-                    $(Id::$Proto => $file::$Proto::causes(cause, symptom, relation)),*
-                }
-            }
             /// See [`Protocol::observe`].
             #[inline]
             pub(crate) fn observe(self, memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {

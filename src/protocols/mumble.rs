@@ -171,6 +171,7 @@ impl Protocol for Mumble {
         ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[(Relation::Instead, &[&RSP_001, &TXN_001], &[&TXN_002])],
         samples: &[Example::of(&[ASK, OK])],
     };
 
@@ -184,10 +185,6 @@ impl Protocol for Mumble {
         }
         c.field(&REQUEST_TYPE, be_u32)?;
         c.field(&IDENT, be_u64).map(drop)
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        relation == Relation::Instead && symptom == &TXN_002 && [&RSP_001, &TXN_001].contains(&cause)
     }
 }
 

@@ -425,6 +425,14 @@ impl Protocol for Quake3 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Same, &[&RSP_001], &[&INF_001, &INF_002, &INF_005, &RSP_002]),
+            (Relation::Same, &[&INF_001], &[&INF_005, &PLR_001]),
+            (Relation::Same, &[&INF_002], &[&INF_003, &INF_005]),
+            (Relation::Same, &[&RSP_002], &[&PLR_001]),
+            (Relation::Request, &[&REQ_001, &REQ_003, &TXN_008], &[&TXN_002]),
+            (Relation::Instead, &[&TXN_005], &[&TXN_002]),
+        ],
         samples: SAMPLES,
     };
 
@@ -480,19 +488,6 @@ impl Protocol for Quake3 {
 
     fn forgotten(memory: &Memory) -> u64 {
         memory.clients.forgotten()
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let symptoms: &[&Rule] = match relation {
-            Relation::Same if cause == &RSP_001 => &[&INF_001, &INF_002, &INF_005, &RSP_002],
-            Relation::Same if cause == &INF_001 => &[&INF_005, &PLR_001],
-            Relation::Same if cause == &INF_002 => &[&INF_003, &INF_005],
-            Relation::Same if cause == &RSP_002 => &[&PLR_001],
-            Relation::Request if [&REQ_001, &REQ_003, &TXN_008].contains(&cause) => &[&TXN_002],
-            Relation::Instead if cause == &TXN_005 => &[&TXN_002],
-            _ => &[],
-        };
-        symptoms.contains(&symptom)
     }
 
     fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {

@@ -266,6 +266,11 @@ impl Protocol for Raknet {
         ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Same, &[&PON_002], &[&MOT_001, &MOT_002, &MOT_003]),
+            (Relation::Request, &[&PNG_002], &[&TXN_003]),
+            (Relation::Instead, &[&TXN_002], &[&TXN_003]),
+        ],
         samples: &[Example::of(&[ASK, OK])],
     };
 
@@ -307,16 +312,6 @@ impl Protocol for Raknet {
         c.ends(&GUID_ENDS);
         c.field(&CLIENT_GUID, be_u64)?;
         c.ignored(&IGNORED)
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let symptoms: &[&Rule] = match relation {
-            Relation::Same if cause == &PON_002 => &[&MOT_001, &MOT_002, &MOT_003],
-            Relation::Request if cause == &PNG_002 => &[&TXN_003],
-            Relation::Instead if cause == &TXN_002 => &[&TXN_003],
-            _ => &[],
-        };
-        symptoms.contains(&symptom)
     }
 }
 

@@ -317,6 +317,10 @@ impl Protocol for Samp {
         ends: &HEADER_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Request, &[&REQ_002], &[&TXN_003]),
+            (Relation::Instead, &[&TXN_002], &[&TXN_003]),
+        ],
         samples: &[
             Example::of(&[
                 ASK,
@@ -381,12 +385,6 @@ impl Protocol for Samp {
         // What is no line of the console may be a request, with a password in it.
         c.secret(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
         if asks { request(c, kind) } else { answer(c, kind, magic) }
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        symptom == &TXN_003
-            && (relation == Relation::Request && cause == &REQ_002
-                || relation == Relation::Instead && cause == &TXN_002)
     }
 
     fn forgotten(refused: &Self::Memory) -> u64 {

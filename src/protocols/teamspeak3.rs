@@ -103,6 +103,7 @@ impl Protocol for Teamspeak3 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[],
         samples: &[Example::of(&[
             BEGIN,
             COOKIE,

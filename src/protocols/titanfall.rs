@@ -337,6 +337,7 @@ impl Protocol for Titanfall {
         ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[(Relation::Instead, &[&HDR_001, &RSP_001], &[&TXN_002])],
         samples: &[
             Example::of(&[ASK, OK]),
             Example::of(&[
@@ -364,10 +365,6 @@ impl Protocol for Titanfall {
         let command = c.field(&COMMAND, byte)?;
         c.check(&HDR_001, || asks == (ASKS.last() == Some(&command)));
         if cx.message == REQUEST { request(c, cx.secrets) } else { answer(c, cx.asked) }
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        relation == Relation::Instead && symptom == &TXN_002 && [&HDR_001, &RSP_001].contains(&cause)
     }
 }
 

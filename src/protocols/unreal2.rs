@@ -253,6 +253,7 @@ impl Protocol for Unreal2 {
         ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        causes: &[],
         samples: &[Example::of(&[
             ASK,
             OK,

@@ -274,6 +274,13 @@ impl Protocol for A2s {
         ends: &REQUEST_ENDS,
         fields: &[FIELDS, answers::FIELDS, SPLIT_FIELDS],
         rules: &[RULES],
+        causes: &[
+            (Relation::Same, &[&INF_002], &[&RSP_001]),
+            (Relation::Same, &[&CHL_003], &[&CHL_004]),
+            (Relation::Request, &[&REQ_004], &[&TXN_002, &TXN_003]),
+            (Relation::Instead, &[&HDR_001, &SPL_001], &[&TXN_002, &TXN_003]),
+            (Relation::Instead, &[&SPL_004], &[&SPL_002]),
+        ],
         samples: &[
             Example::of(&[IQ, CH, IQC, rules::INFO]),
             Example::of(&[PQ0, CH, PQ, PLAY]),
@@ -385,18 +392,6 @@ impl Protocol for A2s {
 
     fn forgotten(memory: &Memory) -> u64 {
         memory.forgotten()
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let symptoms: &[&Rule] = match relation {
-            Relation::Same if cause == &INF_002 => &[&RSP_001],
-            Relation::Same if cause == &CHL_003 => &[&CHL_004],
-            Relation::Request if cause == &REQ_004 => &[&TXN_002, &TXN_003],
-            Relation::Instead if [&HDR_001, &SPL_001].contains(&cause) => &[&TXN_002, &TXN_003],
-            Relation::Instead if cause == &SPL_004 => &[&SPL_002],
-            _ => &[],
-        };
-        symptoms.contains(&symptom)
     }
 
     fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {

@@ -2,11 +2,12 @@
 
 use super::grammar::*;
 use super::message::FRM_001;
-use super::reply::{REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006, RSP_009};
+use super::reply::{self, REC_003, REC_004, REC_006, RSP_001, RSP_003, RSP_004, RSP_006, RSP_009};
 use super::request::REQ_005;
 use super::samples::*;
+use super::strings;
 use crate::bounded::{Bounded, Numbered};
-use crate::contract::{Budget, Raised};
+use crate::contract::{Budget, Causation, Raised};
 use crate::decode::Span;
 use crate::exchange::{Answer, Pairing, Seen};
 use crate::net::Endpoint;
@@ -336,18 +337,17 @@ fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
     }
 }
 
-/// Cause before symptom.
-pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-    let is = |rule: &Rule, all: &[&Rule]| all.contains(&rule);
-    let starts = |parts: &[&str]| parts.iter().any(|part| symptom.id.starts_with(part));
-    match relation {
-        Relation::Same if cause == &FRM_001 => {
-            starts(&["GQP-RSP-", "GQP-REC-", "GQP-TXN-"]) || symptom == &REQ_005
-        }
-        Relation::Same if is(cause, &[&RSP_001, &RSP_004]) => is(symptom, &[&RSP_003, &RSP_006, &TXN_003]),
-        Relation::Same => symptom == &TXN_004 && is(cause, &[&REC_003, &REC_004, &REC_006, &RSP_009]),
-        // A reply must repeat the name of its command, whatever stands in that.
-        Relation::Asked => cause.id.starts_with("GQP-CHR-") && cause == symptom,
-        _ => false,
-    }
-}
+/// What a message that never ends breaks as well, beside the rules of its replies.
+static UNPAIRED: &[&Rule] =
+    &[&REQ_005, &TXN_001, &TXN_002, &TXN_003, &TXN_004, &TXN_005, &TXN_006, &TXN_007, &TXN_008, &TXN_009];
+/// Errors of a reply that make it unknown what it lacks.
+static RECORDS: &[&Rule] = &[&REC_003, &REC_004, &REC_006, &RSP_009];
+
+pub(super) static CAUSES: &[Causation] = &[
+    (Relation::Same, &[&FRM_001], reply::RULES),
+    (Relation::Same, &[&FRM_001], UNPAIRED),
+    (Relation::Same, &[&RSP_001, &RSP_004], &[&RSP_003, &RSP_006, &TXN_003]),
+    (Relation::Same, RECORDS, &[&TXN_004]),
+    // A reply must repeat the name of its command, whatever stands in that.
+    (Relation::Asked, strings::RULES, &[]),
+];

@@ -19,13 +19,11 @@ mod samples;
 mod strings;
 
 use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
-    is_other_query,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
 };
 use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
-use crate::rule::Rule;
 use exchange::*;
 use grammar::*;
 
@@ -85,6 +83,7 @@ impl Protocol for Gqp {
         ends: &message::ENDS,
         fields: &[message::FIELDS, request::FIELDS, reply::FIELDS],
         rules: &[message::RULES, strings::RULES, request::RULES, reply::RULES, exchange::RULES],
+        causes: exchange::CAUSES,
         samples: samples::SAMPLES,
     };
 
@@ -147,10 +146,6 @@ impl Protocol for Gqp {
         let commands: &[&[u8]] = &[b"identify\x04", b"extensions\x04", b"echo\x1equery\x04"];
         let wanted = if ask.all { commands } else { commands.get(..1)? };
         wanted.get(ask.answered).map(|command| command.to_vec())
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        exchange::causes(cause, symptom, relation)
     }
 
     #[inline(never)]

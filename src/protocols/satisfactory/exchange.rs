@@ -5,12 +5,12 @@ use super::samples::*;
 use super::state::{self, RSP_001, RSP_004, RSP_005};
 use crate::bounded::Bounded;
 use crate::capture::Time;
-use crate::contract::{Budget, Raised};
+use crate::contract::{Budget, Causation, Raised};
 use crate::decode::Span;
 use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
 use crate::protocols::Relation;
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
@@ -325,14 +325,9 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
     }
 }
 
-/// Cause before symptom.
-pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-    let is = |rule: &Rule, all: &[&Rule]| all.contains(&rule);
-    match relation {
-        // A message that was cut has lost its terminator too.
-        Relation::Same => symptom == &ENV_005 && is(cause, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001]),
-        // Also an answer that is cut inside its cookie.
-        Relation::Instead => symptom == &TXN_003 && is(cause, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001]),
-        _ => false,
-    }
-}
+pub(super) static CAUSES: &[Causation] = &[
+    // A message that was cut has lost its terminator too.
+    (Relation::Same, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001], &[&ENV_005]),
+    // Also an answer that is cut inside its cookie.
+    (Relation::Instead, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001], &[&TXN_003]),
+];

@@ -17,13 +17,11 @@ mod samples;
 mod state;
 
 use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
-    is_other_query,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
 };
 use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
-use crate::rule::Rule;
 use exchange::*;
 
 const POLL: u8 = 0;
@@ -82,6 +80,7 @@ impl Protocol for Satisfactory {
         ends: &envelope::ENVELOPE,
         fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
         rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],
+        causes: exchange::CAUSES,
         samples: samples::SAMPLES,
     };
 
@@ -148,10 +147,6 @@ impl Protocol for Satisfactory {
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let poll = || [&[0xd5, 0xf6, 0, 1][..], &ask.random.to_le_bytes(), &[1]].concat();
         (ask.answered == 0).then(poll)
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        exchange::causes(cause, symptom, relation)
     }
 
     #[inline]

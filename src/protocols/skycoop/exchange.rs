@@ -2,10 +2,10 @@
 
 use super::reply::{RSP_001, RSP_002};
 use super::samples::*;
-use crate::contract::Raised;
+use crate::contract::{Causation, Raised};
 use crate::exchange::{Pairing, Seen};
 use crate::protocols::Relation;
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 
 /// The port of a server whose port nobody changed.
 pub(super) const PORT: u16 = 26950;
@@ -62,12 +62,7 @@ pub(super) fn observe(seen: &Seen<'_>, raised: &mut Raised) {
     }
 }
 
-/// Cause before symptom.
-pub(super) fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-    let silent = symptom == &TXN_002;
-    match relation {
-        // Something else in place of a reply, or one that is cut inside its header.
-        Relation::Instead => silent && (cause == &RSP_001 || cause == &RSP_002),
-        _ => false,
-    }
-}
+pub(super) static CAUSES: &[Causation] = &[
+    // Something else in place of a reply, or one that is cut inside its header.
+    (Relation::Instead, &[&RSP_001, &RSP_002], &[&TXN_002]),
+];

@@ -19,14 +19,13 @@ mod samples;
 mod strings;
 
 use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
-    is_other_query,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
 };
 use crate::contract::{Message, Raised};
 use crate::decode::wire::*;
 use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Value, fields};
 use crate::exchange::Seen;
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::rule::{Example, Step::*, rules};
 use exchange::*;
 use reply::{HEADER, RSP_001, SURPLUS, int};
 use samples::{OK, RQ, wiki};
@@ -124,6 +123,7 @@ impl Protocol for Skycoop {
         ends: &reply::FIXED,
         fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
         rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
+        causes: exchange::CAUSES,
         samples: samples::SAMPLES,
     };
 
@@ -176,10 +176,6 @@ impl Protocol for Skycoop {
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         (ask.answered == 0).then(|| vec![0xfe, 0xff, 0xff, 0xff])
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        exchange::causes(cause, symptom, relation)
     }
 
     #[inline(never)]

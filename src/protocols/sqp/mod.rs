@@ -22,13 +22,12 @@ mod server_rules;
 mod tables;
 
 use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Relation, Role, StepInfo, StepRules,
-    is_other_query, is_raknet,
+    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
+    is_raknet,
 };
 use crate::contract::{Message, Raised};
 use crate::decode::{Cursor, Fault, FieldSink};
 use crate::exchange::Seen;
-use crate::rule::Rule;
 use exchange::*;
 
 const CHALLENGE_REQUEST: u8 = 0;
@@ -104,6 +103,7 @@ impl Protocol for Sqp {
         ends: &header::HEADER,
         fields: &[header::FIELDS, chunks::FIELDS, server_rules::FIELDS, tables::FIELDS],
         rules: &[header::RULES, chunks::RULES, server_rules::RULES, tables::RULES, exchange::RULES],
+        causes: causes::CAUSES,
         samples: samples::SAMPLES,
     };
 
@@ -176,10 +176,6 @@ impl Protocol for Sqp {
         let &[0, a, b, c, d] = ask.first else { return None };
         let wanted = if ask.all { &CHUNKS[..] } else { &CHUNKS[..1] };
         wanted.get(query).map(|&chunk| vec![1, a, b, c, d, 0, 1, chunk])
-    }
-
-    fn causes(cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        causes::causes(cause, symptom, relation)
     }
 
     #[inline]
