@@ -1,7 +1,7 @@
 //! Fills the tables while captures are read.
 
 use super::Table;
-use super::rows::Rows;
+use super::rows::{Rows, signed};
 use crate::bounded::Numbered;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Finding;
@@ -381,10 +381,6 @@ impl<S: Listener> Report for Tables<'_, S> {
         self.capture_rows(totals)?;
         Table::ALL.into_iter().try_for_each(|table| self.hand_on(table, true))
     }
-}
-
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// Two columns of a key.

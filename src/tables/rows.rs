@@ -44,6 +44,11 @@ impl Labels {
     }
 }
 
+/// A count as the tables have it.
+pub(super) fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
 /// What was filled in, and room for the rows of the next batch.
 fn all<T>(cells: &mut Vec<T>) -> Vec<T> {
     replace(cells, Vec::with_capacity(BATCH))
@@ -166,7 +171,7 @@ impl Rows {
     }
 
     pub fn count(&mut self, n: u64) {
-        self.number(i64::try_from(n).unwrap_or(i64::MAX));
+        self.number(signed(n));
     }
 
     pub fn yes(&mut self, yes: bool) {
