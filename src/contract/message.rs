@@ -180,6 +180,8 @@ enum Needs {
     Known,
     /// The conversation, with a request that is open.
     Awaited,
+    /// The conversation, with an open request of its step.
+    Due,
 }
 
 impl Form {
@@ -234,6 +236,11 @@ impl Form {
         Form { needs: Needs::Awaited, ..self }
     }
 
+    /// The same, but only in a conversation where a request of its step is open, and where no message is recognised by its bytes.
+    pub const fn due(self) -> Form {
+        Form { needs: Needs::Due, ..self }
+    }
+
     /// Whether its bytes prove something where nothing is known.
     const fn is_alone(&self) -> bool {
         matches!(self.needs, Needs::Nothing)
@@ -281,13 +288,14 @@ impl Form {
         }
     }
 
-    /// How sure it is that the payload has this form; `None` where it has not.
-    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>) -> Option<Level> {
+    /// How sure it is that the payload has this form, in a message of that step; `None` where it has not.
+    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, step: u8) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {
             Needs::Nothing => true,
             Needs::Known => known.is_some(),
             Needs::Awaited => known.is_some_and(|known| known.open),
+            Needs::Due => known.is_some_and(|known| known.awaited >> step & 1 == 1),
         };
         if !enough || !(least..=most).contains(&wire_len) {
             return None;
@@ -382,10 +390,12 @@ impl Info {
         table
     }
 
-    /// What a known conversation or server sends that is taken for this message, but goes astray: medium at most.
+    /// What a conversation or server that is known for sure sends that is taken for this message, but goes astray.
     pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Glance> {
-        let level = known.level.min(Level::Medium);
-        Some(self.messages.get(usize::from(message))?.glance(message, payload, level).astray())
+        if known.level < Level::Medium {
+            return None;
+        }
+        Some(self.messages.get(usize::from(message))?.glance(message, payload, Level::Medium).astray())
     }
 
     /// A part belongs to the step of the message that it says to make.
@@ -405,7 +415,7 @@ impl Info {
             if way.is_some() && message.direction.is_some() && message.direction != way {
                 continue;
             }
-            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known));
+            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known, message.step));
             let level = levels.max();
             if level > best.map(|(_, sure)| sure) {
                 best = level.map(|level| (at, level));
@@ -457,7 +467,7 @@ mod tests {
     use super::*;
 
     fn level(form: Form, payload: &[u8]) -> Option<Level> {
-        form.fits(payload, payload.len(), None)
+        form.fits(payload, payload.len(), None, 0)
     }
 
     #[test]
@@ -514,10 +524,12 @@ mod tests {
         let known = |open| Known { open, ..Known::of(Direction::C2s, Level::High) };
         let form = Form::of(b"x").known().long(1, 2);
         let among = |form: Form, bytes: &[u8]| {
-            [None, Some(known(false)), Some(known(true))].map(|known| form.fits(bytes, bytes.len(), known))
+            [None, Some(known(false)), Some(known(true))].map(|known| form.fits(bytes, bytes.len(), known, 2))
         };
         assert_eq!(among(form, b"xy"), [None, Some(Level::Hint), Some(Level::Hint)]);
         assert_eq!(among(form.awaited(), b"xy"), [None, None, Some(Level::Hint)]);
+        let due = |awaited| form.due().fits(b"xy", 2, Some(Known { awaited, ..known(true) }), 2);
+        assert_eq!([0b0100, 0b1011].map(due), [Some(Level::Hint), None]);
         assert_eq!(among(form, b"xyz"), [None; 3]);
     }
 }

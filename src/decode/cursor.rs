@@ -37,6 +37,13 @@ pub struct Ends {
     pub surplus: &'static Field,
 }
 
+impl Ends {
+    /// The end of a scope of which it is all one whether bytes follow it.
+    pub const fn new(early: &'static Rule, late: &'static Rule, surplus: &'static Field) -> Ends {
+        Ends { early, early_inside: early, late, surplus }
+    }
+}
+
 /// A cursor over one payload.
 ///
 /// Invariant: the leaves reported to the sink tile the captured payload in order, without gap or
@@ -166,6 +173,51 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Reads one field and says how its value is shown.
     #[inline(always)]
     pub fn field_as<O, P>(
+        &mut self,
+        field: &'static Field,
+        parser: P,
+        show: impl FnOnce(O) -> Value<'a>,
+    ) -> Result<O, Fault>
+    where
+        O: Copy,
+        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    {
+        debug_assert!(field.fact.is_none(), "what {} says is taken by `fact`", field.name);
+        self.read(field, parser, show)
+    }
+
+    /// The same of a field that may say something about the server, which is taken.
+    #[inline(always)]
+    pub fn fact_as<O, P>(
+        &mut self,
+        field: &'static Field,
+        parser: P,
+        show: impl FnOnce(O) -> Value<'a>,
+    ) -> Result<O, Fault>
+    where
+        O: Copy,
+        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    {
+        let mut shown = None;
+        let value = self.read(field, parser, |value| *shown.insert(show(value)))?;
+        if let (Some(fact), Some(shown)) = (field.fact, shown) {
+            self.facts.take(fact, shown);
+        }
+        Ok(value)
+    }
+
+    /// The same, shown as it is.
+    #[inline(always)]
+    pub fn fact<O, P>(&mut self, field: &'static Field, parser: P) -> Result<O, Fault>
+    where
+        O: Copy + Into<Value<'a>>,
+        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    {
+        self.fact_as(field, parser, |v| v.into())
+    }
+
+    #[inline(always)]
+    fn read<O, P>(
         &mut self,
         field: &'static Field,
         mut parser: P,

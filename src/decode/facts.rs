@@ -1,6 +1,32 @@
 //! What a message says about its server, for the table of servers.
 
-use super::Value;
+use super::{Str, Value};
+
+/// What a field, or the value of a key, says about the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// Its name.
+    ServerName,
+    /// Name of the game, its type or mode.
+    Game,
+    /// The same, where nothing else says it.
+    Mode,
+    /// The map, level or world that is played.
+    Map,
+    /// Version, build or changelist.
+    Version,
+    /// Players now.
+    Players,
+    /// Players at most.
+    MaxPlayers,
+}
+
+impl Fact {
+    /// A bit for each.
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
 
 /// What a message says about its server, for the table of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -13,8 +39,10 @@ pub struct Facts<'a> {
     pub map: Option<Value<'a>>,
     /// Version, build or changelist.
     pub version: Option<Version<'a>>,
-    /// Players now and at most.
-    pub players: Option<(u32, u32)>,
+    /// Players now.
+    pub now: Option<u32>,
+    /// Players at most.
+    pub most: Option<u32>,
     /// State of the server, by name.
     pub state: Option<&'static str>,
 }
@@ -28,9 +56,47 @@ pub enum Version<'a> {
     Number(u64),
 }
 
-impl Facts<'_> {
+impl<'a> Facts<'a> {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
         *self == Facts::default()
+    }
+
+    /// Players now and at most, where both are known.
+    pub fn players(&self) -> Option<(u32, u32)> {
+        self.now.zip(self.most)
+    }
+
+    /// Takes what a value says.
+    #[inline]
+    pub fn take(&mut self, fact: Fact, value: Value<'a>) {
+        match fact {
+            Fact::ServerName => self.server_name = Some(value),
+            Fact::Game => self.game = Some(value),
+            Fact::Mode => self.game = self.game.or(Some(value)),
+            Fact::Map => self.map = Some(value),
+            Fact::Version => self.version = Some(Version::of(value)),
+            Fact::Players => self.now = number(value),
+            Fact::MaxPlayers => self.most = number(value),
+        }
+    }
+}
+
+impl<'a> Version<'a> {
+    fn of(value: Value<'a>) -> Version<'a> {
+        match value {
+            Value::Uint(n) => Version::Number(n.into()),
+            text => Version::Text(text),
+        }
+    }
+}
+
+/// A number of players, also in decimal digits.
+fn number(value: Value<'_>) -> Option<u32> {
+    match value {
+        Value::Uint(n) => Some(n),
+        Value::Int(n) => u32::try_from(n).ok(),
+        Value::Text(digits) => Str(digits).count(),
+        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::key::{Key, key};
 use super::labels::Labels;
-use super::{Str, utf16};
+use super::{Fact, Str, utf16};
 use std::borrow::Cow;
 use std::net::SocketAddrV4;
 
@@ -36,6 +36,8 @@ pub struct Field {
     pub about: &'static str,
     /// Names of its values, for people; records have the number alone.
     pub labels: Labels,
+    /// What it says about the server.
+    pub fact: Option<Fact>,
     /// The key as an object has it.
     pub(super) json: Key,
 }
@@ -44,7 +46,13 @@ impl Field {
     /// A field without names for its values.
     pub(crate) const fn new(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
         let key = key(name);
-        Field { name, key, kind, about, labels: Labels::None, json: Key::new(key) }
+        Field { name, key, kind, about, labels: Labels::None, fact: None, json: Key::new(key) }
+    }
+
+    /// The same field, which says this about the server.
+    pub(crate) const fn saying(mut self, fact: Fact) -> Field {
+        self.fact = Some(fact);
+        self
     }
 }
 
@@ -225,16 +233,15 @@ pub fn path(field: &Field, index: Index) -> String {
     out
 }
 
-/// Declares a file's fields and, from the same text, its `FIELDS` list. Behind the kind may stand the names of the
-/// field's values. The doc comment is what
-/// help and `docs/fields.md` say about the field.
+/// Declares a file's fields and, from the same text, its `FIELDS` list. Behind the kind may stand the names of the field's
+/// values, and what it says about the server. The doc comment is what help and `docs/fields.md` say about the field.
 macro_rules! fields {
-    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)?;)*) => {
+    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
         $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field::new(
             $name,
             $crate::decode::FieldKind::$kind,
             concat!($($about, "\n"),+),
-        )$(.labelled($labels))?;)*
+        )$(.labelled($labels))?$(.saying($crate::decode::Fact::$fact))?;)*
         /// The fields declared in this file, in order.
         pub static FIELDS: &[&$crate::decode::Field] = &[$(&$NAME),*];
     };

@@ -1,6 +1,7 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
 use super::field::SECRET;
+use super::labels::set;
 use super::push::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
@@ -194,15 +195,6 @@ impl Json {
         }
         self.twin.clear();
     }
-}
-
-/// The names whose bits are set, lowest bit first.
-pub(super) fn set(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
-    names
-        .iter()
-        .enumerate()
-        .filter(move |(i, _)| bits.checked_shr(*i as u32).is_some_and(|b| b & 1 == 1))
-        .map(|(_, n)| *n)
 }
 
 impl FieldSink for Json {

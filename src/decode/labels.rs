@@ -1,6 +1,5 @@
 //! Names of values: they stand in the declaration of the field, once, and everything for people takes them from there.
 
-use super::json::set;
 use super::{Field, Value};
 
 /// Names of a field's values.
@@ -45,6 +44,15 @@ impl Field {
             }
         }
     }
+}
+
+/// The names whose bits are set, lowest bit first.
+pub(super) fn set(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
+    names
+        .iter()
+        .enumerate()
+        .filter(move |(i, _)| bits.checked_shr(*i as u32).is_some_and(|b| b & 1 == 1))
+        .map(|(_, n)| *n)
 }
 
 #[cfg(test)]

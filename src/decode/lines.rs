@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Fault};
 use super::wire::{Wire, text};
-use super::{FieldSink, Str, Value};
+use super::{Fact, FieldSink, Str, Value};
 use crate::rule::Rule;
 
 /// Text up to one of these bytes, which is left, or to the end.
@@ -12,6 +12,12 @@ pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> 
         let end = i.iter().position(|byte| ends.contains(byte)).unwrap_or(i.len());
         text(end)(i)
     }
+}
+
+/// The same behind a mark, which is passed over if it stands here.
+#[inline]
+pub fn behind<'a>(mark: &'static [u8], ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
+    move |i| until(ends)(i.strip_prefix(mark).unwrap_or(i))
 }
 
 /// All that is left, as text.
@@ -50,7 +56,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.require(rule, stands)
     }
 
-    /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte a character.
+    /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte a character. In a field of any type, decimal
+    /// digits are a number.
     ///
     /// # Errors
     /// Where the parser has some.
@@ -59,7 +66,23 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     where
         P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
     {
-        self.field_as(field, parser, Str::utf8_or_latin1)
+        self.fact_as(field, parser, |text| text.shown_as(field.kind))
+    }
+
+    /// The same of a text that this byte ends, which must be there.
+    ///
+    /// # Errors
+    /// Where it is not.
+    #[inline]
+    pub fn ended(
+        &mut self,
+        field: &'static super::Field,
+        end: &'static [u8; 1],
+        missing: &'static Rule,
+    ) -> Result<Str<'a>, Fault> {
+        let text = self.words(field, until(end))?;
+        self.expect(end, missing)?;
+        Ok(text)
     }
 
     /// The same of a text in a field of so many bytes, of which those from the first zero on are padding.
@@ -100,16 +123,23 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, super::wire::bytes(rest), show).map(drop)
     }
 
-    /// Reads a number in decimal digits; what is none stays text.
+    /// Reads all that is left of the scope where nothing should be: that breaks `rule`.
     ///
     /// # Errors
-    /// Where the parser has some.
-    #[inline]
-    pub fn number<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Option<i32>, Fault>
-    where
-        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
-    {
-        self.field_as(field, parser, Str::decimal_or_text).map(Str::decimal)
+    /// None: what is left can be read.
+    pub fn nothing(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
+        let (at, none) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
+        self.ignored(field)?;
+        self.check_at(rule, at, || none);
+        Ok(())
+    }
+
+    /// Takes what the value of a key, which was just read, says about the server. One [bit](Fact::bit) for that; 0 where it says
+    /// nothing.
+    pub fn says(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
+        let Some((_, fact)) = table.iter().find(|(name, _)| *name == key.0) else { return 0 };
+        self.facts.take(*fact, value.utf8_or_latin1());
+        fact.bit()
     }
 
     /// Runs `item` for the elements of a list, as long as it says that another one follows; `any` says whether one does at first.
@@ -133,7 +163,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn part(&mut self, field: &'static super::Field, text: &'a [u8], show: fn(Str<'a>) -> Value<'a>) {
         let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
-        self.derived_at(field, at, show(Str(text)));
+        let shown = show(Str(text));
+        if let Some(fact) = field.fact {
+            self.facts.take(fact, shown);
+        }
+        self.derived_at(field, at, shown);
     }
 }
 
@@ -154,7 +188,7 @@ mod tests {
         let payload = b"a,  7,\xe9;rest";
         let out = dissect(payload, 0, &ENDS, &mut tree, &mut facts, |c| {
             c.repeat(&ITEMS, true, |c| {
-                c.number(&ITEM, until(b",;"))?;
+                c.words(&ITEM, until(b",;"))?;
                 let more = c.skip(b",");
                 c.skip_all(b" ");
                 Ok(more)

@@ -29,12 +29,12 @@ pub mod wire;
 
 pub use compact::{Counted, compact_index, counted};
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
-pub use facts::{Facts, Version};
+pub use facts::{Fact, Facts, Version};
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 pub use json::Json;
 pub use labels::Labels;
-pub use lines::{remaining, until};
+pub use lines::{behind, remaining, until};
 pub use push::push_text;
 pub(crate) use push::{decimal, hex_digits, nine, push, push_front, push_u64};
 pub use repeats::Repeats;

@@ -58,6 +58,54 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         out.map(|()| from.get(..read).unwrap_or_default())
     }
 
+    /// Runs `item` for so many elements of a list of groups.
+    ///
+    /// # Errors
+    /// Where an element has some.
+    #[inline(always)]
+    pub fn times(
+        &mut self,
+        [list, element]: [&'static Field; 2],
+        count: u16,
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.list(list, |_, done| done < count, |c| c.group(element, &mut item)).map(drop)
+    }
+
+    /// Runs `item` for the elements of a list of groups up to the end of the scope. Returns how many there are.
+    ///
+    /// # Errors
+    /// Where an element has some.
+    #[inline(always)]
+    pub fn all(
+        &mut self,
+        [list, element]: [&'static Field; 2],
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<u16, Fault> {
+        let mut count = 0u16;
+        let mut one = |c: &mut Self| {
+            count = count.saturating_add(1);
+            c.group(element, &mut item)
+        };
+        self.list(list, |c, _| !c.rest.is_empty(), &mut one)?;
+        Ok(count)
+    }
+
+    /// Runs `item` for the elements of a list of groups, as long as it says that another one follows; `any` says whether one does
+    /// at first. Each must read at least one byte or fail, or what it says must end by itself.
+    ///
+    /// # Errors
+    /// Where an element has some.
+    #[inline(always)]
+    pub fn groups(
+        &mut self,
+        [list, element]: [&'static Field; 2],
+        any: bool,
+        mut item: impl FnMut(&mut Self) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        self.repeat(list, any, |c| c.group(element, &mut item))
+    }
+
     /// Reads a number, and as many elements of a list of groups.
     ///
     /// # Errors
@@ -66,15 +114,15 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         &mut self,
         count: &'static Field,
         parser: P,
-        [list, element]: [&'static Field; 2],
-        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+        elements: [&'static Field; 2],
+        item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault>
     where
         O: Copy + Into<Value<'a>> + Into<u16>,
         P: nom::Parser<&'a [u8], Output = O, Error = super::wire::Stop>,
     {
         let count = self.field(count, parser)?.into();
-        self.list(list, |_, done| done < count, |c| c.group(element, &mut item)).map(drop)
+        self.times(elements, count, item)
     }
 
     /// Runs `body` on exactly the next `len` bytes, `len` having been claimed by the field just

@@ -1,6 +1,6 @@
 //! Text as it is sent, and what can be asked of it eight bytes at a time.
 
-use super::Value;
+use super::{FieldKind, Value};
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -60,9 +60,17 @@ impl<'a> Str<'a> {
     pub fn decimal(self) -> Option<i32> {
         std::str::from_utf8(self.0).ok()?.parse().ok()
     }
+    /// The same of a count, which has no sign.
+    pub fn count(self) -> Option<u32> {
+        u32::try_from(self.decimal()?).ok()
+    }
     /// That number, or the text where it is none.
     pub fn decimal_or_text(self) -> Value<'a> {
         self.decimal().map_or_else(|| self.utf8_or_latin1(), Value::Int)
+    }
+    /// The value of a field of that type.
+    pub fn shown_as(self, kind: FieldKind) -> Value<'a> {
+        if kind == FieldKind::Dynamic { self.decimal_or_text() } else { self.utf8_or_latin1() }
     }
     /// The text with U+FFFD for what is not UTF-8.
     pub fn to_text(self) -> Cow<'a, str> {

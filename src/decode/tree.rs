@@ -1,7 +1,7 @@
 //! The field tree: a flat pre-order list that is cleared and refilled, datagram after datagram.
 
 use super::field::SECRET;
-use super::json::set;
+use super::labels::set;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::report::quoted;
 use std::fmt::Write;

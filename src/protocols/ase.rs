@@ -48,25 +48,25 @@ fields! {
     /// `EYE1`, `EYE2` or `EYE3`.
     MARK = "mark": Text;
     /// Short name of the game.
-    GAME = "game": Text;
+    GAME = "game": Text => Game;
     /// Port of the game.
     PORT = "port": Dynamic;
     /// Name of the server.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text => ServerName;
     /// Type of the game.
     GAME_TYPE = "game_type": Text;
     /// Length of what stands in one string, the byte itself included.
     DETAILS_LENGTH = "details_length": Uint;
     /// Map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Version of the game.
-    VERSION = "version": Text;
+    VERSION = "version": Text => Version;
     /// Players need one.
     PASSWORD = "password": Dynamic;
     /// Players now.
-    PLAYERS = "players": Dynamic;
+    PLAYERS = "players": Dynamic => Players;
     /// Players at most.
-    MAX_PLAYERS = "max_players": Dynamic;
+    MAX_PLAYERS = "max_players": Dynamic => MaxPlayers;
     /// Kind of build of the server.
     BUILD_TYPE = "build_type": Dynamic;
     /// Its number.
@@ -226,14 +226,13 @@ static PLAYER_ENDS: Ends = ends(&PLR_001);
 static EMPTY_ENDS: Ends = ends(&STR_001);
 static STRING_ENDS: Ends = ends(&STR_002);
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: early, surplus: &SURPLUS }
+    Ends::new(early, early, &SURPLUS)
 }
 
 const MARKS: [&[u8; 4]; 3] = [b"EYE1", b"EYE2", b"EYE3"];
 const REQUESTS: u8 = 4;
 const FULL_RESPONSE: u8 = 4;
 const LIGHT_RESPONSE: u8 = 5;
-const VERSION_RESPONSE: u8 = 7;
 const VERSION_STEP: u8 = 3;
 
 const fn letter(letter: &'static [u8]) -> [Form; 2] {
@@ -254,7 +253,7 @@ static MESSAGES: [Message; 8] = [
     Message::response("full_response", 0, &mark(b"EYE1")),
     Message::response("light_response", 1, &mark(b"EYE2")),
     Message::response("xfire_response", 2, &mark(b"EYE3")),
-    Message::response("version_response", VERSION_STEP, &[]),
+    Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()]),
 ];
 
 /// What stands behind the marks.
@@ -352,30 +351,20 @@ impl Protocol for Ase {
     }
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        let answers = known.direction == Direction::S2c;
-        let step = |message: u8| MESSAGES.get(usize::from(message));
-        if answers && known.awaited >> VERSION_STEP & 1 == 1 && is_version(p) {
-            return Some(step(VERSION_RESPONSE)?.glance(VERSION_RESPONSE, p, known.level.min(Level::Medium)));
-        }
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
-            let message = damaged(p).filter(|_| answers && known.open && known.level >= Level::Medium)?;
-            Self::INFO.stray(message, p, known)
+            let answers = known.direction == Direction::S2c && known.open;
+            Self::INFO.stray(damaged(p).filter(|_| answers)?, p, known)
         })
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         if cx.message < REQUESTS {
             c.words(&QUERY, text(1))?;
-            let (at, alone) = (c.to_end(), c.rest().is_empty() && !c.is_cut());
-            c.ignored(&IGNORED)?;
-            c.check_at(&REQ_001, at, || alone);
-            return Ok(());
+            return c.nothing(&IGNORED, &REQ_001);
         }
         let at = usize::from(cx.message.saturating_sub(REQUESTS));
         let (Some(expected), Some(layout)) = (MARKS.get(at), LAYOUTS.get(at)) else {
-            let version = c.words(&VERSION, remaining)?;
-            c.facts.version = Some(Version::Text(version.utf8_or_latin1()));
-            return Ok(());
+            return c.words(&VERSION, remaining).map(drop);
         };
         let large = c.wire_len() > UNFRAGMENTED;
         c.check_whole(&RSP_001, || !large);
@@ -384,7 +373,9 @@ impl Protocol for Ase {
         let players = head(c, layout)?;
         match cx.message {
             FULL_RESPONSE => rules_and_players(c, players),
-            LIGHT_RESPONSE => players_of(c, |c| string(c, &NAME, &PLAYER_ENDS).map(drop)).map(drop),
+            LIGHT_RESPONSE => {
+                c.all([&PLAYER_LIST, &PLAYER], |c| string(c, &NAME, &PLAYER_ENDS).map(drop)).map(drop)
+            }
             _ => c.ignored(&IGNORED),
         }
     }
@@ -432,89 +423,63 @@ fn string<'a, S: FieldSink>(
     field: &'static Field,
     missing: &'static Ends,
 ) -> Result<Str<'a>, Fault> {
-    let ends = match c.rest().first() {
+    c.ends(match c.rest().first() {
         None => missing,
         Some(0) => &EMPTY_ENDS,
         Some(_) => &STRING_ENDS,
+    });
+    let show = |text: Str<'a>| match text.0 {
+        b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
+        _ => text.shown_as(field.kind),
     };
-    c.ends(ends);
-    let show = |text: Str<'a>| match (field.kind, text.0) {
-        (FieldKind::Text, _) => text.utf8_or_latin1(),
-        (_, b"0" | b"1") if field == &PASSWORD => Value::Bool(text.0 == b"1"),
-        _ => text.decimal_or_text(),
-    };
-    c.field_as(field, counted8, show)
+    c.fact_as(field, counted8, show)
 }
 
 /// What stands in front of rules and players. How many of these there are.
 fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> Result<Option<i32>, Fault> {
-    let mut counts = [None; 2];
-    let mut bytes_follow = false;
+    let (mut listed, mut bytes_follow) = (None, false);
     for &field in layout {
+        c.ends(&HEAD_ENDS);
         match field.kind {
+            _ if field == &DETAILS_LENGTH => {
+                bytes_follow = true;
+                details(c)?;
+            }
+            FieldKind::Text => drop(string(c, field, &HEAD_ENDS)?),
             FieldKind::Dynamic if !bytes_follow => {
                 let number = string(c, field, &HEAD_ENDS)?.decimal();
                 c.check(&INF_002, || number.is_some() || field == &PASSWORD);
-                count(&mut counts, field, number);
+                listed = if field == &PLAYERS { number } else { listed };
             }
-            FieldKind::Text => {
-                let shown = string(c, field, &HEAD_ENDS)?.utf8_or_latin1();
-                match field.key {
-                    "game" => c.facts.game = Some(shown),
-                    "map" => c.facts.map = Some(shown),
-                    "server_name" => c.facts.server_name = Some(shown),
-                    "version" => c.facts.version = Some(Version::Text(shown)),
-                    _ => {}
-                }
+            FieldKind::Uint => {
+                // It stops at 255.
+                let count = Some(c.field(field, byte)?.into());
+                let said = if field == &PLAYERS_BYTE { &mut c.facts.now } else { &mut c.facts.most };
+                *said = said.or(count);
             }
-            _ if field == &DETAILS_LENGTH => {
-                bytes_follow = true;
-                details(c, &mut counts)?;
-            }
-            kind => {
-                c.ends(&HEAD_ENDS);
-                let truth = kind != FieldKind::Uint;
-                let show = |b: u8| if truth { Value::Bool(b != 0) } else { b.into() };
-                let byte = c.field_as(field, byte, show)?;
-                count(&mut counts, field, Some(byte.into()));
-            }
+            _ => drop(c.field_as(field, byte, |b| Value::Bool(b != 0))?),
         }
     }
-    let [now, most] = counts.map(|n| n.and_then(|n| u32::try_from(n).ok()));
-    c.check(&INF_003, || now.zip(most).is_none_or(|(now, most)| now <= most));
-    c.facts.players = now.zip(most);
-    let [players, _] = counts;
-    Ok(players)
-}
-
-/// Players and their maximum; those in bytes stop at 255.
-fn count([now, most]: &mut [Option<i32>; 2], field: &Field, number: Option<i32>) {
-    match field.key {
-        "players" => *now = number,
-        "max_players" => *most = number,
-        "players_byte" => *now = now.or(number),
-        "max_players_byte" => *most = most.or(number),
-        _ => {}
-    }
+    let players = c.facts.players();
+    c.check(&INF_003, || players.is_none_or(|(now, most)| now <= most));
+    Ok(listed)
 }
 
 /// What stands in one string behind the map, as far as it is there.
-fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>, counts: &mut [Option<i32>; 2]) -> Result<(), Fault> {
-    c.ends(&HEAD_ENDS);
+fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
     c.require(&STR_001, length > 0)?;
     let length = length.saturating_sub(1);
     let fits = length <= c.rest().len() || c.is_cut();
     c.require(&STR_002, fits)?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
-        c.facts.map = Some(c.words(&MAP, until(b"\0"))?.utf8_or_latin1());
+        c.words(&MAP, until(b"\0"))?;
         for (apart, field) in DETAILS {
             if !c.skip(apart) {
                 break;
             }
-            let number = c.number(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?;
+            let number = c.words(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
             c.check(&INF_002, || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
-            count(counts, field, number);
         }
         c.ignored(&MORE_DETAILS)
     })
@@ -523,37 +488,20 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>, counts: &mut [Option<i32>; 2
 fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i32>) -> Result<(), Fault> {
     let (mut ended, cut) = (c.skip(b"\x01"), c.is_cut());
     let any = !ended && !c.rest().is_empty();
-    c.repeat(&RULE_LIST, any, |c| {
-        c.group(&RULE, |c| {
-            string(c, &KEY, &RULES_END)?;
-            string(c, &VALUE, &RULES_END)?;
-            ended = c.skip(b"\x01");
-            Ok(!ended && !c.rest().is_empty())
-        })
+    c.groups([&RULE_LIST, &RULE], any, |c| {
+        string(c, &KEY, &RULES_END)?;
+        string(c, &VALUE, &RULES_END)?;
+        ended = c.skip(b"\x01");
+        Ok(!ended && !c.rest().is_empty())
     })?;
     c.check(&RUL_001, || ended || cut);
-    let listed = players_of(c, |c| {
+    let listed = c.all([&PLAYER_LIST, &PLAYER], |c| {
         let flags = c.field(&FLAGS, byte)?;
         c.check(&PLR_003, || flags & 0xc0 == 0);
         let fields = [&NAME, &TEAM, &SKIN, &SCORE, &PING, &TIME].into_iter().enumerate();
         let mut own = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
         own.try_for_each(|(_, field)| string(c, field, &PLAYER_ENDS).map(drop))
     })?;
-    c.about(None);
-    c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == listed));
+    c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == i32::from(listed)));
     Ok(())
-}
-
-/// Players to the end of the datagram; how many there are.
-fn players_of<S: FieldSink>(
-    c: &mut Cursor<'_, '_, S>,
-    mut player: impl FnMut(&mut Cursor<'_, '_, S>) -> Result<(), Fault>,
-) -> Result<i32, Fault> {
-    let mut listed = 0i32;
-    let one = |c: &mut Cursor<'_, '_, S>| {
-        listed = listed.saturating_add(1);
-        c.group(&PLAYER, |c| player(c))
-    };
-    c.list(&PLAYER_LIST, |c, _| !c.rest().is_empty(), one)?;
-    Ok(listed)
 }

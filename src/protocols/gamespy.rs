@@ -27,19 +27,17 @@ pub(super) struct Keys {
 pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: bool) -> Result<bool, Fault> {
     let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
     let any = !ended && !c.rest().is_empty();
-    c.repeat(of.list, any, |c| {
-        c.group(of.pair, |c| {
-            let key = c.words(of.key, until(b"\0"))?;
-            told.key(c, key, of.twice);
-            if !c.skip(b"\0") {
-                return Ok(false);
-            }
-            let value = c.words(of.value, until(b"\0"))?;
-            let whole = c.skip(b"\0");
-            told.value(c, key, value, of.number.filter(|_| whole));
-            ended = whole && c.skip(b"\0");
-            Ok(whole && !ended && !c.rest().is_empty())
-        })
+    c.groups([of.list, of.pair], any, |c| {
+        let key = c.words(of.key, until(b"\0"))?;
+        told.key(c, key, of.twice);
+        if !c.skip(b"\0") {
+            return Ok(false);
+        }
+        let value = c.words(of.value, until(b"\0"))?;
+        let whole = c.skip(b"\0");
+        told.value(c, key, value, of.number.filter(|_| whole));
+        ended = whole && c.skip(b"\0");
+        Ok(whole && !ended && !c.rest().is_empty())
     })?;
     c.check(of.open, || ended || !strict);
     c.about(None);
@@ -52,10 +50,23 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
 #[derive(Debug, Default)]
 pub(super) struct Told<'a> {
     seen: Repeats<'a>,
-    found: [bool; 3],
-    players: Option<u32>,
-    most: Option<u32>,
+    facts: u32,
 }
+
+/// What keys tell.
+const SAYS: [(&[u8], Fact); 10] = [
+    (b"hostname", Fact::ServerName),
+    (b"numplayers", Fact::Players),
+    (b"maxplayers", Fact::MaxPlayers),
+    (b"gamename", Fact::Game),
+    (b"game_id", Fact::Game),
+    (b"gametype", Fact::Mode),
+    (b"mapname", Fact::Map),
+    (b"map", Fact::Map),
+    (b"gamever", Fact::Version),
+    (b"version", Fact::Version),
+];
+const NEEDED: u32 = Fact::ServerName.bit() | Fact::Players.bit() | Fact::MaxPlayers.bit();
 
 impl<'a> Told<'a> {
     /// Takes a key that was just read.
@@ -72,28 +83,15 @@ impl<'a> Told<'a> {
         no_number: Option<&'static Rule>,
     ) {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
-        let number = value.decimal();
         if let Some(rule) = no_number {
-            c.check(rule, || number.is_some() || !NUMBERS.contains(&key.0));
+            c.check(rule, || value.decimal().is_some() || !NUMBERS.contains(&key.0));
         }
-        let (shown, count) = (Some(value.utf8_or_latin1()), number.and_then(|n| u32::try_from(n).ok()));
-        let [name, now, most] = &mut self.found;
-        match key.0 {
-            b"hostname" => (*name, c.facts.server_name) = (true, shown),
-            b"numplayers" => (*now, self.players) = (true, count),
-            b"maxplayers" => (*most, self.most) = (true, count),
-            b"gamename" | b"game_id" => c.facts.game = shown,
-            b"gametype" if c.facts.game.is_none() => c.facts.game = shown,
-            b"mapname" | b"map" => c.facts.map = shown,
-            b"gamever" | b"version" => c.facts.version = shown.map(Version::Text),
-            _ => {}
-        }
-        c.facts.players = self.players.zip(self.most);
+        self.facts |= c.says(&SAYS, key, value);
     }
 
     /// Whether name, players and maximum were among them.
     pub fn is_whole(&self) -> bool {
-        self.found == [true; 3]
+        self.facts & NEEDED == NEEDED
     }
 }
 

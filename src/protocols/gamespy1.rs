@@ -9,8 +9,8 @@
 //! of its own; the query id counts the server's answers, so that only order tells which request one belongs to.
 
 use super::gamespy::Told;
-use super::is_other_query;
 use super::prelude::*;
+use super::unknown;
 use crate::contract::Role;
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";
@@ -45,6 +45,7 @@ const COMMANDS: [&[u8]; 12] = [
     b"game_property",
     b"player_property",
 ];
+const BACKSLASH: &[u8] = b"\\";
 const ID: &[u8] = b"\\queryid\\";
 const FINAL_MARK: &[u8] = b"\\final\\";
 
@@ -68,7 +69,7 @@ fields! {
     /// Number of the answer, by the server's count.
     QUERY_ID = "query_id": Dynamic;
     /// Number of the part, from 1.
-    PART_NUMBER = "part": Uint;
+    PART_NUMBER = "part": Dynamic;
     /// No part has a higher number.
     FINAL = "final": Bool;
     /// A message of another kind.
@@ -148,11 +149,10 @@ rules! {
     }
 }
 
-static ENDS: Ends = Ends { early: &RSP_001, early_inside: &RSP_001, late: &RSP_001, surplus: &SURPLUS };
+static ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
 
 const REQUEST: u8 = 0;
 const RESPONSE: u8 = 1;
-const UNKNOWN: u8 = 2;
 
 const TEXT: Form = Form::of(b"\\");
 
@@ -162,15 +162,19 @@ static MESSAGES: [Message; 3] = [
         0,
         &[
             TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
-            TEXT.long(3, LONGEST_REQUEST).when(asks_openly).level(Level::Low),
+            TEXT.long(3, LONGEST_REQUEST).when(|p| command(p) == Some(false)).level(Level::Low),
             TEXT.known(),
-            Form::of(b"").when(is_bare_command).known(),
+            Form::of(b"").when(|p| command(p).is_some()).known(),
         ],
     ),
     Message::response(
         "response",
         0,
-        &[TEXT.when(has_query_id).level(Level::High), TEXT.when(is_final).level(Level::Medium), TEXT.known()],
+        &[
+            TEXT.when(|p| query_id(p).is_some()).level(Level::High),
+            TEXT.when(is_final).level(Level::Medium),
+            TEXT.known(),
+        ],
     )
     .keyed(query_id)
     .in_parts(part),
@@ -228,20 +232,15 @@ impl Protocol for Gamespy1 {
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p));
-        read.or_else(|| {
-            let ours = known.level >= Level::Medium && (known.conversation || known.pinned);
-            if ours && !is_other_query(p) { Self::INFO.stray(UNKNOWN, p, known) } else { None }
-        })
+        read.or_else(|| unknown(&Self::INFO, p, known))
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
             REQUEST => {
                 let marked = c.rest().first() == Some(&b'\\');
-                c.list(&QUERIES, |c, _| !c.rest().is_empty(), question)?;
-                let at = c.whole();
-                c.about(None);
-                c.check_at(&REQ_001, at, || marked);
+                c.all([&QUERIES, &QUERY], question)?;
+                c.check_whole(&REQ_001, || marked);
                 Ok(())
             }
             RESPONSE => response(c),
@@ -253,37 +252,33 @@ impl Protocol for Gamespy1 {
 // --- Recognising
 
 /// What follows the last occurrence of a mark, up to a backslash.
-fn behind<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+fn last<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
     let at = p.windows(mark.len()).rposition(|window| window == mark)?;
     p.get(at.saturating_add(mark.len())..)?.split(|b| *b == b'\\').next()
 }
 /// Both numbers of the query id; the second one where it is there.
 fn numbers(id: &[u8]) -> Option<(u32, Option<u32>)> {
-    let mut parts =
-        id.splitn(2, |b| *b == b'.').map(|part| Str(part).decimal().and_then(|n| u32::try_from(n).ok()));
+    let mut parts = id.splitn(2, |b| *b == b'.').map(|part| Str(part).count());
     Some((parts.next()??, parts.next().flatten()))
 }
-fn has_query_id(p: &[u8]) -> bool {
-    behind(p, ID).and_then(numbers).is_some()
-}
 fn is_final(p: &[u8]) -> bool {
-    behind(p, FINAL_MARK).is_some()
+    last(p, FINAL_MARK).is_some()
 }
 fn query_id(p: &[u8]) -> Option<u64> {
-    behind(p, ID).and_then(numbers).map(|(id, _)| id.into())
+    last(p, ID).and_then(numbers).map(|(id, _)| id.into())
 }
 fn part(p: &[u8]) -> Option<Part> {
-    let (_, part) = behind(p, ID).and_then(numbers)?;
+    let (_, part) = last(p, ID).and_then(numbers)?;
     let total = u8::try_from(part?).ok()?;
     Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
 }
 /// An answer without the number of a part belongs to the one that is under way, and only `final` ends it.
 fn unnumbered(g: Glance, p: &[u8]) -> Glance {
-    match g.role {
-        Role::Response if g.part.is_none() && is_final(p) => Glance { begins: false, ..g },
-        Role::Response if g.part.is_none() => Glance { begins: false, role: Role::ResponsePart, ..g },
-        _ => g,
+    if g.role != Role::Response || g.part.is_some() {
+        return g;
     }
+    let role = if is_final(p) { g.role } else { Role::ResponsePart };
+    Glance { begins: false, role, ..g }
 }
 /// The first command, and whether a backslash follows it. A server that lists others sends `secure`.
 fn command(p: &[u8]) -> Option<bool> {
@@ -292,69 +287,47 @@ fn command(p: &[u8]) -> Option<bool> {
     COMMANDS.contains(&command).then_some(text.len() > command.len())
 }
 fn asks(p: &[u8]) -> bool {
-    command(p) == Some(true)
-        && Str(p).is_plain()
-        && !has_query_id(p)
-        && !is_final(p)
-        && !p.starts_with(b"\\secure")
-}
-fn asks_openly(p: &[u8]) -> bool {
-    command(p) == Some(false)
-}
-fn is_bare_command(p: &[u8]) -> bool {
-    command(p).is_some()
+    let answers = query_id(p).is_some() || is_final(p) || p.starts_with(b"\\secure");
+    command(p) == Some(true) && Str(p).is_plain() && !answers
 }
 
 // --- Decoding
 
-/// A backslash, and the text behind it up to the next one.
-fn piece(i: &[u8]) -> Wire<'_, Str<'_>> {
-    until(b"\\")(i.strip_prefix(b"\\").unwrap_or(i))
-}
-
 fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    c.group(&QUERY, |c| {
-        let command = c.words(&COMMAND, piece)?;
-        let whole = !c.rest().is_empty() || c.is_cut();
-        c.check(&REQ_002, || whole);
-        c.check(&REQ_003, || COMMANDS.contains(&command.0));
-        if whole {
-            c.words(&ARGUMENT, piece)?;
-        } else {
-            c.derived(&ARGUMENT, Value::Text(b""));
-        }
-        Ok(())
-    })
+    let command = c.words(&COMMAND, behind(BACKSLASH, BACKSLASH))?;
+    let whole = !c.rest().is_empty() || c.is_cut();
+    c.check(&REQ_002, || whole);
+    c.check(&REQ_003, || COMMANDS.contains(&command.0));
+    if whole {
+        return c.words(&ARGUMENT, behind(BACKSLASH, BACKSLASH)).map(drop);
+    }
+    c.derived(&ARGUMENT, Value::Text(b""));
+    Ok(())
 }
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let (mut told, mut marks) = (Told::default(), Marks::default());
+    let (mut told, mut marks, cut) = (Told::default(), Marks::default(), c.is_cut());
     marks.read(c, true)?;
-    let mut paired = true;
     let any = is_more(c);
-    c.repeat(&KEYS, any, |c| {
-        c.group(&PAIR, |c| {
-            let key = c.words(&KEY, piece)?;
-            told.key(c, key, &RSP_003);
-            paired = !c.rest().is_empty() || c.is_cut();
-            if !c.rest().is_empty() {
-                let value = c.words(&VALUE, piece)?;
-                told.value(c, key, value, Some(&RSP_004));
-            }
-            c.check(&RSP_001, || paired);
-            let more = is_more(c);
-            if more {
-                marks.read(c, false)?;
-            }
-            Ok(more)
-        })
+    c.groups([&KEYS, &PAIR], any, |c| {
+        let key = c.words(&KEY, behind(BACKSLASH, BACKSLASH))?;
+        told.key(c, key, &RSP_003);
+        let paired = !c.rest().is_empty();
+        if paired {
+            let value = c.words(&VALUE, behind(BACKSLASH, BACKSLASH))?;
+            told.value(c, key, value, Some(&RSP_004));
+        }
+        c.check(&RSP_001, || paired || cut);
+        let more = is_more(c);
+        if more {
+            marks.read(c, false)?;
+        }
+        Ok(more)
     })?;
     marks.read(c, true)?;
     marks.tell(c);
     c.skip_all(b"\\");
-    let (at, cut) = (c.whole(), c.is_cut());
-    c.about(None);
-    c.check_at(&RSP_002, at, || cut || matches!(marks.id, Some((_, Some(_)))));
+    c.check_whole(&RSP_002, || cut || matches!(marks.id, Some((_, Some(_)))));
     Ok(())
 }
 
@@ -373,7 +346,7 @@ fn mark(rest: &[u8]) -> Option<(&'static [u8], &[u8])> {
     Some((mark, rest.get(mark.len()..)?.split(|b| *b == b'\\').next()?))
 }
 
-/// The query id and the mark of the last part.
+/// The query id and the mark of the last part, and whether they have been told.
 #[derive(Debug, Default)]
 struct Marks {
     id: Option<(u32, Option<u32>)>,
@@ -388,25 +361,19 @@ impl Marks {
         while let Some((mark, value)) = mark(c.rest()) {
             let length = mark.len().saturating_add(value.len());
             let (last, numbers) = (mark == FINAL_MARK, numbers(value));
-            (self.last, self.id) = (self.last | last, numbers.filter(|_| !last).or(self.id));
             let told = if last { &mut self.last_told } else { &mut self.id_told };
-            if *told || !shown {
+            if !shown || std::mem::replace(told, true) {
                 c.skip(c.rest().get(..length).unwrap_or_default());
-                continue;
-            }
-            *told = true;
-            if last {
+            } else if last {
                 c.field_as(&FINAL, text(length), |_| Value::Bool(true))?;
-                continue;
+            } else {
+                c.words(&QUERY_ID, behind(ID, b".\\"))?;
+                if c.skip(b".") {
+                    c.words(&PART_NUMBER, until(BACKSLASH))?;
+                }
             }
-            let part = numbers.and_then(|(_, part)| part);
-            let dot = value.iter().position(|b| *b == b'.').filter(|_| part.is_some());
-            let number = dot.unwrap_or(value.len());
-            let shown = numbers.map_or(Str(value).utf8_or_latin1(), |(id, _)| Value::Uint(id));
-            c.field_as(&QUERY_ID, text(mark.len().saturating_add(number)), |_| shown)?;
-            if let Some(part) = part {
-                c.field_as(&PART_NUMBER, text(value.len().saturating_sub(number)), |_| Value::Uint(part))?;
-            }
+            self.id = numbers.filter(|_| !last).or(self.id);
+            self.last |= last;
         }
         Ok(())
     }

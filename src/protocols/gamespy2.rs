@@ -11,8 +11,8 @@
 //! fit into 1,400 bytes is dropped without a sign.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys};
-use super::is_other_query;
 use super::prelude::*;
+use super::unknown;
 
 const SDK: &str = "https://github.com/nitrocaster/GameSpy";
 const fn sdk(section: &'static str) -> Cite {
@@ -192,7 +192,7 @@ static ASK_ENDS: Ends = ends(&REQ_001);
 static TABLE_ENDS: Ends = ends(&TAB_001);
 static FULL_ENDS: Ends = ends(&RSP_001);
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: &TAB_003, surplus: &SURPLUS }
+    Ends::new(early, &TAB_003, &SURPLUS)
 }
 
 const QUERY_REQUEST: u8 = 0;
@@ -276,10 +276,7 @@ impl Protocol for Gamespy2 {
     }
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        recognise_known::<Self>(p, wire_len, known).or_else(|| {
-            let ours = known.level >= Level::Medium && (known.conversation || known.pinned);
-            if ours && !is_other_query(p) { Self::INFO.stray(UNKNOWN, p, known) } else { None }
-        })
+        recognise_known::<Self>(p, wire_len, known).or_else(|| unknown(&Self::INFO, p, known))
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
@@ -432,13 +429,11 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule
     let count = c.field(of.count, be_u16)?;
     let mut width = 0u16;
     let any = !c.skip(b"\0");
-    c.repeat(of.fields, any, |c| {
-        c.group(of.field, |c| {
-            let name = word(c, of.name, rule)?;
-            c.check(&TAB_002, || name.0.ends_with(of.ending));
-            width = width.saturating_add(1);
-            Ok(!c.skip(b"\0"))
-        })
+    c.groups([of.fields, of.field], any, |c| {
+        let name = word(c, of.name, rule)?;
+        c.check(&TAB_002, || name.0.ends_with(of.ending));
+        width = width.saturating_add(1);
+        Ok(!c.skip(b"\0"))
     })?;
     let count = if width == 0 { 0 } else { count };
     let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value, rule).map(drop);
@@ -456,7 +451,5 @@ fn word<'a, S: FieldSink>(
         c.about(Some(field));
         return Err(c.short(rule));
     }
-    let word = c.words(field, until(b"\0"))?;
-    c.expect(b"\0", rule)?;
-    Ok(word)
+    c.ended(field, b"\0", rule)
 }

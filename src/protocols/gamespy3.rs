@@ -12,8 +12,8 @@
 //! handshake's session id; inside a column an empty value cannot be told from its end but by what follows.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys, word_at};
-use super::is_other_query;
 use super::prelude::*;
+use super::unknown;
 use crate::capture::Time;
 use crate::net::Endpoint;
 
@@ -113,15 +113,15 @@ fields! {
     /// Round trip in milliseconds.
     PING = "players[].ping": Uint;
     /// Name of the server.
-    HOSTNAME = "hostname": Text;
+    HOSTNAME = "hostname": Text => ServerName;
     /// Type of the game.
-    GAMETYPE = "gametype": Text;
+    GAMETYPE = "gametype": Text => Game;
     /// Map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Players now.
-    NUMPLAYERS = "numplayers": Dynamic;
+    NUMPLAYERS = "numplayers": Dynamic => Players;
     /// Players at most.
-    MAXPLAYERS = "maxplayers": Dynamic;
+    MAXPLAYERS = "maxplayers": Dynamic => MaxPlayers;
     /// Port of the game, the only little-endian number.
     HOSTPORT = "hostport": Uint;
     /// Address of the server.
@@ -303,7 +303,7 @@ static SPLIT_ENDS: Ends = ends(&SPL_001);
 static COLUMN_ENDS: Ends = ends(&COL_001);
 static BASIC_ENDS: Ends = ends(&BAS_001);
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: &HDR_001, surplus: &IGNORED }
+    Ends::new(early, &HDR_001, &IGNORED)
 }
 
 const CHALLENGE_REQUEST: u8 = 0;
@@ -461,11 +461,9 @@ impl Protocol for Gamespy3 {
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
-        if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
-            return Some(glance);
-        }
-        if known.level < Level::Medium {
-            return None;
+        let recognised = recognise_known::<Self>(p, wire_len, known);
+        if recognised.is_some() {
+            return recognised;
         }
         match (p, known.direction) {
             ([0xfe, 0xfd, 9, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(CHALLENGE_REQUEST),
@@ -473,8 +471,7 @@ impl Protocol for Gamespy3 {
             ([0, ..], Direction::S2c) if known.open && wire_len < 5 => stray(FULL_RESPONSE),
             ([9, ..], Direction::S2c) if known.open && wire_len < 5 => stray(CHALLENGE_RESPONSE),
             ([0xfe, 0xfd, 1..=8 | 10, ..], _) if known.conversation => stray(UNKNOWN),
-            _ if is_other_query(p) => None,
-            _ => (known.conversation || known.pinned).then(|| stray(UNKNOWN))?,
+            _ => unknown(&Self::INFO, p, known),
         }
     }
 
@@ -750,19 +747,11 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     c.ends(&COLUMN_ENDS);
     let count = c.field(&PLAYER_COUNT, be_u16)?;
-    c.list(
-        &PLAYERS,
-        |_, done| done < count,
-        |c| {
-            c.group(&PLAYER, |c| {
-                c.words(&NAME, until(b"\0"))?;
-                c.expect(b"\0", &COL_001)?;
-                c.words(&STEAM_ID, until(b"\0"))?;
-                c.expect(b"\0", &COL_001)?;
-                c.field(&PING, be_u16).map(drop)
-            })
-        },
-    )?;
+    c.times([&PLAYERS, &PLAYER], count, |c| {
+        c.ended(&NAME, b"\0", &COL_001)?;
+        c.ended(&STEAM_ID, b"\0", &COL_001)?;
+        c.field(&PING, be_u16).map(drop)
+    })?;
     c.ignored(&IGNORED)
 }
 
@@ -844,24 +833,10 @@ fn zeros(rest: &[u8], open: &mut bool) -> usize {
 
 fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&BASIC_ENDS);
-    let mut counts = [None; 2];
-    for field in [&HOSTNAME, &GAMETYPE, &MAP] {
-        let text = c.words(field, until(b"\0"))?;
-        c.expect(b"\0", &BAS_001)?;
-        match field.key {
-            "hostname" => c.facts.server_name = Some(text.utf8_or_latin1()),
-            "gametype" => c.facts.game = Some(text.utf8_or_latin1()),
-            _ => c.facts.map = Some(text.utf8_or_latin1()),
-        }
-    }
-    for (field, count) in [&NUMPLAYERS, &MAXPLAYERS].into_iter().zip(&mut counts) {
-        *count = c.number(field, until(b"\0"))?.and_then(|n| u32::try_from(n).ok());
-        c.expect(b"\0", &BAS_001)?;
+    for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
+        c.ended(field, b"\0", &BAS_001)?;
     }
     c.field(&HOSTPORT, le_u16)?;
-    c.words(&HOSTIP, until(b"\0"))?;
-    c.expect(b"\0", &BAS_001)?;
-    let [now, most] = counts;
-    c.facts.players = now.zip(most);
+    c.ended(&HOSTIP, b"\0", &BAS_001)?;
     c.ignored(&IGNORED)
 }

@@ -119,6 +119,12 @@ pub(crate) fn is_other_query(payload: &[u8]) -> bool {
     }
 }
 
+/// What a conversation that is known sends, or a server that the user names, and no query that is known: the message `unknown`.
+pub(crate) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Glance> {
+    let ours = (known.conversation || known.pinned) && !is_other_query(payload);
+    if ours { info.stray(info.unknown(), payload, known) } else { None }
+}
+
 impl Id {
     /// The protocol of that name.
     pub fn by_name(name: &str) -> Option<Id> {
@@ -130,7 +136,7 @@ impl Id {
     }
     /// The protocol that declares a rule; `None` for one that belongs to none.
     pub fn of_rule(rule: &Rule) -> Option<Id> {
-        Id::ALL.iter().copied().find(|id| id.rules().any(|own| std::ptr::eq(own, rule)))
+        Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
     }
 }
 

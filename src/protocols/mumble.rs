@@ -29,13 +29,13 @@ fields! {
     /// Zero in front of the version.
     VERSION_PREFIX = "version_prefix": Uint;
     /// Version of the server: major, minor, patch.
-    VERSION = "version": Text;
+    VERSION = "version": Text => Version;
     /// Number of the client's choice, which the answer repeats.
     IDENT = "ident": Uint64;
     /// Users now.
-    USERS = "users": Uint;
+    USERS = "users": Uint => Players;
     /// Users at most.
-    MOST_USERS = "max_users": Uint;
+    MOST_USERS = "max_users": Uint => MaxPlayers;
     /// Most that a user may send, in bits per second.
     BANDWIDTH = "bandwidth": Uint;
     /// What stands behind the end of the message.
@@ -95,7 +95,7 @@ rules! {
 static PING_ENDS: Ends = ends(&REQ_001);
 static ANSWER_ENDS: Ends = ends(&RSP_001);
 const fn ends(rule: &'static Rule) -> Ends {
-    Ends { early: rule, early_inside: rule, late: rule, surplus: &SURPLUS }
+    Ends::new(rule, rule, &SURPLUS)
 }
 
 const PING: u8 = 0;
@@ -191,15 +191,12 @@ impl Protocol for Mumble {
 fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&ANSWER_ENDS);
     c.field(&VERSION_PREFIX, byte)?;
-    let version = c.field_as(&VERSION, array, Value::Dotted)?;
+    c.fact_as(&VERSION, array, Value::Dotted)?;
     c.field(&IDENT, be_u64)?;
-    let users = c.field(&USERS, be_u32)?;
-    let most = c.field(&MOST_USERS, be_u32)?;
+    let users = c.fact(&USERS, be_u32)?;
+    let most = c.fact(&MOST_USERS, be_u32)?;
     c.check(&RSP_002, || users <= most);
-    c.field(&BANDWIDTH, be_u32)?;
-    c.facts.version = Some(Version::Text(Value::Dotted(version)));
-    c.facts.players = Some((users, most));
-    Ok(())
+    c.field(&BANDWIDTH, be_u32).map(drop)
 }
 
 /// What ties an answer to its ping.

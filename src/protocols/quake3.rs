@@ -11,8 +11,8 @@
 //! Oddities: MOHAA has a byte for the direction behind the first four, Hexen World a fifth 255; FiveM has a second info string
 //! behind the players; the port is the game's, whose packets stand in the same conversation.
 
-use super::is_other_query;
 use super::prelude::*;
+use super::unknown;
 use crate::capture::Time;
 use crate::net::Endpoint;
 use arrayvec::ArrayVec;
@@ -109,13 +109,13 @@ fields! {
     /// The whole line, where it is none of a player.
     LINE = "players[].line": Text;
     /// Name of a Quake 2 server.
-    HOSTNAME = "hostname": Text;
+    HOSTNAME = "hostname": Text => ServerName;
     /// Its map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Its players.
-    CLIENTS = "clients": Dynamic;
+    CLIENTS = "clients": Dynamic => Players;
     /// How many it takes.
-    MOST_CLIENTS = "max_clients": Dynamic;
+    MOST_CLIENTS = "max_clients": Dynamic => MaxPlayers;
     /// Text for the console.
     TEXT = "text": Text;
     /// A packet of the game.
@@ -280,7 +280,7 @@ rules! {
     }
 }
 
-static ENDS: Ends = Ends { early: &RSP_001, early_inside: &RSP_001, late: &RSP_002, surplus: &IGNORED };
+static ENDS: Ends = Ends::new(&RSP_001, &RSP_002, &IGNORED);
 
 const SAMPLES: &[Example] = &[
     Example::of(&[
@@ -361,6 +361,7 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
             answers(Form::of(b"n")).when(has_player).level(Level::Low),
             answers(Form::of(b"n")).when(may_have_player).known(),
+            Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
         ],
     )
     .keyed(repeated_challenge),
@@ -371,6 +372,7 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"infoResponse\n\\")),
             answers(Form::of(b"infoResponse")).level(Level::Medium),
             answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
+            Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
         ],
     )
     .keyed(repeated_challenge)
@@ -437,22 +439,15 @@ impl Protocol for Quake3 {
     };
 
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        let stray = |at: u8| Self::INFO.stray(at, p, known);
-        let cut = cut_response(p).filter(|_| known.direction == Direction::S2c && known.open);
-        if let Some((at, message)) = cut.and_then(|at| Some((at, MESSAGES.get(usize::from(at))?))) {
-            return Some(message.glance(at, p, known.level.min(Level::Medium)));
-        }
-        let recognised = recognise_known::<Self>(p, wire_len, known);
-        if recognised.is_some() || known.level < Level::Medium {
-            return recognised;
-        }
-        let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
-        match p {
-            [0xff, 0xff, 0xff, 0xff, ..] => is_word(word).then(|| stray(OOB))?,
-            [0xff, ..] if known.direction == Direction::C2s => stray(query(word)?),
-            _ if is_other_query(p) => None,
-            _ => (known.conversation || known.pinned).then(|| stray(UNKNOWN))?,
-        }
+        recognise_known::<Self>(p, wire_len, known).or_else(|| {
+            let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
+            match p {
+                [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
+                [0xff, 0xff, 0xff, 0xff, ..] => None,
+                [0xff, ..] if known.direction == Direction::C2s => Self::INFO.stray(query(word)?, p, known),
+                _ => unknown(&Self::INFO, p, known),
+            }
+        })
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
@@ -608,15 +603,10 @@ fn is_word(text: &[u8]) -> bool {
     letters >= 3 && ends && text.first().is_some_and(u8::is_ascii_lowercase)
 }
 
-/// The answer whose word ends before its line feed.
-fn cut_response(p: &[u8]) -> Option<u8> {
-    let word = words(p);
-    let begins = |whole: &[u8]| word.len() > 1 && whole.starts_with(word);
-    match p.starts_with(&[0xff; 4]) {
-        true if begins(b"statusResponse") => Some(STATUS_RESPONSE),
-        true if begins(b"infoResponse") => Some(INFO_RESPONSE),
-        _ => None,
-    }
+/// Whether it ends inside this word.
+fn is_cut(p: &[u8], word: &[u8]) -> bool {
+    let begun = words(p);
+    p.starts_with(&[0xff; 4]) && begun.len() > 1 && word.starts_with(begun)
 }
 
 /// The request that a word is.
@@ -657,8 +647,8 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
             c.check(&REQ_002, || challenge.0.len() <= LONGEST_CHALLENGE);
             c.check(&REQ_003, || !challenge.0.iter().any(|b| b"\\;\"".contains(b)));
         }
-        STATUS_REQUEST if more => drop(c.number(&MODE, until(BEHIND))?),
-        INFO_REQUEST if more => drop(c.number(&PROTOCOL, until(BEHIND))?),
+        STATUS_REQUEST if more => drop(c.words(&MODE, until(BEHIND))?),
+        INFO_REQUEST if more => drop(c.words(&PROTOCOL, until(BEHIND))?),
         RCON_REQUEST => {
             c.secret(cx.secrets);
             c.secret_words(&PASSWORD, until(BEHIND))?;
@@ -706,29 +696,36 @@ fn response<S: FieldSink>(
     }
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
-    let known = match c.rest() {
-        [b'\\', ..] => info(c, status)?,
-        _ => {
-            c.require(&INF_001, family == QUAKEWORLD)?;
-            c.list(&INFO, |_, _| false, |_| Ok(()))?;
-            Known3::default()
-        }
-    };
-    if status { status_body(c, [family == QUAKEWORLD, has_info], known) } else { info_body(c, known) }
+    let mut said = 0;
+    if has_info {
+        said = info(c, status)?;
+    } else {
+        c.require(&INF_001, family == QUAKEWORLD)?;
+        c.list(&INFO, |_, _| false, |_| Ok(()))?;
+    }
+    if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, said) }
 }
 
-/// What an info string says of its server.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known3 {
-    name: bool,
-    map: bool,
-    most: Option<u32>,
-    has_most: bool,
-    clients: Option<u32>,
-}
+/// What variables say about the server, and what every answer must say.
+const SAYS: [(&[u8], Fact); 12] = [
+    (b"sv_hostname", Fact::ServerName),
+    (b"hostname", Fact::ServerName),
+    (b"mapname", Fact::Map),
+    (b"map", Fact::Map),
+    (b"gamename", Fact::Game),
+    (b"version", Fact::Version),
+    (b"*version", Fact::Version),
+    (b"shortversion", Fact::Version),
+    (b"iv", Fact::Version),
+    (b"sv_maxclients", Fact::MaxPlayers),
+    (b"maxclients", Fact::MaxPlayers),
+    (b"clients", Fact::Players),
+];
+const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
 
-fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<Known3, Fault> {
-    let (mut known, mut seen) = (Known3::default(), Repeats::default());
+/// Reads variables; a bit for each [`Fact`] that they say.
+fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
+    let (mut said, mut seen) = (0, Repeats::default());
     // FiveM's second info string is told with the first.
     let second = c.rest().windows(2).rposition(|two| two == b"\n\\").filter(|_| status);
     let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).map(line).unwrap_or_default();
@@ -737,7 +734,7 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<Known3,
     let mut own = c.skip(b"\\");
     c.repeat(&INFO, own || pairs.peek().is_some(), |c| {
         if own {
-            own = variable(c, &mut known, &mut seen)?;
+            own = variable(c, &mut said, &mut seen)?;
         } else if let Some((key, value)) = pairs.next() {
             c.group(&VARIABLE, |c| {
                 c.part(&KEY, key, Str::utf8_or_latin1);
@@ -747,13 +744,13 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<Known3,
         }
         Ok(own || pairs.peek().is_some())
     })?;
-    Ok(known)
+    Ok(said)
 }
 
 /// Reads a variable; whether another one follows.
 fn variable<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
-    known: &mut Known3,
+    said: &mut u32,
     seen: &mut Repeats<'a>,
 ) -> Result<bool, Fault> {
     const END: &[u8] = b"\\\n\0";
@@ -770,28 +767,17 @@ fn variable<'a, S: FieldSink>(
         }
         let value = c.words(&VALUE, until(END))?;
         c.check(&INF_006, || value.decimal().is_some() || !COUNTS.contains(&key.0));
-        let count = value.decimal().and_then(|n| u32::try_from(n).ok());
-        let shown = Some(value.utf8_or_latin1());
-        match key.0 {
-            b"sv_hostname" | b"hostname" => (known.name, c.facts.server_name) = (true, shown),
-            b"mapname" | b"map" => (known.map, c.facts.map) = (true, shown),
-            b"gamename" => c.facts.game = shown,
-            b"version" | b"*version" | b"shortversion" | b"iv" => c.facts.version = shown.map(Version::Text),
-            b"sv_maxclients" | b"maxclients" => (known.has_most, known.most) = (true, count),
-            b"clients" => known.clients = count,
-            _ => {}
-        }
+        *said |= c.says(&SAYS, key, value);
         Ok(c.skip(b"\\"))
     })
 }
 
 /// What follows the variables of an info response.
-fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, known: Known3) -> Result<(), Fault> {
+fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, said: u32) -> Result<(), Fault> {
     let cut = c.is_cut();
     c.about(None);
     let at = c.whole();
-    c.check_at(&INF_005, at, || cut || known.name && known.map && known.has_most);
-    c.facts.players = known.clients.zip(known.most);
+    c.check_at(&INF_005, at, || cut || said & NEEDED == NEEDED);
     c.ignored(&IGNORED)
 }
 
@@ -799,37 +785,34 @@ fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, known: Known3) -> Result<(
 fn status_body<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     [quakeworld, has_info]: [bool; 2],
-    known: Known3,
 ) -> Result<(), Fault> {
     let mut ended = c.skip(b"\n") || !has_info;
     c.skip_all(b"\n");
-    let mut count = 0u32;
-    c.list(
-        &PLAYERS,
-        |c, _| c.rest().first().is_some_and(|next| !b"\\\0".contains(next)),
-        |c| {
-            count = count.saturating_add(1);
-            c.group(&PLAYER, |c| {
-                player(c, quakeworld)?;
-                ended = c.skip(b"\n");
-                // Servers leave empty lines, and QuakeWorld's tell of spectators elsewhere.
-                while let [b'\n', ..] | [b'q', b't', b'v', b' ', ..] = c.rest() {
-                    let text = line(c.rest());
-                    c.skip(text);
-                    c.skip(b"\n");
-                }
-                Ok(())
-            })
-        },
-    )?;
+    let (mut count, any) = (0u32, is_player(c));
+    c.groups([&PLAYERS, &PLAYER], any, |c| {
+        count = count.saturating_add(1);
+        player(c, quakeworld)?;
+        ended = c.skip(b"\n");
+        // Servers leave empty lines, and QuakeWorld's tell of spectators elsewhere.
+        while let [b'\n', ..] | [b'q', b't', b'v', b' ', ..] = c.rest() {
+            let text = line(c.rest());
+            c.skip(text);
+            c.skip(b"\n");
+        }
+        Ok(is_player(c))
+    })?;
     let cut = c.is_cut();
     c.check(&RSP_002, || ended || cut);
-    c.facts.players = Some(known.clients.unwrap_or(count)).zip(known.most);
+    c.facts.now = c.facts.now.or(Some(count));
     if c.rest().first() == Some(&b'\\') {
         let more = c.words(&MORE_INFO, until(b"\0"))?;
         c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);
     }
     c.ignored(&IGNORED)
+}
+
+fn is_player<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
+    c.rest().first().is_some_and(|next| !b"\\\0".contains(next))
 }
 
 /// Parts of a line, each with whether it stands in quotes.
@@ -916,10 +899,7 @@ fn token<S: FieldSink>(
     (quoted, part): (bool, &[u8]),
 ) -> Result<(), Fault> {
     c.skip(if quoted { b"\"" } else { b"" });
-    match field.kind {
-        FieldKind::Dynamic => drop(c.number(field, text(part.len()))?),
-        _ => drop(c.words(field, text(part.len()))?),
-    }
+    c.words(field, text(part.len()))?;
     c.skip(if quoted { b"\"" } else { b"" });
     c.skip_all(b" ");
     Ok(())
@@ -946,19 +926,14 @@ fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         c.words(&TEXT, until(b"\n\0"))?;
         return c.ignored(&IGNORED);
     };
-    let hostname = c.words(&HOSTNAME, text(name))?;
-    c.skip_all(b" ");
-    let part = |c: &mut Cursor<'_, '_, S>, field: &'static Field, ends: &'static [u8]| {
+    c.words(&HOSTNAME, text(name))?;
+    const PARTS: [(&[u8], &Field, &[u8]); 3] =
+        [(b"", &MAP, b" \n\0"), (b"", &CLIENTS, b"/\n\0"), (b"/", &MOST_CLIENTS, b" \n\0")];
+    for (before, field, ends) in PARTS {
+        c.skip(before);
         c.skip_all(b" ");
-        c.number(field, until(ends))
-    };
-    c.facts.map = Some(c.words(&MAP, until(b" \n\0"))?.utf8_or_latin1());
-    let clients = part(c, &CLIENTS, b"/\n\0")?;
-    c.skip(b"/");
-    let most = part(c, &MOST_CLIENTS, b" \n\0")?;
-    c.facts.server_name = Some(hostname.utf8_or_latin1());
-    let count = |n: Option<i32>| n.and_then(|n| u32::try_from(n).ok());
-    c.facts.players = count(clients).zip(count(most));
+        c.words(field, until(ends))?;
+    }
     c.ignored(&IGNORED)
 }
 

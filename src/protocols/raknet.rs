@@ -59,21 +59,21 @@ fields! {
     /// Bedrock: what the server says about itself, in parts between semicolons; `§` and a character change the colour.
     STATUS = "status": Text;
     /// MCPE, or MCEE for the Education Edition.
-    EDITION = "edition": Text;
+    EDITION = "edition": Text => Game;
     /// Name of the server, its first line.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text => ServerName;
     /// Version of the game's protocol.
     PROTOCOL_VERSION = "protocol_version": Dynamic;
     /// Version of the game.
-    VERSION = "version": Text;
+    VERSION = "version": Text => Version;
     /// Players now.
-    PLAYERS = "players": Dynamic;
+    PLAYERS = "players": Dynamic => Players;
     /// Players at most.
-    MOST_PLAYERS = "max_players": Dynamic;
+    MOST_PLAYERS = "max_players": Dynamic => MaxPlayers;
     /// The server's number once more, as text; it may be negative.
     SERVER_UID = "server_uid": Text;
     /// Name of the world, or the second line of the name.
-    LEVEL_NAME = "level_name": Text;
+    LEVEL_NAME = "level_name": Text => Map;
     /// Mode of the game by name.
     GAME_MODE = "game_mode": Text;
     /// The same by number.
@@ -199,7 +199,7 @@ static PING_ENDS: Ends = ends(&PNG_001);
 static GUID_ENDS: Ends = ends(&PNG_002);
 static PONG_ENDS: Ends = ends(&PON_001);
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: &PON_002, surplus: &IGNORED }
+    Ends::new(early, &PON_002, &IGNORED)
 }
 
 const PING: u8 = 0;
@@ -424,10 +424,4 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     let uid = part(6).filter(|uid| !uid.0.is_empty()).and_then(|uid| std::str::from_utf8(uid.0).ok());
     let same = |uid: &str| uid.parse::<i64>().map_or(uid.parse().ok(), |uid| Some(uid as u64)) == Some(guid);
     c.check(&MOT_005, || uid.is_none_or(same));
-    let count = |n: usize| number(n).and_then(|n| u32::try_from(n).ok());
-    c.facts.server_name = part(1).map(Value::from);
-    c.facts.game = part(0).map(Value::from);
-    c.facts.map = part(7).map(Value::from);
-    c.facts.version = part(3).map(|version| Version::Text(version.into()));
-    c.facts.players = count(4).zip(count(5));
 }

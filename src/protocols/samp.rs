@@ -60,17 +60,17 @@ fields! {
     /// What is asked: i info, r rules, c players, d players with more, p ping, x remote console, o links.
     OPCODE = "opcode": Text;
     /// Version of a Vice City server.
-    SERVER_VERSION = "version": Text;
+    SERVER_VERSION = "version": Text => Version;
     /// The server wants a password of players.
     PASSWORD = "password": Bool;
     /// Players now.
-    PLAYERS = "players": Uint;
+    PLAYERS = "players": Uint => Players;
     /// Players at most.
-    MOST_PLAYERS = "max_players": Uint;
+    MOST_PLAYERS = "max_players": Uint => MaxPlayers;
     /// Name of the server.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text => ServerName;
     /// Mode of the game.
-    GAME_MODE = "game_mode": Text;
+    GAME_MODE = "game_mode": Text => Game;
     /// Language; name of the map before SA-MP 0.3.7.
     LANGUAGE = "language": Text;
     /// Rules in the list that follows.
@@ -235,7 +235,7 @@ static PING_ENDS: Ends = ends(&REQ_003, &REQ_003);
 static RCON_ENDS: Ends = ends(&REQ_004, &REQ_004);
 static ANSWER_ENDS: Ends = ends(&RSP_001, &RSP_002);
 const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late, surplus: &SURPLUS }
+    Ends::new(early, late, &SURPLUS)
 }
 
 /// Opcodes in the order of their messages, each of which has a request and an answer.
@@ -484,28 +484,20 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
 
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fault> {
     if magic == VC_ANSWERS {
-        let version = c.padded(&SERVER_VERSION, VERSION_LEN)?;
-        c.facts.version = Some(Version::Text(version.utf8_or_latin1()));
+        c.padded(&SERVER_VERSION, VERSION_LEN)?;
     }
     let password = c.field_as(&PASSWORD, byte, |password| Value::Bool(password != 0))?;
     c.check(&INF_001, || password <= 1);
-    let players = c.field(&PLAYERS, le_u16)?;
-    let most = c.field(&MOST_PLAYERS, le_u16)?;
+    let players = c.fact(&PLAYERS, le_u16)?;
+    let most = c.fact(&MOST_PLAYERS, le_u16)?;
     c.check(&INF_002, || players <= most);
-    c.facts.players = Some((players.into(), most.into()));
-    c.facts.server_name = Some(c.words(&SERVER_NAME, string32)?.utf8_or_latin1());
-    c.facts.game = Some(c.words(&GAME_MODE, string32)?.utf8_or_latin1());
-    c.words(&LANGUAGE, string32).map(drop)
+    [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| c.words(field, string32).map(drop))
 }
 
 fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = c.words(&RULE_KEY, string8)?;
     let value = c.words(&RULE_VALUE, string8)?;
-    match key.0 {
-        b"version" => c.facts.version = Some(Version::Text(value.utf8_or_latin1())),
-        b"mapname" => c.facts.map = Some(value.utf8_or_latin1()),
-        _ => {}
-    }
+    c.says(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
     Ok(())
 }
 

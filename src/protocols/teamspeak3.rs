@@ -69,7 +69,7 @@ rules! {
     }
 }
 
-static ENDS: Ends = Ends { early: &INI_001, early_inside: &INI_001, late: &INI_001, surplus: &STEP_DATA };
+static ENDS: Ends = Ends::new(&INI_001, &INI_001, &STEP_DATA);
 
 const RESPONSE: u8 = 0;
 const UNKNOWN: u8 = 2;

@@ -50,11 +50,11 @@ fields! {
     /// Number that the server chose when it started: of 64 bits, from version 8 on of 32.
     RANDOM_SERVER_ID = "random_server_id": Dynamic;
     /// Build of the server.
-    BUILD_NAME = "build_name": Text;
+    BUILD_NAME = "build_name": Text => Version;
     /// Where it runs.
     DATACENTER = "datacenter": Text;
     /// Mode of the game.
-    GAME_MODE = "game_mode": Text;
+    GAME_MODE = "game_mode": Text => Game;
     /// Port of the game.
     PORT = "port": Uint;
     /// Platform of the server.
@@ -76,15 +76,15 @@ fields! {
     /// Its players.
     PLATFORM_NUMBER = "platform_players[].players": Uint;
     /// Players now.
-    NUM_CLIENTS = "num_clients": Uint;
+    NUM_CLIENTS = "num_clients": Uint => Players;
     /// Bots among them.
     NUM_BOT_CLIENTS = "num_bot_clients": Uint;
     /// Players at most.
-    MAX_CLIENTS = "max_clients": Uint;
+    MAX_CLIENTS = "max_clients": Uint => MaxPlayers;
     /// Players since the server started.
     TOTAL_CLIENTS = "total_clients_connected_ever": Uint;
     /// Map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Time that a frame takes on average.
     AVERAGE_FRAME_TIME = "average_frame_time": Float32;
     /// Time that a frame takes at most.
@@ -266,7 +266,7 @@ static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_002);
 static HEADER_ENDS: Ends = ends(&RSP_001, &RSP_001);
 static BODY_ENDS: Ends = ends(&RSP_002, &RSP_003);
 const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late, surplus: &SURPLUS }
+    Ends::new(early, late, &SURPLUS)
 }
 
 const ASKS: &[u8] = b"\xff\xff\xff\xff\x4d";
@@ -502,9 +502,9 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
     for &(_, _, read, field) in layout.iter().filter(|(first, last, ..)| (*first..=*last).contains(&version))
     {
         let number = match read {
-            Read::U8 => c.field(field, byte)?.into(),
-            Read::U16 => c.field(field, le_u16)?.into(),
-            Read::U32 => c.field(field, le_u32)?,
+            Read::U8 => c.fact(field, byte)?.into(),
+            Read::U16 => c.fact(field, le_u16)?.into(),
+            Read::U32 => c.fact(field, le_u32)?,
             Read::U64 => c.field(field, le_u64).map(|_| 0)?,
             Read::F32 => c.field(field, le_f32).map(|_| 0)?,
             Read::Text => string(c, field).map(|()| 0)?,
@@ -527,7 +527,6 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
             players = number;
         } else if *field == MAX_CLIENTS {
             c.check(&INF_001, || players <= number);
-            c.facts.players = Some((players, number));
         }
     }
     Ok(())
@@ -535,15 +534,8 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
 
 /// Text and the zero behind it.
 fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
-    let text = c.field(field, until(b"\0"))?;
+    let text = c.fact(field, until(b"\0"))?;
     c.check(&STR_001, || text.is_utf8());
-    if *field == BUILD_NAME {
-        c.facts.version = Some(Version::Text(text.into()));
-    } else if *field == GAME_MODE {
-        c.facts.game = Some(text.into());
-    } else if *field == MAP {
-        c.facts.map = Some(text.into());
-    }
     c.expect(b"\0", &RSP_002)
 }
 

@@ -45,15 +45,15 @@ fields! {
     /// Port of the query, or 0.
     QUERY_PORT = "query_port": Uint;
     /// Name of the server, with colours of four bytes.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text => ServerName;
     /// Map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Type of the game.
-    GAME_TYPE = "game_type": Text;
+    GAME_TYPE = "game_type": Text => Game;
     /// Players now.
-    PLAYERS = "players": Uint;
+    PLAYERS = "players": Uint => Players;
     /// Players at most.
-    MAX_PLAYERS = "max_players": Uint;
+    MAX_PLAYERS = "max_players": Uint => MaxPlayers;
     /// Killing Floor: wave of enemies.
     WAVE = "wave": Uint;
     /// Killing Floor: how many waves there are.
@@ -184,7 +184,7 @@ static REQUEST_ENDS: Ends = ends(&REQ_001);
 static ANSWER_ENDS: Ends = ends(&RSP_001);
 static TEXT_ENDS: Ends = ends(&STR_001);
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: early, surplus: &IGNORED }
+    Ends::new(early, early, &IGNORED)
 }
 
 const REQUEST: usize = 5;
@@ -272,7 +272,7 @@ impl Protocol for Unreal2 {
     fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let asks = matches!(p, [0x78 | 0x79, zeros @ ..] if zeros.iter().take(3).all(|b| *b == 0));
-            let ours = asks && known.direction == Direction::C2s && known.level >= Level::Medium;
+            let ours = asks && known.direction == Direction::C2s;
             if ours { Self::INFO.stray(UNKNOWN, p, known) } else { None }
         })
     }
@@ -285,14 +285,11 @@ impl Protocol for Unreal2 {
         let kind = c.field(&TYPE, byte)?;
         match cx.message {
             DETAILS => details(c),
-            RULES_RESPONSE => c.list(&RULE_LIST, |c, _| !c.rest().is_empty(), rule).map(drop),
-            PLAYERS_RESPONSE => c.list(&PLAYER_LIST, |c, _| !c.rest().is_empty(), player).map(drop),
+            RULES_RESPONSE => c.all([&RULE_LIST, &RULE], rule).map(drop),
+            PLAYERS_RESPONSE => c.all([&PLAYER_LIST, &PLAYER], player).map(drop),
             _ => {
                 c.check(&REQ_003, || kind <= BOTH);
-                let (at, ended) = (c.to_end(), c.rest().is_empty());
-                c.ignored(&IGNORED)?;
-                c.check_at(&REQ_002, at, || ended);
-                Ok(())
+                c.nothing(&IGNORED, &REQ_002)
             }
         }
     }
@@ -327,7 +324,7 @@ fn decodes(p: &[u8]) -> bool {
 /// A text, with the zero that it ends with.
 fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
     c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
-    let text = c.field_as(field, counted, Counted::shown)?;
+    let text = c.fact_as(field, counted, Counted::shown)?;
     c.skip(text.end());
     c.check(&STR_002, || text.is_ended());
     c.ends(&ANSWER_ENDS);
@@ -339,12 +336,11 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     words(c, &SERVER_IP)?;
     c.field(&PORT, le_u32)?;
     c.field(&QUERY_PORT, le_u32)?;
-    c.facts.server_name = Some(words(c, &SERVER_NAME)?.shown());
-    c.facts.map = Some(words(c, &MAP)?.shown());
-    c.facts.game = Some(words(c, &GAME_TYPE)?.shown());
-    let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
+    for text in [&SERVER_NAME, &MAP, &GAME_TYPE] {
+        words(c, text)?;
+    }
+    let (players, most) = (c.fact(&PLAYERS, le_u32)?, c.fact(&MAX_PLAYERS, le_u32)?);
     c.check(&DET_002, || players <= most);
-    c.facts.players = Some((players, most));
     let numbers: &[&'static Field] = match layout(c.rest()) {
         Some(UT2004) => &[&PING, &FLAGS],
         Some(_) => &[&WAVE, &FINAL_WAVE, &PING, &FLAGS],
@@ -379,23 +375,19 @@ fn layout(rest: &[u8]) -> Option<usize> {
 }
 
 fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    c.group(&RULE, |c| {
-        let key = words(c, &KEY)?;
-        c.check(&RUL_001, || !key.is_empty());
-        let value = words(c, &VALUE)?;
-        if key.text == b"ServerVersion" {
-            c.facts.version = Some(Version::Text(value.shown()));
-        }
-        Ok(())
-    })
+    let key = words(c, &KEY)?;
+    c.check(&RUL_001, || !key.is_empty());
+    let value = words(c, &VALUE)?;
+    if key.text == b"ServerVersion" {
+        c.facts.take(Fact::Version, value.shown());
+    }
+    Ok(())
 }
 
 fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    c.group(&PLAYER, |c| {
-        c.field(&PLAYER_ID, le_u32)?;
-        words(c, &NAME)?;
-        c.field(&PLAYER_PING, le_u32)?;
-        c.field(&SCORE, le_i32)?;
-        c.field(&STATS_ID, le_u32).map(drop)
-    })
+    c.field(&PLAYER_ID, le_u32)?;
+    words(c, &NAME)?;
+    c.field(&PLAYER_PING, le_u32)?;
+    c.field(&SCORE, le_i32)?;
+    c.field(&STATS_ID, le_u32).map(drop)
 }

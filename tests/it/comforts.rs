@@ -250,13 +250,13 @@ fn ours(word: &str, zone: &str) -> Vec<(u64, String)> {
 
 #[test]
 fn times_are_those_of_tshark() {
-    for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
-        for word in ["a", "ad", "adoy", "d", "dd", "e", "r", "u", "ud", "udoy"] {
-            let Some(theirs) = tshark(word, zone) else { return };
-            let ours = ours(word, zone);
-            assert!(ours.len() > 90, "{}", ours.len());
-            assert_eq!(ours, theirs, "-t {word}, {zone}");
-        }
+    let local = ["a", "ad", "adoy"].map(|word| ["America/New_York", "Asia/Kolkata"].map(|zone| (word, zone)));
+    let anywhere = ["d", "dd", "e", "r", "u", "ud", "udoy"].map(|word| (word, "Asia/Kolkata"));
+    for (word, zone) in local.into_iter().flatten().chain(anywhere) {
+        let Some(theirs) = tshark(word, zone) else { return };
+        let ours = ours(word, zone);
+        assert!(ours.len() > 90, "{}", ours.len());
+        assert_eq!(ours, theirs, "-t {word}, {zone}");
     }
 }
 

@@ -10,17 +10,17 @@ fields! {
     /// What the server takes for its address.
     ADDRESS = "address": Text;
     /// Name of the server.
-    NAME = "name": Text;
+    NAME = "name": Text => ServerName;
     /// Map.
-    MAP = "map": Text;
+    MAP = "map": Text => Map;
     /// Directory of the game.
     FOLDER = "folder": Text;
     /// Description of the game.
-    GAME = "game": Text;
+    GAME = "game": Text => Game;
     /// Steam application id, 0 where it has more than 16 bits.
     APP_ID = "app_id": Uint;
     /// In INFO the number of players, in PLAYER a list of them.
-    PLAYERS = "players": Dynamic;
+    PLAYERS = "players": Dynamic => Players;
     /// A player.
     PLAYER = "players[]": Group;
     /// Number of the player, 0 for all in most games.
@@ -36,7 +36,7 @@ fields! {
     /// The Ship: money.
     MONEY = "players[].money": Int;
     /// Places for players.
-    MAX_PLAYERS = "max_players": Uint;
+    MAX_PLAYERS = "max_players": Uint => MaxPlayers;
     /// Bots; Source counts them among the players.
     BOTS = "bots": Uint;
     /// Letter of the server's type.
@@ -60,7 +60,7 @@ fields! {
     /// Time until that, in seconds.
     SHIP_DURATION = "ship.duration": Uint;
     /// Version of the game.
-    VERSION = "version": Text;
+    VERSION = "version": Text => Version;
     /// Extra data flag: which fields follow.
     EDF = "edf": Uint;
     /// Port of the game.
@@ -253,7 +253,7 @@ fn text<'a, S: FieldSink>(
     field: &'static Field,
     early: &'static Rule,
 ) -> Result<Str<'a>, Fault> {
-    let text = c.field(field, until(b"\0"))?;
+    let text = c.fact(field, until(b"\0"))?;
     c.expect(b"\0", early)?;
     if !c.is_cut() || !c.rest().is_empty() {
         c.check_text(text, &STR_001, &STR_002);
@@ -279,10 +279,9 @@ const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "mac
 
 /// Players, places and, if they follow at once, bots.
 fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
-    let players = c.field(&PLAYERS, byte)?;
-    let most = c.field(&MAX_PLAYERS, byte)?;
+    let players = c.fact(&PLAYERS, byte)?;
+    let most = c.fact(&MAX_PLAYERS, byte)?;
     c.check(&INF_004, || most == 0 || players <= most);
-    c.facts.players = Some((players.into(), most.into()));
     Ok(players)
 }
 
@@ -302,11 +301,7 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
 
 /// Name, map, folder and game.
 fn names<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    c.facts.server_name = Some(text(c, &NAME, &INF_001)?.into());
-    c.facts.map = Some(text(c, &MAP, &INF_001)?.into());
-    text(c, &FOLDER, &INF_001)?;
-    c.facts.game = Some(text(c, &GAME, &INF_001)?.into());
-    Ok(())
+    [&NAME, &MAP, &FOLDER, &GAME].into_iter().try_for_each(|field| text(c, field, &INF_001).map(drop))
 }
 
 pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
@@ -324,8 +319,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
             fields.into_iter().try_for_each(|field| c.field(field, byte).map(drop))
         })?;
     }
-    let version = text(c, &VERSION, &INF_001)?;
-    c.facts.version = Some(Version::Text(version.into()));
+    text(c, &VERSION, &INF_001)?;
     let old = c.rest().is_empty() && !c.is_cut();
     let at = c.whole();
     c.check_at(&INF_006, at, || !old);

@@ -236,7 +236,7 @@ const fn step(name: &'static str, unanswered: &'static Rule) -> StepInfo {
 static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_003);
 static CHALLENGE_ENDS: Ends = ends(&CHL_001, &CHL_002);
 const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late, surplus: &SURPLUS }
+    Ends::new(early, late, &SURPLUS)
 }
 
 static JOINING: Joining = Joining {

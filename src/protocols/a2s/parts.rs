@@ -18,7 +18,7 @@ const HEADERS: [u16; 3] = [12, 10, 9];
 /// Most bytes of the message that a part may say to hold.
 const MOST: usize = 4096;
 
-static ENDS: Ends = Ends { early: &SPL_001, early_inside: &SPL_001, late: &SPL_001, surplus: &SPLIT_DATA };
+static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
 
 fn u32_at(p: &[u8], at: usize) -> Option<u32> {
     p.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))

@@ -95,8 +95,7 @@ rules! {
     }
 }
 
-pub(super) static ENDS: Ends =
-    Ends { early: &FRM_001, early_inside: &FRM_001, late: &FRM_002, surplus: &SURPLUS };
+pub(super) static ENDS: Ends = Ends::new(&FRM_001, &FRM_002, &SURPLUS);
 
 /// What a command or reply must know of the message around it.
 #[derive(Clone, Copy, Debug)]

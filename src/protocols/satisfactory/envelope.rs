@@ -83,9 +83,8 @@ rules! {
     }
 }
 
-pub(super) static ENVELOPE: Ends =
-    Ends { early: &ENV_001, early_inside: &ENV_001, late: &ENV_006, surplus: &SURPLUS };
-static POLL: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
+pub(super) static ENVELOPE: Ends = Ends::new(&ENV_001, &ENV_006, &SURPLUS);
+static POLL: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {

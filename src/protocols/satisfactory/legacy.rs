@@ -33,7 +33,7 @@ rules! {
     }
 }
 
-static LEGACY: Ends = Ends { early: &LEG_002, early_inside: &LEG_002, late: &LEG_002, surplus: &SURPLUS };
+static LEGACY: Ends = Ends::new(&LEG_002, &LEG_002, &SURPLUS);
 
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&LEGACY);

@@ -174,7 +174,7 @@ static FIXED: Ends = ends(&RSP_001);
 static NAME: Ends = ends(&RSP_005);
 
 const fn ends(early: &'static Rule) -> Ends {
-    Ends { early, early_inside: early, late: &ENV_006, surplus: &SURPLUS }
+    Ends::new(early, &ENV_006, &SURPLUS)
 }
 
 #[inline(always)]

@@ -83,7 +83,7 @@ rules! {
     }
 }
 
-static REQUEST: Ends = Ends { early: &REQ_001, early_inside: &REQ_001, late: &REQ_002, surplus: &SURPLUS };
+static REQUEST: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 
 /// Sky Co-op's server query.
 #[derive(Debug)]

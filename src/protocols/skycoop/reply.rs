@@ -168,8 +168,7 @@ rules! {
     }
 }
 
-pub(super) static FIXED: Ends =
-    Ends { early: &RSP_002, early_inside: &RSP_002, late: &RSP_004, surplus: &SURPLUS };
+pub(super) static FIXED: Ends = Ends::new(&RSP_002, &RSP_004, &SURPLUS);
 
 static LAYOUTS: [&str; 2] = ["current", "legacy"];
 
@@ -258,7 +257,7 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     c.about(Some(&PLAYERS));
     // One place more is the operator's.
     c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
-    c.facts.players = u32::try_from(players).ok().zip(u32::try_from(most).ok());
+    (c.facts.now, c.facts.most) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)
 }
 

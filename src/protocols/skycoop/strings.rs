@@ -92,8 +92,7 @@ rules! {
 }
 
 /// Inside a string.
-pub(super) static STRING: Ends =
-    Ends { early: &STR_002, early_inside: &STR_002, late: &RSP_004, surplus: &SURPLUS };
+pub(super) static STRING: Ends = Ends::new(&STR_002, &RSP_004, &SURPLUS);
 
 /// Bytes of the length before a string.
 pub(super) const LENGTH: u16 = 4;

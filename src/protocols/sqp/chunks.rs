@@ -152,11 +152,9 @@ rules! {
     }
 }
 
-pub(super) static BODY: Ends =
-    Ends { early: &CHK_001, early_inside: &CHK_001, late: &CHK_003, surplus: &PACKET_SURPLUS };
+pub(super) static BODY: Ends = Ends::new(&CHK_001, &CHK_003, &PACKET_SURPLUS);
 /// What is left are chunks that were not requested.
-static MORE_CHUNKS: Ends =
-    Ends { early: &CHK_001, early_inside: &CHK_001, late: &TXN_017, surplus: &PACKET_SURPLUS };
+static MORE_CHUNKS: Ends = Ends::new(&CHK_001, &TXN_017, &PACKET_SURPLUS);
 static COUNTS: Ends =
     Ends { early: &INF_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
 static TEXTS: Ends = Ends { early: &STR_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
@@ -264,7 +262,8 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
             game: Some(game_type.into()),
             map: Some(map.into()),
             version: (!build_id.0.is_empty()).then_some(Version::Text(build_id.into())),
-            players: Some((current_players.into(), max_players.into())),
+            now: Some(current_players.into()),
+            most: Some(max_players.into()),
             state: None,
         };
         Ok(current_players)

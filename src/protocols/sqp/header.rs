@@ -190,11 +190,10 @@ rules! {
     }
 }
 
-pub(super) static HEADER: Ends =
-    Ends { early: &HDR_001, early_inside: &HDR_001, late: &RSP_001, surplus: &SURPLUS };
-static CHALLENGE: Ends = Ends { early: &HDR_001, early_inside: &HDR_001, late: &REQ_002, surplus: &SURPLUS };
-static REQUEST: Ends = Ends { early: &REQ_003, early_inside: &REQ_003, late: &REQ_004, surplus: &SURPLUS };
-static RESPONSE: Ends = Ends { early: &RSP_003, early_inside: &RSP_003, late: &RSP_008, surplus: &SURPLUS };
+pub(super) static HEADER: Ends = Ends::new(&HDR_001, &RSP_001, &SURPLUS);
+static CHALLENGE: Ends = Ends::new(&HDR_001, &REQ_002, &SURPLUS);
+static REQUEST: Ends = Ends::new(&REQ_003, &REQ_004, &SURPLUS);
+static RESPONSE: Ends = Ends::new(&RSP_003, &RSP_008, &SURPLUS);
 
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
