@@ -3,6 +3,8 @@
 use super::ends;
 use super::rules::*;
 use crate::protocols::prelude::*;
+use nom::Parser;
+use nom::combinator::{cond, verify};
 
 fields! {
     /// Version of the network protocol: 17 Source, 48 GoldSrc.
@@ -111,40 +113,40 @@ pub(super) static INFO_ENDS: Ends = ends(&INF_001, &RSP_001);
 static PLAYER_ENDS: Ends = ends(&PLY_001, &RSP_001);
 static RULE_ENDS: Ends = ends(&RUL_001, &RSP_001);
 
+/// What the bits of the extra data flag announce, in the order of the wire.
+const EXTRA: [(u8, &Field); 6] = [
+    (0x80, &PORT),
+    (0x10, &STEAM_ID),
+    (0x40, &STV_PORT),
+    (0x40, &STV_NAME),
+    (0x20, &KEYWORDS),
+    (0x01, &GAME_ID),
+];
 /// The Ship's application id.
 const THE_SHIP: u16 = 2400;
 
 // --- How sure answers are by their bytes alone
 
-/// Reads past the fields of an answer.
-struct Walk<'a>(&'a [u8]);
-
-impl<'a> Walk<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(taken)
+/// Reads so many of these, or fewer where it ends: how many, and what follows them.
+fn most<'a, T>(read: fn(&'a [u8]) -> Wire<'a, T>, count: usize, mut rest: &'a [u8]) -> (usize, &'a [u8]) {
+    let mut found = 0usize;
+    while found < count
+        && let Ok((behind, _)) = read(rest)
+    {
+        (found, rest) = (found.saturating_add(1), behind);
     }
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let end = self.0.iter().position(|byte| *byte == 0)?;
-        let text = self.take(end)?;
-        self.take(1).map(|_| text)
-    }
-    /// So many texts, or fewer where it ends.
-    fn texts(&mut self, most: usize) -> usize {
-        (0..most).take_while(|_| self.text().is_some()).count()
-    }
-    fn row(&mut self) -> Option<()> {
-        self.take(1)?;
-        self.text()?;
-        self.take(8).map(drop)
-    }
-    fn pair(&mut self) -> Option<()> {
-        (self.texts(2) == 2).then_some(())
-    }
-    fn ended(&self) -> Option<()> {
-        self.0.is_empty().then_some(())
-    }
+    (found, rest)
+}
+fn row(i: &[u8]) -> Wire<'_, ()> {
+    (byte, zero_ended, bytes(8)).map(drop).parse(i)
+}
+fn pair(i: &[u8]) -> Wire<'_, (Str<'_>, Str<'_>)> {
+    (zero_ended, zero_ended).parse(i)
+}
+/// Type and environment.
+fn letters(i: &[u8]) -> Wire<'_, (u8, u8)> {
+    let known = |(server, system): &(u8, u8)| is_type(*server) && is_environment(*system);
+    verify((byte, byte), known).parse(i)
 }
 
 fn is_type(letter: u8) -> bool {
@@ -156,77 +158,59 @@ fn is_environment(letter: u8) -> bool {
 
 /// How sure an INFO answer is.
 pub(super) fn info_level(p: &[u8]) -> Option<Level> {
-    let mut walk = Walk(p.get(6..)?);
-    match walk.texts(4) {
-        0 => None,
-        1 => Some(Level::Low),
-        4 if info_ends(&mut walk).is_some() => Some(Level::High),
+    match most(zero_ended, 4, p.get(6..)?) {
+        (0, _) => None,
+        (1, _) => Some(Level::Low),
+        (4, rest) if info_ends(rest).is_ok_and(|(rest, ())| rest.is_empty()) => Some(Level::High),
         _ => Some(Level::Medium),
     }
 }
-fn info_ends(walk: &mut Walk<'_>) -> Option<()> {
-    let fixed = walk.take(9)?;
-    let [low, high, _, _, _, server, system, _, _] = *fixed else { return None };
-    if !is_type(server) || !is_environment(system) {
-        return None;
+fn info_ends(i: &[u8]) -> Wire<'_, ()> {
+    let (i, (app_id, _, _, _)) = (le_u16, bytes(3), letters, bytes(2)).parse(i)?;
+    let (i, _) = (cond(app_id == THE_SHIP, bytes(3)), zero_ended).parse(i)?;
+    let (&flag, mut i) = i.split_first().unwrap_or((&0, i));
+    for (_, field) in EXTRA.iter().filter(|(bit, _)| flag & bit != 0) {
+        (i, _) = match field.kind {
+            FieldKind::Text => zero_ended.map(drop).parse(i)?,
+            FieldKind::Uint => le_u16.map(drop).parse(i)?,
+            _ => le_u64.map(drop).parse(i)?,
+        };
     }
-    if u16::from_le_bytes([low, high]) == THE_SHIP {
-        walk.take(3)?;
-    }
-    walk.text()?;
-    let flag = walk.take(1).and_then(|flag| flag.first()).copied().unwrap_or(0);
-    for (bit, bytes) in [(0x80, 2), (0x10, 8), (0x40, 2)] {
-        walk.take(if flag & bit != 0 { bytes } else { 0 })?;
-    }
-    let texts = [0x40, 0x20].into_iter().filter(|bit| flag & bit != 0).count();
-    (walk.texts(texts) == texts).then_some(())?;
-    walk.take(if flag & 1 != 0 { 8 } else { 0 })?;
-    walk.ended()
+    Ok((i, ()))
 }
 
 /// How sure an INFO answer of GoldSrc's old form is: it begins with host and port.
 pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
-    let mut walk = Walk(p.get(5..)?);
-    let address = walk.text()?;
-    let colon = address.iter().rposition(|byte| *byte == b':')?;
-    let (host, port) = address.split_at_checked(colon)?;
+    let (rest, address) = zero_ended(p.get(5..)?).ok()?;
+    let colon = address.0.iter().rposition(|byte| *byte == b':')?;
+    let (host, port) = address.0.split_at_checked(colon)?;
     let digits = port.get(1..).is_some_and(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit));
     if host.is_empty() || !digits {
         return None;
     }
-    match walk.texts(4) {
-        4 if goldsrc_ends(&mut walk).is_some() => Some(Level::High),
-        2.. => Some(Level::Medium),
+    match most(zero_ended, 4, rest) {
+        (4, rest) if goldsrc_ends(rest).is_ok_and(|(rest, _)| rest.len() <= 1) => Some(Level::High),
+        (2.., _) => Some(Level::Medium),
         _ => None,
     }
 }
-fn goldsrc_ends(walk: &mut Walk<'_>) -> Option<()> {
-    let [_, _, _, server, system, _, is_mod] = *walk.take(7)? else { return None };
-    if !is_type(server) || !is_environment(system) {
-        return None;
-    }
-    if is_mod == 1 {
-        walk.pair()?;
-        walk.take(11)?;
-    }
-    walk.take(1)?;
-    (walk.0.len() <= 1).then_some(())
+fn goldsrc_ends(i: &[u8]) -> Wire<'_, u8> {
+    let (i, (_, _, _, is_mod)) = (bytes(3), letters, byte, byte).parse(i)?;
+    let (i, _) = cond(is_mod == 1, (pair, bytes(11))).parse(i)?;
+    byte(i)
 }
 
 /// How sure a PLAYER answer is.
 pub(super) fn players_level(p: &[u8]) -> Option<Level> {
-    let count = usize::from(*p.get(5)?);
-    let mut walk = Walk(p.get(6..)?);
-    let rows = (0..count).take_while(|_| walk.row().is_some()).count();
-    let ended = walk.0.is_empty() || Some(walk.0.len()) == count.checked_mul(8);
-    list_level(count, rows, ended)
+    let (rest, count) = byte.map(usize::from).parse(p.get(5..)?).ok()?;
+    let (rows, rest) = most(row, count, rest);
+    list_level(count, rows, rest.is_empty() || Some(rest.len()) == count.checked_mul(8))
 }
 /// How sure a RULES answer is.
 pub(super) fn rules_level(p: &[u8]) -> Option<Level> {
-    let count = p.get(5..)?.first_chunk().map(|count| usize::from(u16::from_le_bytes(*count)))?;
-    let mut walk = Walk(p.get(7..)?);
-    let pairs = (0..count).take_while(|_| walk.pair().is_some()).count();
-    list_level(count, pairs, walk.0.is_empty())
+    let (rest, count) = le_u16.map(usize::from).parse(p.get(5..)?).ok()?;
+    let (pairs, rest) = most(pair, count, rest);
+    list_level(count, pairs, rest.is_empty())
 }
 fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
     match whole {
@@ -238,11 +222,9 @@ fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
 
 /// How many players INFO says there are, in either form.
 pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
-    let (texts, skip) = if p.get(4) == Some(&0x6d) { (5, 0) } else { (4, 2) };
-    let mut walk = Walk(p.get(if skip == 0 { 5 } else { 6 }..)?);
-    (walk.texts(texts) == texts).then_some(())?;
-    walk.take(skip)?;
-    walk.0.first().copied()
+    let (at, texts, skip) = if p.get(4) == Some(&0x6d) { (5, 5, 0) } else { (6, 4, 2) };
+    let (found, rest) = most(zero_ended, texts, p.get(at..)?);
+    rest.get(skip).copied().filter(|_| found == texts)
 }
 
 // --- Decoding
@@ -330,22 +312,16 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
     c.check(&INF_002, || flag & 0x0e == 0);
-    if flag & 0x80 != 0 {
-        c.field(&PORT, le_u16)?;
-    }
-    if flag & 0x10 != 0 {
-        c.field(&STEAM_ID, le_u64)?;
-    }
-    if flag & 0x40 != 0 {
-        c.field(&STV_PORT, le_u16)?;
-        text(c, &STV_NAME, &INF_001)?;
-    }
-    if flag & 0x20 != 0 {
-        text(c, &KEYWORDS, &INF_001)?;
-    }
-    if flag & 0x01 != 0 {
-        let game_id = c.field(&GAME_ID, le_u64)?;
-        c.check(&INF_005, || app_id == 0 || app_id == game_id as u16);
+    for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
+        match field.kind {
+            FieldKind::Text => drop(text(c, field, &INF_001)?),
+            FieldKind::Uint => drop(c.field(field, le_u16)?),
+            _ => {
+                let id = c.field(field, le_u64)?;
+                let other = field == &GAME_ID && app_id != 0 && app_id != id as u16;
+                c.check(&INF_005, || !other);
+            }
+        }
     }
     Ok(())
 }
@@ -384,16 +360,16 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
     // The Ship's part stands behind the list, and is told with its players.
-    let mut walk = Walk(c.rest());
-    let whole = (0..count).all(|_| walk.row().is_some());
-    let ship = if whole && walk.0.len() == usize::from(count).saturating_mul(8) { walk.0 } else { &[] };
+    let (rows, behind) = most(row, count.into(), c.rest());
+    let is_ship = rows == usize::from(count) && behind.len() == rows.saturating_mul(8);
+    let ship = if is_ship { behind } else { &[] };
     let mut extras = ship.chunks_exact(4);
     let mut named = count == 0;
     c.list(
         &PLAYERS,
         |_, done| done < count.into(),
         |c| {
-            if Walk(c.rest()).row().is_none() {
+            if row(c.rest()).is_err() {
                 c.about(Some(&PLAYERS));
                 return Err(c.short(&PLY_001));
             }
@@ -422,10 +398,11 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
 
 /// Whether the list begins with all chunks of a binary message, whose names are number and total.
 fn is_binary(rules: &[u8]) -> bool {
-    let mut walk = Walk(rules);
+    let mut rest = rules;
     let mut keys = std::iter::from_fn(|| {
-        let key = walk.text()?;
-        walk.text().map(|_| key)
+        let (behind, (key, _)) = pair(rest).ok()?;
+        rest = behind;
+        Some(key.0)
     });
     let Some(&[first, total]) = keys.next() else { return false };
     first == 1 && total > 0 && (2..=total).all(|number| keys.next() == Some(&[number, total]))
@@ -455,7 +432,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
         &RULES_LIST,
         |_, done| done < count,
         |c| {
-            if Walk(c.rest()).pair().is_none() {
+            if pair(c.rest()).is_err() {
                 c.about(Some(&RULES_LIST));
                 return Err(c.short(&RUL_001));
             }
