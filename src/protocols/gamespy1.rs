@@ -253,7 +253,8 @@ impl Protocol for Gamespy1 {
 
 /// What follows the last occurrence of a mark, up to a backslash.
 fn last<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
-    let at = p.windows(mark.len()).rposition(|window| window == mark)?;
+    let stands = |at: &usize| p.get(*at..).is_some_and(|rest| rest.starts_with(mark));
+    let at = memchr::memrchr_iter(b'\\', p).find(stands)?;
     p.get(at.saturating_add(mark.len())..)?.split(|b| *b == b'\\').next()
 }
 /// Both numbers of the query id; the second one where it is there.
