@@ -40,9 +40,9 @@ pub struct Facts<'a> {
     /// Version, build or changelist.
     pub version: Option<Version<'a>>,
     /// Players now.
-    pub now: Option<u32>,
+    pub players: Option<u32>,
     /// Players at most.
-    pub most: Option<u32>,
+    pub max_players: Option<u32>,
     /// State of the server, by name.
     pub state: Option<&'static str>,
 }
@@ -63,8 +63,8 @@ impl<'a> Facts<'a> {
     }
 
     /// Players now and at most, where both are known.
-    pub fn players(&self) -> Option<(u32, u32)> {
-        self.now.zip(self.most)
+    pub fn places(&self) -> Option<(u32, u32)> {
+        self.players.zip(self.max_players)
     }
 
     /// Takes what a value says.
@@ -76,8 +76,8 @@ impl<'a> Facts<'a> {
             Fact::Mode => self.game = self.game.or(Some(value)),
             Fact::Map => self.map = Some(value),
             Fact::Version => self.version = Some(Version::of(value)),
-            Fact::Players => self.now = number(value),
-            Fact::MaxPlayers => self.most = number(value),
+            Fact::Players => self.players = number(value),
+            Fact::MaxPlayers => self.max_players = number(value),
         }
     }
 }

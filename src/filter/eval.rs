@@ -312,7 +312,7 @@ impl Builtin {
 
     /// What a message says about its server, whatever its protocol calls that.
     fn said(self, view: &View<'_>) -> Option<Datum<'static>> {
-        let (said, players) = (view.said?, view.said?.players());
+        let (said, players) = (view.said?, view.said?.places());
         match self {
             Builtin::ServerName => said.server_name?.text().map(text),
             Builtin::Game => said.game?.text().map(text),

@@ -454,14 +454,15 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
             FieldKind::Uint => {
                 // It stops at 255.
                 let count = Some(c.field(field, byte)?.into());
-                let said = if field == &PLAYERS_BYTE { &mut c.facts.now } else { &mut c.facts.most };
+                let said =
+                    if field == &PLAYERS_BYTE { &mut c.facts.players } else { &mut c.facts.max_players };
                 *said = said.or(count);
             }
             _ => drop(c.field_as(field, byte, |b| Value::Bool(b != 0))?),
         }
     }
-    let players = c.facts.players();
-    c.check(&INF_003, || players.is_none_or(|(now, most)| now <= most));
+    let places = c.facts.places();
+    c.check(&INF_003, || places.is_none_or(|(now, most)| now <= most));
     Ok(listed)
 }
 
@@ -470,8 +471,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
     c.require(&STR_001, length > 0)?;
     let length = length.saturating_sub(1);
-    let fits = length <= c.rest().len() || c.is_cut();
-    c.require(&STR_002, fits)?;
+    c.require(&STR_002, length <= c.rest().len() || c.is_cut())?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
         c.words(&MAP, until(b"\0"))?;
         for (apart, field) in DETAILS {

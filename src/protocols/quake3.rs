@@ -803,7 +803,7 @@ fn status_body<S: FieldSink>(
     })?;
     let cut = c.is_cut();
     c.check(&RSP_002, || ended || cut);
-    c.facts.now = c.facts.now.or(Some(count));
+    c.facts.players = c.facts.players.or(Some(count));
     if c.rest().first() == Some(&b'\\') {
         let more = c.words(&MORE_INFO, until(b"\0"))?;
         c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);

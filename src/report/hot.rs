@@ -144,7 +144,7 @@ impl Hot {
             Some(Version::Number(n)) => hasher.write_u64(n),
             None => hasher.write_u64(u64::MAX),
         }
-        let (now, most) = facts.players().unwrap_or((u32::MAX, u32::MAX));
+        let (now, most) = facts.places().unwrap_or((u32::MAX, u32::MAX));
         hasher.write_u64(u64::from(now) << 32 | u64::from(most));
         hasher.write_usize(facts.state.map_or(0, |state| state.as_ptr() as usize));
         hasher.finish() | 1

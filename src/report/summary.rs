@@ -106,7 +106,7 @@ impl Said {
             Some(Version::Number(n)) => self.build = Some(n),
             None => {}
         }
-        self.players = facts.players().or(self.players);
+        self.players = facts.places().or(self.players);
         self.state = facts.state.or(self.state);
     }
 }

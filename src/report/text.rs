@@ -252,7 +252,7 @@ fn push_facts(line: &mut Vec<u8>, facts: &Facts<'_>) {
         line.push(b' ');
         line.extend_from_slice(state.as_bytes());
     }
-    if let Some((now, most)) = facts.players() {
+    if let Some((now, most)) = facts.places() {
         line.push(b' ');
         push_u64(line, now.into());
         line.push(b'/');

@@ -398,7 +398,7 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
         None => None,
     };
     let [name, game, map] = [facts.server_name, facts.game, facts.map].map(text);
-    said(rows, [name, game, map, version], facts.players(), facts.state);
+    said(rows, [name, game, map, version], facts.places(), facts.state);
 }
 
 fn said(rows: &mut Rows, texts: [Option<String>; 4], players: Option<(u32, u32)>, state: Option<&str>) {

@@ -257,7 +257,7 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     c.about(Some(&PLAYERS));
     // One place more is the operator's.
     c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
-    (c.facts.now, c.facts.most) = (u32::try_from(players).ok(), u32::try_from(most).ok());
+    (c.facts.players, c.facts.max_players) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)
 }
 

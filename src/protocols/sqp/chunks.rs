@@ -262,8 +262,8 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
             game: Some(game_type.into()),
             map: Some(map.into()),
             version: (!build_id.0.is_empty()).then_some(Version::Text(build_id.into())),
-            now: Some(current_players.into()),
-            most: Some(max_players.into()),
+            players: Some(current_players.into()),
+            max_players: Some(max_players.into()),
             state: None,
         };
         Ok(current_players)
