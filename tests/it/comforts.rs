@@ -250,7 +250,8 @@ fn ours(word: &str, zone: &str) -> Vec<(u64, String)> {
 
 #[test]
 fn times_are_those_of_tshark() {
-    let local = ["a", "ad", "adoy"].map(|word| ["America/New_York", "Asia/Kolkata"].map(|zone| (word, zone)));
+    let local =
+        ["a", "ad", "adoy"].map(|word| ["UTC", "America/New_York", "Asia/Kolkata"].map(|zone| (word, zone)));
     let anywhere = ["d", "dd", "e", "r", "u", "ud", "udoy"].map(|word| (word, "Asia/Kolkata"));
     for (word, zone) in local.into_iter().flatten().chain(anywhere) {
         let Some(theirs) = tshark(word, zone) else { return };
