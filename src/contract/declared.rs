@@ -220,9 +220,9 @@ pub struct Info {
 impl Info {
     /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
-        let again = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
+        let itself = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
         let declared = |(its, causes, symptoms): &Causation| {
-            *its == relation && causes.contains(&cause) && (again || symptoms.contains(&symptom))
+            *its == relation && causes.contains(&cause) && (itself || symptoms.contains(&symptom))
         };
         relation == Relation::Request && cause.severity == Severity::Error && self.is_silence(symptom)
             || self.causes.iter().any(declared)

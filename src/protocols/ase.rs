@@ -435,9 +435,9 @@ fn string<'a, S: FieldSink>(
     c.fact_as(field, counted8, show)
 }
 
-/// What stands in front of rules and players. How many of these there are.
+/// What stands in front of rules and players. How many players it says there are.
 fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> Result<Option<i32>, Fault> {
-    let (mut listed, mut bytes_follow) = (None, false);
+    let (mut players, mut bytes_follow) = (None, false);
     for &field in layout {
         c.ends(&HEAD_ENDS);
         match field.kind {
@@ -449,7 +449,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
             FieldKind::Dynamic if !bytes_follow => {
                 let number = string(c, field, &HEAD_ENDS)?.decimal();
                 c.check(&INF_002, || number.is_some() || field == &PASSWORD);
-                listed = if field == &PLAYERS { number } else { listed };
+                players = if field == &PLAYERS { number } else { players };
             }
             FieldKind::Uint => {
                 // It stops at 255.
@@ -463,7 +463,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
     }
     let places = c.facts.places();
     c.check(&INF_003, || places.is_none_or(|(now, most)| now <= most));
-    Ok(listed)
+    Ok(players)
 }
 
 /// What stands in one string behind the map, as far as it is there.
