@@ -162,42 +162,34 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// never grows, yet `length_data` and friends would otherwise ask for more input. A primitive
     /// that says `Wrong` breaks the same rule as one that finds too little.
     #[inline(always)]
-    pub fn field<O, P>(&mut self, field: &'static Field, parser: P) -> Result<O, Fault>
-    where
-        O: Copy + Into<Value<'a>>,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    pub fn field<O: Copy + Into<Value<'a>>>(
+        &mut self,
+        field: &'static Field,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    ) -> Result<O, Fault> {
         self.field_as(field, parser, |v| v.into())
     }
 
     /// Reads one field and says how its value is shown.
     #[inline(always)]
-    pub fn field_as<O, P>(
+    pub fn field_as<O: Copy>(
         &mut self,
         field: &'static Field,
-        parser: P,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
         show: impl FnOnce(O) -> Value<'a>,
-    ) -> Result<O, Fault>
-    where
-        O: Copy,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    ) -> Result<O, Fault> {
         debug_assert!(field.fact.is_none(), "what {} says is taken by `fact`", field.name);
         self.read(field, parser, show)
     }
 
     /// The same of a field that may say something about the server, which is taken.
     #[inline(always)]
-    pub fn fact_as<O, P>(
+    pub fn fact_as<O: Copy>(
         &mut self,
         field: &'static Field,
-        parser: P,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
         show: impl FnOnce(O) -> Value<'a>,
-    ) -> Result<O, Fault>
-    where
-        O: Copy,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    ) -> Result<O, Fault> {
         let mut shown = None;
         let value = self.read(field, parser, |value| *shown.insert(show(value)))?;
         if let (Some(fact), Some(shown)) = (field.fact, shown) {
@@ -208,25 +200,21 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// The same, shown as it is.
     #[inline(always)]
-    pub fn fact<O, P>(&mut self, field: &'static Field, parser: P) -> Result<O, Fault>
-    where
-        O: Copy + Into<Value<'a>>,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    pub fn fact<O: Copy + Into<Value<'a>>>(
+        &mut self,
+        field: &'static Field,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+    ) -> Result<O, Fault> {
         self.fact_as(field, parser, |v| v.into())
     }
 
     #[inline(always)]
-    fn read<O, P>(
+    fn read<O: Copy>(
         &mut self,
         field: &'static Field,
-        mut parser: P,
+        mut parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
         show: impl FnOnce(O) -> Value<'a>,
-    ) -> Result<O, Fault>
-    where
-        O: Copy,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    ) -> Result<O, Fault> {
         let from = self.rest;
         self.field = Some(field);
         match parser.parse_complete(from) {
@@ -246,17 +234,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Reads a text whose length was read right before it, in `prefix` bytes, and says how its value is shown. What is said
     /// of such a text, also where it cannot be read, is said of both.
     #[inline(always)]
-    pub fn text_behind_length<O, P>(
+    pub fn text_behind_length<O: Copy>(
         &mut self,
         prefix: u16,
         field: &'static Field,
-        parser: P,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
         show: impl FnOnce(O) -> Value<'a>,
-    ) -> Result<O, Fault>
-    where
-        O: Copy,
-        P: nom::Parser<&'a [u8], Output = O, Error = Stop>,
-    {
+    ) -> Result<O, Fault> {
         let text = self.field_as(field, parser, show).map_err(|fault| with_length(fault, prefix))?;
         let (address, len) = self.last;
         let prefix = usize::from(prefix);

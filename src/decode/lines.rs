@@ -1,7 +1,7 @@
 //! What text protocols are made of: separators, and lists of keys and values.
 
 use super::cursor::{Cursor, Fault};
-use super::wire::{Wire, text};
+use super::wire::{Wire, byte, text};
 use super::{Fact, FieldSink, Str, Value};
 use crate::rule::Rule;
 
@@ -18,6 +18,13 @@ pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> 
 #[inline]
 pub fn behind<'a>(mark: &'static [u8], ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
     move |i| until(ends)(i.strip_prefix(mark).unwrap_or(i))
+}
+
+/// Text and the zero behind it, which must be there.
+#[inline]
+pub fn zero_ended(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, found) = until(b"\0")(i)?;
+    byte(rest).map(|(rest, _)| (rest, found))
 }
 
 /// All that is left, as text.
@@ -62,10 +69,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// # Errors
     /// Where the parser has some.
     #[inline]
-    pub fn words<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Str<'a>, Fault>
-    where
-        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
-    {
+    pub fn words(
+        &mut self,
+        field: &'static super::Field,
+        parser: impl nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+    ) -> Result<Str<'a>, Fault> {
         self.fact_as(field, parser, |text| text.shown_as(field.kind))
     }
 
@@ -101,10 +109,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     ///
     /// # Errors
     /// Where the parser has some.
-    pub fn secret_words<P>(&mut self, field: &'static super::Field, parser: P) -> Result<Str<'a>, Fault>
-    where
-        P: nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
-    {
+    pub fn secret_words(
+        &mut self,
+        field: &'static super::Field,
+        parser: impl nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+    ) -> Result<Str<'a>, Fault> {
         let secret = self.secret;
         let show = |text: Str<'a>| if secret { Value::Secret(field.kind) } else { text.utf8_or_latin1() };
         self.field_as(field, parser, show)

@@ -34,7 +34,7 @@ pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 pub use json::Json;
 pub use labels::Labels;
-pub use lines::{behind, remaining, until};
+pub use lines::{behind, remaining, until, zero_ended};
 pub use push::push_text;
 pub(crate) use push::{decimal, hex_digits, nine, push, push_front, push_u64};
 pub use repeats::Repeats;

@@ -110,17 +110,13 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     ///
     /// # Errors
     /// Where the parser or an element has some.
-    pub fn counted<O, P>(
+    pub fn counted<O: Copy + Into<Value<'a>> + Into<u16>>(
         &mut self,
         count: &'static Field,
-        parser: P,
+        parser: impl nom::Parser<&'a [u8], Output = O, Error = super::wire::Stop>,
         elements: [&'static Field; 2],
         item: impl FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<(), Fault>
-    where
-        O: Copy + Into<Value<'a>> + Into<u16>,
-        P: nom::Parser<&'a [u8], Output = O, Error = super::wire::Stop>,
-    {
+    ) -> Result<(), Fault> {
         let count = self.field(count, parser)?.into();
         self.times(elements, count, item)
     }

@@ -121,14 +121,6 @@ pub fn counted8(i: &[u8]) -> Wire<'_, Str<'_>> {
     text(text_len.into())(rest).map_err(|_: nom::Err<Stop>| nom::Err::Error(Stop::Short(len.into())))
 }
 
-/// Text and the zero behind it, which must be there.
-#[inline(always)]
-pub fn zero_ended(i: &[u8]) -> Wire<'_, Str<'_>> {
-    let end = i.iter().position(|byte| *byte == 0).ok_or(nom::Err::Error(Stop::Short(0)))?;
-    let (rest, found) = text(end)(i)?;
-    byte(rest).map(|(rest, _)| (rest, found))
-}
-
 /// A known number of bytes of text.
 #[inline(always)]
 pub fn text<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {

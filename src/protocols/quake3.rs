@@ -775,9 +775,7 @@ fn variable<'a, S: FieldSink>(
 /// What follows the variables of an info response.
 fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, said: u32) -> Result<(), Fault> {
     let cut = c.is_cut();
-    c.about(None);
-    let at = c.whole();
-    c.check_at(&INF_005, at, || cut || said & NEEDED == NEEDED);
+    c.check_whole(&INF_005, || cut || said & NEEDED == NEEDED);
     c.ignored(&IGNORED)
 }
 
@@ -811,6 +809,7 @@ fn status_body<S: FieldSink>(
     c.ignored(&IGNORED)
 }
 
+/// Whether the line of a player follows.
 fn is_player<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
     c.rest().first().is_some_and(|next| !b"\\\0".contains(next))
 }

@@ -2,6 +2,7 @@
 
 use super::ends;
 use super::rules::*;
+use crate::decode::zero_ended;
 use crate::protocols::prelude::*;
 use nom::Parser;
 use nom::combinator::{cond, verify};
@@ -387,9 +388,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
             })
         },
     )?;
-    c.about(None);
-    let at = c.whole();
-    c.check_at(&PLY_003, at, || named);
+    c.check_whole(&PLY_003, || named);
     if !ship.is_empty() {
         c.field(&SHIP_PLAYERS, bytes(ship.len()))?;
     }
