@@ -45,6 +45,8 @@ mod budget;
 pub mod capture;
 pub mod check;
 pub mod classify;
+#[cfg(feature = "cli")]
+mod cli;
 pub mod contract;
 pub mod conversation;
 pub mod decode;
@@ -75,3 +77,8 @@ pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
 pub mod verdict;
+
+/// The program `qdissect`: arguments in, its own name first, and the exit code out. It reads standard input, and writes to standard
+/// output and error.
+#[cfg(feature = "cli")]
+pub use cli::main as program;

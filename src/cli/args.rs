@@ -18,13 +18,13 @@ use super::show::{ProtocolCommand, RuleCommand};
 use super::stats::StatsArgs;
 use super::text::absent;
 use super::view::ViewArgs;
+use crate::contract::Budget;
+use crate::protocols::Id;
+use crate::report::quoted;
+use crate::rule::Severity;
+use crate::similar::similar;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
-use qdissect::contract::Budget;
-use qdissect::protocols::Id;
-use qdissect::report::quoted;
-use qdissect::rule::Severity;
-use qdissect::similar::similar;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@
 
 use super::suppress::is_fingerprint;
 use super::text::Text;
-use qdissect::report::{harmless, shown};
-use qdissect::verdict::{Entry, Excuse};
+use crate::report::{harmless, shown};
+use crate::verdict::{Entry, Excuse};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeMap;
@@ -154,8 +154,8 @@ impl Baseline {
 mod tests {
     use super::super::played::{HERE, THERE, example};
     use super::*;
-    use qdissect::rule::Step;
-    use qdissect::verdict::Verdict;
+    use crate::rule::Step;
+    use crate::verdict::Verdict;
 
     fn text(baseline: &str) -> Text {
         Text::new("base.json", baseline)
@@ -174,7 +174,7 @@ mod tests {
     fn the_same_conversation_has_the_same_fingerprints_wherever_it_is_recorded() {
         let whole = |step: &Step| matches!(step, Step::Frame(..));
         let mut compared = 0;
-        for rule in qdissect::protocols::rules() {
+        for rule in crate::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
                 // Who carries its server's address in its messages says elsewhere that it is another one, too.
@@ -241,7 +241,7 @@ mod tests {
     fn symptoms_and_what_the_user_suppressed_are_left_out() {
         let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
         let mut symptom = findings[0].clone();
-        symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
+        symptom.finding.caused_by = Some(crate::check::Cause { rule: symptom.rule(), frame: 1 });
         let mut baseline = read(&Baseline::default().update(&findings));
         assert_eq!((baseline.excuse(&symptom), baseline.stale()), (None, 1));
         assert_eq!((baseline.excuse(&findings[0]), baseline.stale()), (Some(Excuse::Baseline), 0));

@@ -1,10 +1,10 @@
 //! Words that options take.
 
+use crate::protocols::Level;
+use crate::report::Form;
+use crate::report::screen::{Screen, Sort};
+use crate::rule::Severity;
 use clap::{Args, ValueEnum};
-use qdissect::protocols::Level;
-use qdissect::report::Form;
-use qdissect::report::screen::{Screen, Sort};
-use qdissect::rule::Severity;
 use std::num::NonZeroUsize;
 
 /// `--profile`

@@ -3,10 +3,10 @@
 use super::args::{Common, DumpFormat, Reading};
 use super::filter::{self, Expression};
 use super::text::perhaps;
+use crate::filter::Columns;
+use crate::report::{Fields, Form, Layout, Occurrence, Style, quoted};
+use crate::similar::similar;
 use clap::{Args, ValueEnum};
-use qdissect::filter::Columns;
-use qdissect::report::{Fields, Form, Layout, Occurrence, Style, quoted};
-use qdissect::similar::similar;
 use std::io::Write;
 
 /// The columns of CSV and TSV where none are named.

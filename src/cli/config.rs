@@ -4,10 +4,10 @@ use super::args::{self, Common, Confidence, FailOn, ProfileName};
 use super::suppress::Suppression;
 use super::text::{Text, absent};
 use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
-use qdissect::check::within;
-use qdissect::protocols::Id;
-use qdissect::report::{quoted, shown};
-use qdissect::rule::Severity;
+use crate::check::within;
+use crate::protocols::Id;
+use crate::report::{quoted, shown};
+use crate::rule::Severity;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
@@ -169,8 +169,8 @@ fn suppressions(value: &Value<'_>, text: &Text) -> Result<Vec<Suppression>, Wron
 mod tests {
     use super::super::args::{Cli, Command, Reading};
     use super::*;
+    use crate::check::Policy;
     use clap::{CommandFactory, FromArgMatches, parser::ValueSource};
-    use qdissect::check::Policy;
 
     fn read(config: &str) -> Result<Config, String> {
         Config::read(&Text::new("q.toml", config))
@@ -327,7 +327,7 @@ mod tests {
         rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity)).unwrap();
         policy.select(&rules.select).unwrap();
         rules.ignore.iter().try_for_each(|name| policy.level(name, None)).unwrap();
-        policy.severity(qdissect::protocols::rules().find(|rule| rule.id == id).unwrap())
+        policy.severity(crate::protocols::rules().find(|rule| rule.id == id).unwrap())
     }
 
     #[test]

@@ -6,12 +6,12 @@ use super::inputs::Inputs;
 use super::output::Target;
 use super::run::{Done, FAILED, how, report};
 use super::text::{absent, perhaps};
+use crate::exchange::Windows;
+use crate::pipeline::Options;
+use crate::protocols::Id;
+use crate::report::{Detail, Details, Explain, Shown, WHENS, When, quoted};
 use clap::Args;
 use jiff::tz::TimeZone;
-use qdissect::exchange::Windows;
-use qdissect::pipeline::Options;
-use qdissect::protocols::Id;
-use qdissect::report::{Detail, Details, Explain, Shown, WHENS, When, quoted};
 use std::io;
 
 /// What `dump` and `live` tell of each packet beyond its line.

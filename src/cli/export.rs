@@ -3,8 +3,8 @@
 use super::args::Common;
 use super::inputs::Inputs;
 use super::run::Done;
+use crate::pipeline::Options;
 use clap::{Args, ValueEnum};
-use qdissect::pipeline::Options;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -95,6 +95,9 @@ mod written {
     use crate::cli::filter::Expression;
     use crate::cli::output::Target;
     use crate::cli::read::read_all;
+    use crate::decode::{Json, Listener, Notes};
+    use crate::report::Totals;
+    use crate::tables::{SCHEMA, Table, Tables};
     use arrow_array::RecordBatch;
     use arrow_schema::{DataType, Field};
     use parquet::arrow::ArrowWriter;
@@ -102,9 +105,6 @@ mod written {
     use parquet::file::metadata::KeyValue;
     use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
     use parquet::schema::types::ColumnPath;
-    use qdissect::decode::{Json, Listener, Notes};
-    use qdissect::report::Totals;
-    use qdissect::tables::{SCHEMA, Table, Tables};
     use serde_json::json;
 
     /// Rows of a group in a file.

@@ -3,9 +3,9 @@
 use super::args::Common;
 use super::inputs::{is_capture, stdin_waits};
 use super::warning;
-use qdissect::decode::Listener;
-use qdissect::filter::{Filter, FilterError};
-use qdissect::report::{Filtered, Missed, Report, Totals, count, quoted};
+use crate::decode::Listener;
+use crate::filter::{Filter, FilterError};
+use crate::report::{Filtered, Missed, Report, Totals, count, quoted};
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;

@@ -5,9 +5,9 @@ use super::config::Config;
 use super::output::Target;
 use super::run::why;
 use super::suppress::Suppressions;
+use crate::report::shown;
+use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use jiff::civil::Date;
-use qdissect::report::shown;
-use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

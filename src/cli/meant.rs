@@ -1,10 +1,10 @@
 //! Which command is meant, where none is named or an option belongs to another.
 
 use super::args::Cli;
+use crate::similar::similar;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, Command, CommandFactory};
-use qdissect::similar::similar;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -44,12 +44,12 @@ mod values;
 mod view;
 mod wrap;
 
+use crate::capture::Time;
 use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use meant::with_subcommand;
-use qdissect::capture::Time;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};

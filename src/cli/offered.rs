@@ -2,10 +2,10 @@
 
 use super::args::protocol;
 use super::values::beginnings;
+use crate::protocols::Id;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
-use qdissect::protocols::Id;
 use std::ffi::OsStr;
 
 /// Reads a value as `read` does, which knows best what to say of a wrong one, and offers words for it.
@@ -43,12 +43,12 @@ fn protocols() -> Vec<&'static str> {
 }
 
 fn groups() -> Vec<&'static str> {
-    let whole = |name: &str| qdissect::protocols::rules().any(|rule| rule.id == name);
+    let whole = |name: &str| crate::protocols::rules().any(|rule| rule.id == name);
     every().into_iter().filter(|name| !whole(name)).collect()
 }
 
 fn every() -> Vec<&'static str> {
-    let mut names: Vec<_> = qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
+    let mut names: Vec<_> = crate::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -62,6 +62,6 @@ mod tests {
     fn groups_of_rules_are_offered_once_and_every_rule_where_one_is_meant() {
         assert!(groups().contains(&"SQP") && groups().contains(&"SQP-TXN"));
         assert!(!groups().contains(&"SQP-TXN-004") && every().contains(&"SQP-TXN-004"));
-        assert_eq!(every().len(), groups().len() + qdissect::protocols::rules().count());
+        assert_eq!(every().len(), groups().len() + crate::protocols::rules().count());
     }
 }

@@ -8,8 +8,8 @@
 
 use super::args::{CheckFormat, Common, Reading};
 use super::run::name;
+use crate::report::short;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use qdissect::report::short;
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;

@@ -9,10 +9,10 @@ use super::output::Target;
 use super::read::read_all;
 use super::run::{Done, FAILED};
 use super::suppress::today;
+use crate::page::{self, Page};
+use crate::pipeline::Options;
+use crate::verdict::{Check, Entry};
 use clap::Args;
-use qdissect::page::{self, Page};
-use qdissect::pipeline::Options;
-use qdissect::verdict::{Check, Entry};
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// `qdissect report`

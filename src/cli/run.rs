@@ -15,15 +15,15 @@ use super::stop;
 use super::values::no_rule;
 use super::wrap::Wrap;
 use super::{error, note, save, warning};
-use qdissect::check::{Policy, Profile, Unknown};
-use qdissect::classify::Choice;
-use qdissect::contract::Budget;
-use qdissect::decode::Listener;
-use qdissect::filter::Columns;
-use qdissect::pipeline::Options;
-use qdissect::report::screen::{self, Screen, Sort};
-use qdissect::report::summary::{self, Summary};
-use qdissect::report::{
+use crate::check::{Policy, Profile, Unknown};
+use crate::classify::Choice;
+use crate::contract::Budget;
+use crate::decode::Listener;
+use crate::filter::Columns;
+use crate::pipeline::Options;
+use crate::report::screen::{self, Screen, Sort};
+use crate::report::summary::{self, Summary};
+use crate::report::{
     ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
 };
 use std::io::{self, IsTerminal, Write};

@@ -5,11 +5,11 @@ use super::inputs::Inputs;
 use super::output::Target;
 use super::read::read_all;
 use super::run::{Done, how, wrap};
+use crate::pipeline::Options;
+use crate::report::screen::Screen;
+use crate::report::{Form, Output};
+use crate::stats::{self, Section, Stats};
 use clap::{Args, ValueEnum};
-use qdissect::pipeline::Options;
-use qdissect::report::screen::Screen;
-use qdissect::report::{Form, Output};
-use qdissect::stats::{self, Section, Stats};
 use std::io;
 use std::num::NonZeroUsize;
 

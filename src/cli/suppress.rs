@@ -4,14 +4,14 @@ use super::config::Config;
 use super::pattern;
 use super::text::{Text, absent};
 use super::values::{Key, Value, Wrong, rule, string, wrong};
+use crate::check::matches;
+use crate::decode::SHARED_FIELDS;
+use crate::protocols::Id;
+use crate::report::quoted;
+use crate::verdict::{Entry, Excuse};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use qdissect::check::matches;
-use qdissect::decode::SHARED_FIELDS;
-use qdissect::protocols::Id;
-use qdissect::report::quoted;
-use qdissect::verdict::{Entry, Excuse};
 use std::net::SocketAddr;
 use toml::de::{DeTable, DeValue};
 
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_symptom_needs_no_excuse() {
         let mut e = entry(&HERE, "SQP-TXN-004");
-        e.finding.caused_by = Some(qdissect::check::Cause { rule: e.rule(), frame: 1 });
+        e.finding.caused_by = Some(crate::check::Cause { rule: e.rule(), frame: 1 });
         let mut list = suppressions("rule = \"SQP\"\nreason = \"lab\"", DAY);
         assert_eq!(list.excuse(&e, "a.pcap"), None);
         assert_eq!(list.complaints().len(), 1, "it is not used");

@@ -1,7 +1,7 @@
 //! Text files that the user writes: where in them something is wrong, and what was perhaps meant.
 
-use qdissect::report::{quoted, shown};
-use qdissect::similar::similar;
+use crate::report::{quoted, shown};
+use crate::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

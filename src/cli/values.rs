@@ -1,10 +1,10 @@
 //! Values of a configuration with their places, and what is wrong with them.
 
 use super::text::absent;
+use crate::check::matches;
+use crate::report::quoted;
+use crate::similar::similar;
 use clap::ValueEnum;
-use qdissect::check::matches;
-use qdissect::report::quoted;
-use qdissect::similar::similar;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -39,7 +39,7 @@ pub fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong>
 
 /// A rule's id or the beginning of several.
 pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    if qdissect::protocols::rules().any(|rule| matches(name, rule)) {
+    if crate::protocols::rules().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
     }
     Err(wrong(place, no_rule(name)))
@@ -55,7 +55,7 @@ pub fn no_rule(name: &str) -> String {
         }
         _ => name.to_owned(),
     };
-    match similar(&full, qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
+    match similar(&full, crate::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
         Some(similar) => format!("{said}; did you mean {similar}?"),
         None => format!("{said}; `qdissect rule list` shows them all."),
     }

@@ -5,7 +5,7 @@
 //! ```text
 //!                        ┌ Skip    nothing                      (whoever needs the message only)
 //! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, text)
-//!                        ┼ Tree    fields, spans, broken rules  (whoever shows or compares them)
+//!                        ┼ Heard   a tree, and broken rules     (whoever shows, picks or masks fields)
 //!                        ┼ Json    the record's `fields` object (json, ndjson)
 //!                        └ Fit     whether a layout fits        (trials inside a decoder)
 //! ```

@@ -1,9 +1,9 @@
-//! The listener that picks what a filter asks for out of everything a decoder says.
+//! Picks what a filter asks for out of the tree of a datagram.
 
 use super::Filter;
 use super::names::Wanted;
 use super::value::Datum;
-use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use crate::decode::{Field, FieldSink, Heard, Shape, Span, Value};
 use crate::report::Packet;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub struct Pick {
     open: Vec<Open>,
     lists: usize,
     index: [u16; 3],
-    notes: Notes,
+    heard: Heard,
     /// The datagram has more values than are picked.
     full: bool,
     /// How many datagrams had.
@@ -72,8 +72,10 @@ impl Pick {
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
             return;
         }
-        packet.replay(secrets, self);
-        self.end();
+        let mut heard = std::mem::take(&mut self.heard);
+        packet.hear(secrets, &mut heard);
+        heard.tree.replay(packet.bytes, self);
+        self.heard = heard;
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }
 
@@ -87,6 +89,16 @@ impl Pick {
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
         let of_slot = self.picked.iter().filter(|(s, _)| *s == slot);
         of_slot.map(|(_, held)| self.datum(held)).any(visit)
+    }
+
+    /// Forgets everything, for the next datagram.
+    fn begin(&mut self) {
+        self.picked.clear();
+        self.bytes.clear();
+        self.open.clear();
+        self.lists = 0;
+        self.index = [0; 3];
+        self.full = false;
     }
 
     fn datum(&self, held: &Held) -> Datum<'_> {
@@ -191,24 +203,6 @@ impl FieldSink for Pick {
         if let Some(Open { shape: Shape::List, .. }) = self.open.pop() {
             self.lists = self.lists.saturating_sub(1);
         }
-    }
-    fn violation(&mut self, v: Violation) {
-        self.notes.violation(v);
-    }
-}
-
-impl Listener for Pick {
-    fn begin(&mut self) {
-        self.picked.clear();
-        self.bytes.clear();
-        self.open.clear();
-        self.lists = 0;
-        self.index = [0; 3];
-        self.full = false;
-        self.notes.begin();
-    }
-    fn notes(&self) -> &Notes {
-        &self.notes
     }
 }
 

@@ -96,7 +96,7 @@ pub use when::{WHENS, When};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::contract::{Piece, Raised, Whole};
-use crate::decode::{Facts, FieldSink, Listener};
+use crate::decode::{Facts, Heard, Listener};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Context, Decoded, Direction, Id, Level};
@@ -186,13 +186,14 @@ impl<S> Packet<'_, S> {
         self.piece?.whole.as_ref()
     }
 
-    /// Decodes it once more for another listener, which shows passwords or not.
-    pub(crate) fn replay<T: FieldSink>(&self, secrets: bool, sink: &mut T) {
+    /// Decodes it once more into a tree, with passwords or without.
+    pub(crate) fn hear(&self, secrets: bool, heard: &mut Heard) {
+        heard.begin();
         if let Some(piece) = self.piece {
-            piece.tell(self.id.info(), sink);
+            piece.tell(self.id.info(), heard);
         }
         // What stops decoding is a finding of the packet already; the fields before it count.
-        let _ = self.id.dissect(self.bytes, &self.context(secrets), sink);
+        let _ = self.id.dissect(self.bytes, &self.context(secrets), heard);
     }
 
     /// Where a byte of it stands in the capture; `None` where it was put together.

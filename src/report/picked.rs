@@ -5,7 +5,7 @@ use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Packet, Report, Wants, harmless};
 use crate::capture::Facts;
 use crate::check::Finding;
-use crate::decode::{Json, Node, Tree};
+use crate::decode::{Heard, Json, Node};
 use crate::filter::masked;
 use crate::net::Datagram;
 use serde_json::{Value, json};
@@ -65,13 +65,13 @@ impl Report for Picked {
         if p.datagram.frame != self.frame {
             return Ok(());
         }
-        let mut tree = Tree::default();
-        p.replay(false, &mut tree);
+        let mut heard = Heard::default();
+        p.hear(false, &mut heard);
         self.keep(json!({
             "protocol": p.id.info().title, "message": p.message_name(),
             "joined": p.whole().is_some(), "missing": p.datagram.cut,
-            "bytes": masked(p.bytes, &in_tree(&tree), 0),
-            "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
+            "bytes": masked(p.bytes, &in_tree(&heard.tree), 0),
+            "fields": heard.tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
         }))
     }

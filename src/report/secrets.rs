@@ -2,7 +2,7 @@
 
 use super::Packet;
 use crate::classify::beginning;
-use crate::decode::{Span, Tree};
+use crate::decode::{Heard, Span, Tree};
 use crate::net::Datagram;
 use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
 
@@ -13,9 +13,9 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 
 /// Passwords in [the bytes](Packet::bytes) of a packet, by decoding it once more.
 pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
-    let mut tree = Tree::default();
-    packet.replay(false, &mut tree);
-    in_tree(&tree)
+    let mut heard = Heard::default();
+    packet.hear(false, &mut heard);
+    in_tree(&heard.tree)
 }
 
 /// Passwords in the payload of a packet's datagram; the part that completes a message is read as a part.
@@ -47,8 +47,8 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
 }
 
 fn of(id: Id, d: &Datagram<'_>, cx: Context) -> Vec<Span> {
-    let mut tree = Tree::default();
+    let mut heard = Heard::default();
     // Where it stops is a fault of the datagram; what was read before counts.
-    let _ = id.dissect(d.payload, &cx, &mut tree);
-    in_tree(&tree)
+    let _ = id.dissect(d.payload, &cx, &mut heard);
+    in_tree(&heard.tree)
 }

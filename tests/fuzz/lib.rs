@@ -1,10 +1,6 @@
 //! Everything that the fuzz targets share: what is done with an input, and the promises that are held.
 #![allow(missing_docs)]
 
-/// The program's own command line.
-#[allow(dead_code)]
-#[path = "../../src/cli/mod.rs"]
-pub mod cli;
 /// What the tests share with the targets.
 #[path = "../it/kit"]
 pub mod kit {

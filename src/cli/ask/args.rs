@@ -4,9 +4,9 @@ use crate::cli::args::{
     CheckFormat, Colour, ConfigurationArgs, DumpFormat, FailOn, RuleArgs, report, timeout,
 };
 use crate::cli::offered;
+use crate::protocols::Id;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use qdissect::protocols::Id;
 use std::path::PathBuf;
 
 /// `qdissect ask`

@@ -1,9 +1,9 @@
 //! Sends what a client sends, and keeps everything that goes to and fro.
 
+use crate::capture::Time;
 use crate::cli::{now, stop};
-use qdissect::capture::Time;
-use qdissect::net::{Endpoint, OwnedFrame};
-use qdissect::protocols::{Ask, Id};
+use crate::net::{Endpoint, OwnedFrame};
+use crate::protocols::{Ask, Id};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};

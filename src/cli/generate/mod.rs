@@ -8,10 +8,10 @@ mod tests;
 use super::command;
 use super::error;
 use super::run::{self, FAILED, OK};
+use crate::report::quoted;
+use crate::schema;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use qdissect::report::quoted;
-use qdissect::schema;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 #![allow(clippy::panic)] // tests fail that way
 
 use super::*;
+use crate::protocols::Id;
 use clap::{Arg, Command};
-use qdissect::protocols::Id;
 use std::fs;
 use std::process;
 

@@ -3,11 +3,11 @@
 use crate::cli::args::{Colour, Common, Confidence, ConfigurationArgs, RuleArgs, decode_as, timeout};
 use crate::cli::offered;
 use crate::cli::save::SaveArgs;
+use crate::contract::Budget;
+use crate::pasted;
+use crate::protocols::Id;
+use crate::report::Form;
 use clap::{Args, ValueEnum};
-use qdissect::contract::Budget;
-use qdissect::pasted;
-use qdissect::protocols::Id;
-use qdissect::report::Form;
 use std::path::PathBuf;
 
 /// `qdissect hex`

@@ -1,14 +1,14 @@
 //! Datagrams as text: the line of each, its fields and its findings.
 
+use crate::capture::Time;
+use crate::check::Finding;
 use crate::cli::show::page::{DIM, Page};
-use qdissect::capture::Time;
-use qdissect::check::Finding;
-use qdissect::decode::Heard;
-use qdissect::exchange::Exchange;
-use qdissect::looks_like::looks_like;
-use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
-use qdissect::report::screen::Screen;
-use qdissect::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
+use crate::decode::Heard;
+use crate::exchange::Exchange;
+use crate::looks_like::looks_like;
+use crate::net::{Datagram, DropReason, OwnedFrame, parse};
+use crate::report::screen::Screen;
+use crate::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

@@ -1,8 +1,8 @@
 //! Why there is no capture, and what to do about it.
 
 use super::program::{Kind, Program};
-use qdissect::report::shown;
-use qdissect::similar::similar;
+use crate::report::shown;
+use crate::similar::similar;
 use std::io;
 use std::process::ExitStatus;
 

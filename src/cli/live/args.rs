@@ -4,10 +4,10 @@ use crate::cli::args::{Common, DumpFormat};
 use crate::cli::choices::TopArgs;
 use crate::cli::columns::ColumnArgs;
 use crate::cli::detail::DetailArgs;
+use crate::filter::Columns;
+use crate::report::{Layout, shown};
+use crate::similar::similar;
 use clap::Args;
-use qdissect::filter::Columns;
-use qdissect::report::{Layout, shown};
-use qdissect::similar::similar;
 use std::time::Duration;
 
 /// The longest snap length that the capture programs know, in bytes.
@@ -90,7 +90,7 @@ impl LiveArgs {
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, count, .. } = &self.common;
         if let Some(file) = files.first() {
-            let file = qdissect::report::quoted(&file.to_string_lossy());
+            let file = crate::report::quoted(&file.to_string_lossy());
             return Err(format!(
                 "`live` captures and reads no file, and {file} would be one: `qdissect dump` reads files, and a \
                  capture filter stands behind -f."

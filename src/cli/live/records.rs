@@ -5,10 +5,10 @@
 //!         0                          whole
 //! ```
 
+use crate::capture::{Cut, Cutter};
 use crate::cli::output::folder;
 use crate::cli::run::why;
-use qdissect::capture::{Cut, Cutter};
-use qdissect::report::shown;
+use crate::report::shown;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use crate::cli::args::{Colour, TableFormat};
 use crate::cli::offered;
+use crate::protocols::Id;
 use clap::{Args, Subcommand};
-use qdissect::protocols::Id;
 
 /// `qdissect rule`
 #[derive(Debug, Subcommand)]

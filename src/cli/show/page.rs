@@ -1,10 +1,10 @@
 //! Text for people: wrapped to the screen, in colours where they are welcome.
 
+use crate::check::Finding;
+use crate::decode::Tree;
+pub use crate::report::screen::style;
+use crate::report::short;
 use anstyle::Style;
-use qdissect::check::Finding;
-use qdissect::decode::Tree;
-pub use qdissect::report::screen::style;
-use qdissect::report::short;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 

@@ -2,12 +2,12 @@
 
 use super::page::{BOLD, Page};
 use super::records::messages;
-use qdissect::check::Counts;
-use qdissect::decode::{Field, SHARED_FIELDS};
-use qdissect::docs;
-use qdissect::exchange::Windows;
-use qdissect::protocols::{Id, Info, StepInfo};
-use qdissect::report::count;
+use crate::check::Counts;
+use crate::decode::{Field, SHARED_FIELDS};
+use crate::docs;
+use crate::exchange::Windows;
+use crate::protocols::{Id, Info, StepInfo};
+use crate::report::count;
 
 /// One line for each protocol, with a head.
 pub fn list(page: &mut Page) {

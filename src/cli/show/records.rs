@@ -1,15 +1,15 @@
 //! Rules and protocols as records.
 
-use qdissect::check::{Counts, Finding};
-use qdissect::decode::Field;
-use qdissect::docs;
-use qdissect::example;
-use qdissect::example::Act;
-use qdissect::exchange::Windows;
-use qdissect::pipeline::Options;
-use qdissect::protocols::{Id, Level};
-use qdissect::report::{Form, Output, Records};
-use qdissect::rule::{Example, Rule, Step, hex};
+use crate::check::{Counts, Finding};
+use crate::decode::Field;
+use crate::docs;
+use crate::example;
+use crate::example::Act;
+use crate::exchange::Windows;
+use crate::pipeline::Options;
+use crate::protocols::{Id, Level};
+use crate::report::{Form, Output, Records};
+use crate::rule::{Example, Rule, Step, hex};
 use serde_json::{Value, json};
 
 /// Nanoseconds as seconds.
@@ -145,7 +145,7 @@ fn field(field: &Field) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdissect::protocols::rules as all;
+    use crate::protocols::rules as all;
 
     #[test]
     fn the_records_of_every_example_name_its_rule() {
