@@ -55,6 +55,7 @@ pub mod example;
 pub mod exchange;
 pub mod filter;
 pub mod general;
+pub mod line;
 pub mod looks_like;
 pub mod net;
 mod packed;

@@ -5,6 +5,7 @@ use super::labels::set;
 use super::push::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use crate::line::Line;
 
 /// The JSON listener: an object of the fields, and the broken rules beside it.
 ///
@@ -12,14 +13,14 @@ use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 /// with damaged text gets a sibling `<key>_hex` of the same shape, null where the text was sound.
 #[derive(Debug, Default)]
 pub struct Json {
-    out: Vec<u8>,
+    out: Line,
     notes: Notes,
     /// The innermost group or list.
     inner: Open,
     /// Those around it, the outermost first.
     outer: Vec<Open>,
     /// The twin of the outermost open list that holds values: null or hex for each of them.
-    twin: Vec<u8>,
+    twin: Line,
     twin_damaged: bool,
 }
 
@@ -85,9 +86,8 @@ impl Json {
             return self.other(field, Value::Uint(v));
         }
         let (text, len) = decimal(v);
-        if !field.json.push_with(&mut self.out, text, len) {
-            self.other(field, Value::Uint(v));
-        }
+        field.json.push(&mut self.out);
+        self.out.push_first(&text.to_le_bytes(), len);
     }
 
     /// A text.

@@ -36,7 +36,7 @@ pub use json::Json;
 pub use labels::Labels;
 pub use lines::{behind, remaining, until, zero_ended};
 pub use push::push_text;
-pub(crate) use push::{decimal, hex_digits, nine, push, push_front, push_u64};
+pub(crate) use push::{decimal, hex_digits, nine, push, push_u64};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};

@@ -1,20 +1,12 @@
 //! How values are written in JSON: numbers, hex, and text that no terminal stumbles over.
 
 use super::Str;
+use crate::line::Line;
 use std::io::Write;
 
 /// Appends formatted text; writing to memory cannot fail.
-pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+pub(crate) fn push(out: &mut Line, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
-}
-
-/// Appends the first `len` bytes of `text`: all of it is copied, which takes a few instructions where the
-/// length is fixed and a call where it is not, and the rest taken away again.
-#[inline(always)]
-pub(crate) fn push_front<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], len: usize) {
-    let end = out.len().wrapping_add(len);
-    out.extend_from_slice(text);
-    out.truncate(end);
 }
 
 /// The first number of nine digits.
@@ -22,32 +14,19 @@ pub(super) const EIGHT: u64 = 100_000_000;
 
 /// Appends a decimal number.
 #[inline]
-pub(crate) fn push_u64(out: &mut Vec<u8>, v: u64) {
-    if v >= EIGHT {
-        push_long(out, v);
-    } else if out.capacity().wrapping_sub(out.len()) < 8 {
-        push_in_new_room(out, v as u32);
-    } else {
-        push_short(out, v as u32);
-    }
-}
-
-/// Apart, so that nothing need be saved where there is room.
-#[cold]
-#[inline(never)]
-fn push_in_new_room(out: &mut Vec<u8>, v: u32) {
-    push_short(out, v);
+pub(crate) fn push_u64(out: &mut Line, v: u64) {
+    if v >= EIGHT { push_long(out, v) } else { push_short(out, v as u32) }
 }
 
 /// Appends a number up to 99,999,999.
 #[inline]
-fn push_short(out: &mut Vec<u8>, v: u32) {
+fn push_short(out: &mut Line, v: u32) {
     let (text, len) = decimal(v);
-    push_front(out, &text.to_le_bytes(), len);
+    out.push_first(&text.to_le_bytes(), len);
 }
 
 #[inline(never)]
-fn push_long(out: &mut Vec<u8>, v: u64) {
+fn push_long(out: &mut Line, v: u64) {
     let (front, last) = (v / EIGHT, (v % EIGHT) as u32);
     if front < EIGHT {
         push_short(out, front as u32);
@@ -72,7 +51,7 @@ pub(crate) const fn decimal(v: u32) -> (u64, usize) {
 
 /// Appends a number below 100,000,000 with all of its eight digits.
 #[inline]
-fn push_eight(out: &mut Vec<u8>, v: u32) {
+fn push_eight(out: &mut Line, v: u32) {
     out.extend_from_slice(&(eight_digits(v) | ASCII).to_le_bytes());
 }
 
@@ -103,11 +82,10 @@ const fn eight_digits(v: u32) -> u64 {
 }
 
 /// The sixteen hex digits of a number.
+#[inline]
 pub(crate) fn hex_digits(v: u64) -> [u8; 16] {
-    let halves = [(v >> 32) as u32, v as u32].map(|half| eight_hex_digits(half).to_le_bytes());
-    let mut text = [0; 16];
-    text.copy_from_slice(halves.as_flattened());
-    text
+    let digits = |half: u32| u128::from(eight_hex_digits(half));
+    (digits((v >> 32) as u32) | digits(v as u32) << 64).to_le_bytes()
 }
 
 /// The text of eight hex digits, the first in the lowest byte; taken apart in the middle, and the parts likewise.
@@ -123,7 +101,7 @@ const fn eight_hex_digits(v: u32) -> u64 {
 }
 
 /// Appends a string of hex digits, quoted.
-pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn push_hex(out: &mut Line, bytes: &[u8]) {
     out.push(b'"');
     for b in bytes {
         let digit = |n: u8| if n < 10 { b'0'.wrapping_add(n) } else { b'a'.wrapping_add(n).wrapping_sub(10) };
@@ -137,7 +115,7 @@ pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Besides what JSON demands, control characters beyond ASCII and the marks that turn or hide text
 /// are escaped, for records are looked at in terminals.
 #[inline]
-pub fn push_text(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
+pub fn push_text(out: &mut Line, bytes: &[u8]) -> bool {
     out.push(b'"');
     let sound = if Str(bytes).is_bare() {
         out.extend_from_slice(bytes);
@@ -150,13 +128,13 @@ pub fn push_text(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
 }
 
 /// The same for characters.
-pub(super) fn push_chars(out: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
+pub(super) fn push_chars(out: &mut Line, chars: impl Iterator<Item = char>) {
     out.push(b'"');
     chars.for_each(|c| push_char(out, c));
     out.push(b'"');
 }
 
-fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
+fn push_escaped(out: &mut Line, bytes: &[u8]) -> bool {
     let mut sound = true;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -170,7 +148,7 @@ fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     sound
 }
 
-fn push_char(out: &mut Vec<u8>, c: char) {
+fn push_char(out: &mut Line, c: char) {
     match c {
         '"' => out.extend_from_slice(b"\\\""),
         '\\' => out.extend_from_slice(b"\\\\"),
@@ -196,9 +174,8 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8]) -> (String, bool) {
-        let mut out = vec![];
-        let sound = push_text(&mut out, bytes);
-        (String::from_utf8(out).unwrap(), sound)
+        let mut sound = false;
+        (Line::text(|out| sound = push_text(out, bytes)), sound)
     }
 
     #[test]
@@ -224,12 +201,8 @@ mod tests {
             [10u64.pow(n) - 1, 10u64.pow(n), 10u64.pow(n) + 1, u64::saturating_mul(7, 10u64.pow(n))]
         });
         for v in powers.chain(0..100_000).chain([u64::MAX, 1 << 32, 1_234_567_890_123_456_789]) {
-            let mut out = b":".to_vec();
-            push_u64(&mut out, v);
-            assert_eq!(String::from_utf8(out).unwrap(), format!(":{v}"));
+            assert_eq!(Line::text(|out| push_u64(out, v)), v.to_string());
         }
-        let mut out = vec![];
-        push_hex(&mut out, &[0, 0xab, 0xff]);
-        assert_eq!(out, b"\"00abff\"");
+        assert_eq!(Line::text(|out| push_hex(out, &[0, 0xab, 0xff])), "\"00abff\"");
     }
 }

@@ -11,6 +11,7 @@ use crate::capture;
 use crate::check::Finding;
 use crate::decode::{Notes, push, push_u64};
 use crate::exchange::Exchange;
+use crate::line::Line;
 use std::io::{self, Write};
 
 /// Exchanges, one line each.
@@ -121,7 +122,7 @@ impl<W: Write> Exchanges<W> {
     }
 
     /// A cell behind a blank, filled up to so many columns.
-    fn cell(&mut self, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    fn cell(&mut self, width: usize, write: impl FnOnce(&mut Line)) {
         let text = &mut self.lines.text;
         text.push(b' ');
         let from = text.len();

@@ -1,7 +1,7 @@
 //! Exchanges as rows of CSV and TSV.
 
 use super::fields::Layout;
-use super::stamp::{push_seconds, stamp};
+use super::stamp::{seconds, stamp};
 use super::{Files, Report, Totals, shown};
 use crate::capture;
 use crate::check::Finding;
@@ -87,11 +87,6 @@ impl<W: Write> Report for ExchangeRows<W> {
         let answers: Vec<_> = e.response_frames().iter().map(|&frame| self.place(frame)).collect();
         let response_file = answers.first().map_or(String::new(), |(name, _)| name.clone());
         let frames: Vec<_> = answers.into_iter().map(|(_, frame)| frame).collect();
-        let seconds = |nanos: i64| {
-            let mut out = vec![];
-            push_seconds(&mut out, Some(nanos));
-            String::from_utf8_lossy(&out).into_owned()
-        };
         let rules: Vec<_> = findings.iter().map(|f| f.rule.id).collect();
         let file = if response_file.is_empty() { request_file.clone() } else { response_file.clone() };
         let ends =

@@ -2,6 +2,7 @@
 
 use super::screen::{Screen, style};
 use super::short;
+use crate::line::Line;
 use crate::rule::Severity;
 use unicode_width::UnicodeWidthStr;
 
@@ -88,7 +89,7 @@ impl Fitted {
     }
 
     /// Appends the lines that wait.
-    pub fn lay_out(&mut self, out: &mut Vec<u8>) {
+    pub fn lay_out(&mut self, out: &mut Line) {
         let widths = self.fitting();
         for row in std::mem::take(&mut self.rows) {
             match row {
@@ -185,9 +186,7 @@ mod tests {
             }
             fitted.take(&line);
         }
-        let mut out = vec![];
-        fitted.lay_out(&mut out);
-        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+        Line::text(|out| fitted.lay_out(out)).lines().map(str::to_owned).collect()
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::when::decimals;
 use super::{Files, Place, Totals, shown};
 use crate::capture::{self, Time};
 use crate::decode::push_u64;
+use crate::line::Line;
 use crate::net::Endpoint;
 use crate::rule::Severity;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ const ENDPOINT: usize = 21;
 /// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
 pub(super) struct Lines<W: Write> {
     out: W,
-    pub(super) text: Vec<u8>,
+    pub(super) text: Line,
     flush: bool,
     pub(super) quiet: bool,
     /// Say which file the lines that follow belong to.
@@ -51,7 +52,7 @@ impl<W: Write> Lines<W> {
         let (files, named, width) = (Files::default(), vec![], ENDPOINT);
         Lines {
             out,
-            text: vec![],
+            text: Line::default(),
             flush,
             quiet,
             heads,

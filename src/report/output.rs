@@ -1,5 +1,6 @@
 //! JSON and NDJSON on their way out: objects gathered in one buffer.
 
+use crate::line::Line;
 use serde_json::Value;
 use std::io::{self, Write};
 
@@ -26,14 +27,14 @@ pub struct Output<W: Write> {
     form: Form,
     flush: bool,
     /// What has been gathered.
-    pub(super) line: Vec<u8>,
+    pub(super) line: Line,
     first: bool,
 }
 
 impl<W: Write> Output<W> {
     /// Objects in `form` to `out`; `flush` hands every one on at once.
     pub fn new(out: W, form: Form, flush: bool) -> Self {
-        Output { out, form, flush, line: Vec::with_capacity(BUFFER * 2), first: true }
+        Output { out, form, flush, line: Line::with_capacity(BUFFER * 2), first: true }
     }
 
     /// What stands before an object.

@@ -1,6 +1,7 @@
 //! What lines are made of, written by hand: these go to a line for every packet.
 
-use crate::decode::{decimal, hex_digits, nine, push, push_front, push_u64};
+use crate::decode::{decimal, hex_digits, nine, push, push_u64};
+use crate::line::Line;
 use crate::net::Endpoint;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -29,38 +30,38 @@ static OCTETS: [Octet; 256] = {
 };
 
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
-pub(super) fn push_endpoint(line: &mut Vec<u8>, e: Endpoint) {
+pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) {
     let Some(octets) = e.octets() else { return push_v6(line, e) };
-    for two in octets.as_chunks().0 {
-        let [first, second] = two.map(|octet| OCTETS[usize::from(octet)]);
+    for &[first, second] in octets.as_chunks().0 {
+        let (first, second) = (OCTETS[usize::from(first)], OCTETS[usize::from(second)]);
         let text = first.text | second.text << first.bits;
-        push_front(line, &text.to_le_bytes(), (first.bits + second.bits) as usize / 8);
+        line.push_first(&text.to_le_bytes(), (first.bits + second.bits) as usize / 8);
     }
     line.pop(); // the last point
     push_port(line, e.port());
 }
 
 /// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
-pub(crate) fn push_ip(line: &mut Vec<u8>, e: Endpoint) {
+pub(crate) fn push_ip(line: &mut Line, e: Endpoint) {
     let from = line.len();
     push_endpoint(line, e);
     let port = line.iter().rposition(|byte| *byte == b':').unwrap_or(from);
     line.truncate(port);
     if line.get(from) == Some(&b'[') {
-        line.pop();
-        line.remove(from);
+        line.copy_within(from + 1.., from);
+        line.truncate(line.len() - 2);
     }
 }
 
 /// Appends `:7777`.
-fn push_port(line: &mut Vec<u8>, port: u16) {
+fn push_port(line: &mut Line, port: u16) {
     let (text, len) = decimal(port.into());
-    push_front(line, &(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
+    line.push_first(&(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
 }
 
 /// Appends `[2001:db8::1]:7777`: RFC 5952, sections 4 and 6.
 #[inline(never)]
-fn push_v6(line: &mut Vec<u8>, e: Endpoint) {
+fn push_v6(line: &mut Line, e: Endpoint) {
     let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
     if ip.to_ipv4_mapped().is_some() {
         return push(line, format_args!("{e}")); // its end is written as IPv4
@@ -76,9 +77,7 @@ fn push_v6(line: &mut Vec<u8>, e: Endpoint) {
         if at > 0 && at != gap.end {
             line.push(b':');
         }
-        let digits = 4 - (segment.leading_zeros() / 4).min(3);
-        let digit = |n: u32| b"0123456789abcdef"[usize::from(segment >> (4 * n) & 15)];
-        line.extend((0..digits).rev().map(digit));
+        push_hex(line, segment.into(), 1);
     }
     line.push(b']');
     push_port(line, e.port());
@@ -97,14 +96,21 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
 }
 
 /// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
-pub(super) fn push_key(line: &mut Vec<u8>, key: u64, digits: usize) {
-    let needed = (67 - key.leading_zeros() as usize) / 4;
+pub(super) fn push_key(line: &mut Line, key: u64, digits: usize) {
     line.extend_from_slice(b"0x");
-    line.extend_from_slice(&hex_digits(key)[16 - digits.clamp(needed.max(1), 16)..]);
+    push_hex(line, key, digits);
+}
+
+/// Appends at least so many hex digits, of which sixteen is the most.
+#[inline]
+fn push_hex(line: &mut Line, v: u64, digits: usize) {
+    let needed = (67 - v.leading_zeros() as usize) / 4;
+    let digits = digits.clamp(needed.max(1), 16);
+    line.push_first(&hex_digits(v << (64 - 4 * digits)), digits);
 }
 
 /// Appends seconds with so many decimals, at most nine; what is finer is dropped, and with none the point, too.
-pub(super) fn push_decimals(line: &mut Vec<u8>, nanos: i64, decimals: usize) {
+pub(super) fn push_decimals(line: &mut Line, nanos: i64, decimals: usize) {
     if nanos < 0 {
         line.push(b'-');
     }
@@ -114,15 +120,15 @@ pub(super) fn push_decimals(line: &mut Vec<u8>, nanos: i64, decimals: usize) {
 }
 
 /// Appends a point and the first of nine digits; nothing where none are wanted.
-pub(super) fn push_fraction(line: &mut Vec<u8>, nanos: u64, decimals: usize) {
+pub(super) fn push_fraction(line: &mut Line, nanos: u64, decimals: usize) {
     if decimals > 0 {
         line.push(b'.');
-        push_front(line, &nine(nanos as u32).0, decimals);
+        line.push_first(&nine(nanos as u32).0, decimals);
     }
 }
 
 /// Appends a duration in nanoseconds for people, rounded: `3.576 ms`, `12.3 µs`, `1.200 s`.
-pub(super) fn push_duration(line: &mut Vec<u8>, nanos: i64) {
+pub(super) fn push_duration(line: &mut Line, nanos: i64) {
     if nanos < 0 {
         line.push(b'-');
     }
@@ -141,24 +147,24 @@ pub(super) fn push_duration(line: &mut Vec<u8>, nanos: i64) {
 }
 
 /// Moves what stands behind `from` to the right, so that it fills `width` columns: plain ASCII.
-pub(super) fn right(line: &mut Vec<u8>, from: usize, width: usize) {
+pub(super) fn right(line: &mut Line, from: usize, width: usize) {
     let (end, wanted) = (line.len(), from + width);
     if end < wanted {
-        line.resize(wanted, b' ');
+        left(line, from, width);
         line.copy_within(from..end, from + wanted - end);
         line[from..from + wanted - end].fill(b' ');
     }
 }
 
 /// Fills up what stands behind `from` to `width` columns: plain ASCII.
-pub(super) fn left(line: &mut Vec<u8>, from: usize, width: usize) {
-    if line.len() < from + width {
-        line.resize(from + width, b' ');
+pub(super) fn left(line: &mut Line, from: usize, width: usize) {
+    while line.len() < from + width {
+        line.push(b' ');
     }
 }
 
 /// Appends a number in at least `width` columns.
-pub(super) fn push_number(line: &mut Vec<u8>, n: u64, width: usize) {
+pub(super) fn push_number(line: &mut Line, n: u64, width: usize) {
     let from = line.len();
     push_u64(line, n);
     right(line, from, width);
@@ -169,10 +175,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut line = b"> ".to_vec();
-        write(&mut line);
-        String::from_utf8(line).unwrap()
+    fn text(write: impl FnOnce(&mut Line)) -> String {
+        Line::text(|line| {
+            line.extend_from_slice(b"> ");
+            write(line);
+        })
     }
 
     #[test]

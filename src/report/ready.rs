@@ -1,6 +1,7 @@
 //! Parts of records that are the same for many, made ready once.
 
 use crate::exchange::Exchange;
+use crate::line::Line;
 use crate::protocols::{Direction, Id, Level};
 
 /// Text of records by file, message and step.
@@ -46,24 +47,24 @@ impl Default for Ready {
 
 impl Ready {
     /// A file begins; its name is JSON.
-    pub fn file(&mut self, name: Vec<u8>) {
-        let packet = [b"{\"type\":\"packet\",\"file\":", &name[..], b",\"frame\":"].concat().into();
+    pub fn file(&mut self, name: &[u8]) {
+        let packet = [b"{\"type\":\"packet\",\"file\":", name, b",\"frame\":"].concat().into();
         self.files.push(File { name: name.into(), packet });
     }
 
     /// Appends the name of a file.
-    pub fn push_name(&self, line: &mut Vec<u8>, file: usize) {
+    pub fn push_name(&self, line: &mut Line, file: usize) {
         line.extend_from_slice(self.files.get(file).map_or(b"null", |file| &file.name));
     }
 
     /// Appends what the record of a packet in a file begins with, up to the number of the frame.
-    pub fn push_packet(&self, line: &mut Vec<u8>, file: usize) {
+    pub fn push_packet(&self, line: &mut Line, file: usize) {
         const NOWHERE: &[u8] = b"{\"type\":\"packet\",\"file\":null,\"frame\":";
         line.extend_from_slice(self.files.get(file).map_or(NOWHERE, |file| &file.packet));
     }
 
     /// Appends what stands between the destination of a packet and the length of its payload.
-    pub fn push_message(&self, line: &mut Vec<u8>, id: Id, message: u8, direction: Direction, level: Level) {
+    pub fn push_message(&self, line: &mut Line, id: Id, message: u8, direction: Direction, level: Level) {
         let messages = &self.protocols[id as usize].messages;
         let known = messages.get(usize::from(message)).or(messages.last()); // `unknown`
         line.extend_from_slice(known.map_or(b"", |text| text.as_bytes()));
@@ -79,7 +80,7 @@ impl Ready {
     }
 
     /// Appends what stands between the file of an exchange and its client.
-    pub fn push_step(&self, line: &mut Vec<u8>, e: &Exchange) {
+    pub fn push_step(&self, line: &mut Line, e: &Exchange) {
         line.extend_from_slice(self.protocols[e.protocol as usize].steps[usize::from(e.step)].as_bytes());
     }
 }

@@ -12,6 +12,7 @@ use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
+use crate::line::Line;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Tunnel};
 use hashbrown::HashMap;
@@ -352,9 +353,9 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
-        let mut json = vec![];
+        let mut json = Line::default();
         push_text(&mut json, name.as_bytes());
-        self.ready.file(json);
+        self.ready.file(&json);
         self.files.begin(before);
         self.captures.push_back(capture_record(name, facts));
         // What waits speaks of earlier files, if there are any, and if it is to be told at all.
@@ -442,7 +443,7 @@ impl<W: Write> Records<W> {
 }
 
 /// A finding, but for its cause and the closing brace.
-fn push_finding(line: &mut Vec<u8>, f: &Finding) {
+fn push_finding(line: &mut Line, f: &Finding) {
     push(
         line,
         format_args!("{{\"rule\":\"{}\",\"severity\":\"{}\",\"field\":", f.rule.id, f.severity.name()),

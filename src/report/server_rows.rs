@@ -1,7 +1,7 @@
 //! The servers of the summary as rows of CSV and TSV.
 
 use super::fields::Layout;
-use super::stamp::push_seconds;
+use super::stamp::seconds;
 use super::summary::{Server, Summary};
 use std::io::{self, Write};
 
@@ -52,13 +52,7 @@ fn row(layout: &Layout, s: &Server) -> [String; 22] {
         text.as_ref().map_or(String::new(), |text| layout.text(&String::from_utf8_lossy(text)))
     };
     let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
-    let seconds = |nanos: Option<i64>| {
-        let mut out = vec![];
-        if nanos.is_some() {
-            push_seconds(&mut out, nanos);
-        }
-        String::from_utf8_lossy(&out).into_owned()
-    };
+    let seconds = |nanos: Option<i64>| nanos.map_or(String::new(), seconds);
     let version = if s.said.version.is_some() { said(&s.said.version) } else { number(s.said.build) };
     let ends = s.times.ends();
     [

@@ -2,7 +2,8 @@
 
 use super::push::{push_decimals, push_duration};
 use crate::capture::Time;
-use crate::decode::{nine, push_front};
+use crate::decode::nine;
+use crate::line::Line;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -17,7 +18,7 @@ pub struct Stamps {
 impl Stamps {
     /// Appends a time stamp in quotes, or null where it is unknown.
     #[inline]
-    pub fn push_json(&mut self, out: &mut Vec<u8>, time: Time) {
+    pub fn push_json(&mut self, out: &mut Line, time: Time) {
         let Some(nanos) = time.nanos() else { return out.extend_from_slice(b"null") };
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second != Some(second) {
@@ -41,26 +42,27 @@ impl Stamps {
 
 /// A time stamp as text; empty where it is unknown.
 pub fn stamp(time: Time) -> String {
-    let mut quoted = vec![];
-    Stamps::default().push_json(&mut quoted, time);
-    let text = quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
-    String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    let quoted = Line::text(|out| Stamps::default().push_json(out, time));
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().into()
 }
 
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.
-pub fn push_seconds(out: &mut Vec<u8>, nanos: Option<i64>) {
+pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
     let Some(nanos) = nanos else { return out.extend_from_slice(b"null") };
     push_decimals(out, nanos, 0);
     let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND.unsigned_abs()) as u32);
     out.push(b'.');
-    push_front(out, &decimals, wanted);
+    out.push_first(&decimals, wanted);
+}
+
+/// The same for tables.
+pub fn seconds(nanos: i64) -> String {
+    Line::text(|out| push_seconds(out, Some(nanos)))
 }
 
 /// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
 pub fn duration(nanos: i64) -> String {
-    let mut out = vec![];
-    push_duration(&mut out, nanos);
-    String::from_utf8_lossy(&out).into_owned()
+    Line::text(|out| push_duration(out, nanos))
 }
 
 #[cfg(test)]
@@ -88,9 +90,7 @@ mod tests {
             (100_000_000, "0.1"),
             (10_000_000, "0.01"),
         ] {
-            let mut out = vec![];
-            push_seconds(&mut out, Some(nanos));
-            assert_eq!(String::from_utf8(out).unwrap(), text);
+            assert_eq!(seconds(nanos), text);
         }
     }
 }

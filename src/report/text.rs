@@ -12,6 +12,7 @@ use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
 use crate::exchange::Pairing;
+use crate::line::Line;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, Tunnel};
 use crate::protocols::Level;
@@ -236,7 +237,7 @@ impl<W: Write> Report for Lister<W> {
 }
 
 /// Appends what a message says about its server, in quotes and harmless.
-fn push_facts(line: &mut Vec<u8>, facts: &Facts<'_>) {
+fn push_facts(line: &mut Line, facts: &Facts<'_>) {
     for said in [facts.server_name, facts.game].into_iter().flatten() {
         push_said(line, said);
     }
@@ -261,7 +262,7 @@ fn push_facts(line: &mut Vec<u8>, facts: &Facts<'_>) {
 }
 
 /// Appends a text of the server.
-fn push_said(line: &mut Vec<u8>, said: Value<'_>) {
+fn push_said(line: &mut Line, said: Value<'_>) {
     let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
     line.push(b' ');
     match said {

@@ -3,6 +3,7 @@
 use super::push::{push_decimals, push_fraction};
 use crate::bounded::ByFrame;
 use crate::capture::{Interface, Time};
+use crate::line::Line;
 use crate::net::DropReason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -148,7 +149,7 @@ impl Times {
     /// Appends the time of a packet; `None`, and nothing, where it cannot be known.
     pub fn push(
         &mut self,
-        line: &mut Vec<u8>,
+        line: &mut Line,
         frame: u64,
         time: Time,
         interface: u32,
@@ -172,7 +173,7 @@ impl Times {
         Some(())
     }
 
-    fn absolute(&mut self, line: &mut Vec<u8>, nanos: i64, format: &str, decimals: usize) {
+    fn absolute(&mut self, line: &mut Line, nanos: i64, format: &str, decimals: usize) {
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
             // Any i64 of nanoseconds is within what the calendar covers.
@@ -203,9 +204,9 @@ mod tests {
 
     impl Times {
         fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
-            let mut line = vec![];
-            self.push(&mut line, frame, time, interface, origin)?;
-            String::from_utf8(line).ok()
+            let mut said = None;
+            let text = Line::text(|line| said = self.push(line, frame, time, interface, origin));
+            said.map(|()| text)
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{BATCH, Kind, Table};
 use crate::capture::Time;
+use crate::line::Line;
 use crate::net::Endpoint;
 use crate::report::push_ip;
 use arrow_array::builder::{Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
@@ -196,9 +197,7 @@ impl Rows {
     pub fn endpoint(&mut self, e: Endpoint) {
         if let Cells::Label(cells) = self.cell(true) {
             let text = |texts: &mut StringBuilder| {
-                let mut ip = Vec::with_capacity(48); // of the longest, 45 characters
-                push_ip(&mut ip, e);
-                texts.append_value(String::from_utf8_lossy(&ip));
+                texts.append_value(Line::text(|ip| push_ip(ip, e)));
             };
             match e.socket_addr().ip() {
                 IpAddr::V4(ip) => cells.push(&ip.octets(), text),
