@@ -190,6 +190,8 @@ pub enum Pairing {
     Again {
         /// Number of the exchange.
         exchange: u64,
+        /// Frame of the request, or of its first part.
+        request_frame: u64,
         /// A further part of a request, not a repetition.
         part: bool,
     },
@@ -199,6 +201,8 @@ pub enum Pairing {
     Copy {
         /// Number of the exchange.
         exchange: u64,
+        /// Frame of the request.
+        request_frame: u64,
         /// Frame of that answer.
         of: u64,
         /// What the request asked, see [`Glance::memo`].
@@ -281,6 +285,15 @@ impl Pairing {
             Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
             Pairing::Copy { exchange, .. } => Some(exchange),
             Pairing::Answered(answer) => Some(answer.exchange),
+            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
+        }
+    }
+    /// Frame of the request of that exchange; `frame` is that of the datagram.
+    pub fn request_frame(&self, frame: u64) -> Option<u64> {
+        match *self {
+            Pairing::Asked { .. } => Some(frame),
+            Pairing::Again { request_frame, .. } | Pairing::Copy { request_frame, .. } => Some(request_frame),
+            Pairing::Answered(answer) => Some(answer.request_frame),
             Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
         }
     }

@@ -204,7 +204,8 @@ impl Table {
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
         let key = (answer.exchange, hash);
         if let Some(&of) = self.seconds.get(&key) {
-            return Pairing::Copy { exchange: answer.exchange, of, asked: answer.asked };
+            let Answer { exchange, request_frame, asked, .. } = answer;
+            return Pairing::Copy { exchange, request_frame, of, asked };
         }
         self.seconds.insert(key, d.frame);
         Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })

@@ -73,13 +73,11 @@ impl Table {
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
-                    if let Some(exchange) = self.join(id, seq, now, d, g.role) {
-                        return Pairing::Again { exchange, part: true };
+                    if let Some(again) = self.join(id, seq, now, d, g.role) {
+                        return again;
                     }
                 }
-                Earlier::Same(seq) => {
-                    return Pairing::Again { exchange: self.renew(id, seq, slot, now), part: false };
-                }
+                Earlier::Same(seq) => return self.renew(id, seq, slot, now),
                 Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
             }
         }
@@ -242,9 +240,9 @@ impl Table {
 
     /// A further part of a request; `None` if it comes too late or is one too many.
     #[cold]
-    fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<u64> {
+    fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
         let queue = &mut self.queues[id as usize];
-        let Request { id: exchange, time, .. } = queue.get(seq)?;
+        let Request { id: exchange, frame: request_frame, time, .. } = queue.get(seq)?;
         let kept = queue.get_mut(seq)?;
         let in_time = now.since(time).is_none_or(|t| t <= PARTS_WINDOW);
         if kept.parts >= MAX_PARTS || !in_time {
@@ -253,20 +251,20 @@ impl Table {
         kept.parts += 1;
         kept.bytes = kept.bytes.saturating_add(d.wire_len() as u32);
         kept.set_partial(role == Role::RequestPart);
-        Some(exchange)
+        Some(Pairing::Again { exchange, request_frame, part: true })
     }
 
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
-    fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> u64 {
+    fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
         let previous = self.conversations.latest(slot);
         let queue = &mut self.queues[id as usize];
-        let Some(request) = queue.get(seq) else { return 0 };
+        let Some(request) = queue.get(seq) else { return Pairing::Nothing };
         queue.set(seq, State::Gone);
         let retransmissions = request.retransmissions.saturating_add(1);
         let again = Request { previous, retransmissions, sent: now, last: self.clock, ..request };
         self.push(id, slot, &again);
-        again.id
+        Pairing::Again { exchange: again.id, request_frame: again.frame, part: false }
     }
 
     /// Looks at the earlier requests of a conversation that asks again. Those without a key may be

@@ -95,7 +95,7 @@ impl Table {
             })?;
         let request = queue.get(seq)?;
         if let Some(&of) = self.seconds.get(&(request.id, hash)) {
-            return Some(Pairing::Copy { exchange: request.id, of, asked: request.memo });
+            return Some(request.copied(of));
         }
         let window = self.windows.answer(v.id);
         let answering = &mut self.answering[at];
@@ -130,7 +130,7 @@ impl Table {
         reply.v.glance.part?;
         self.chain(slot).find_map(|(_, r)| {
             let of = *self.seconds.get(&(r.id, reply.hash))?;
-            Some(Pairing::Copy { exchange: r.id, of, asked: r.memo })
+            Some(Pairing::Copy { exchange: r.id, request_frame: r.frame, of, asked: r.memo })
         })
     }
 }

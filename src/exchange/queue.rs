@@ -1,6 +1,6 @@
 //! The requests of one protocol in the order they were asked: a bounded queue.
 
-use super::{Answer, Exchange};
+use super::{Answer, Exchange, Pairing};
 use crate::capture::Time;
 use crate::packed::Marks;
 use crate::protocols::Level;
@@ -166,6 +166,11 @@ struct Times {
 }
 
 impl Request {
+    /// That a datagram is a copy of the answer in the frame `of`.
+    pub fn copied(&self, of: u64) -> Pairing {
+        Pairing::Copy { exchange: self.id, request_frame: self.frame, of, asked: self.memo }
+    }
+
     /// The facts of an answer that came at `time`, inside the window.
     #[inline(always)]
     pub fn answered(&self, time: Time) -> Answer {

@@ -172,8 +172,7 @@ impl<'v> Search<'v> {
         if same || self.step.once {
             // Of answers to one key, the one with the very bytes; else the latest.
             if self.copy.is_none() || same && !self.same {
-                let copy = Pairing::Copy { exchange: r.id, of: r.answer_frame, asked: r.memo };
-                (self.copy, self.same) = (Some(copy), same);
+                (self.copy, self.same) = (Some(r.copied(r.answer_frame)), same);
             }
         } else if self.answered.is_none() && (self.keyed() && !self.step.keyless || self.step.open_ended) {
             let part = self.step.open_ended;

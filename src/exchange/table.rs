@@ -409,7 +409,7 @@ mod tests {
     fn the_parts_of_a_request_are_one_exchange() {
         let mut table = Table::new(Windows::new(None), Budget::default());
         assert!(matches!(show(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
-        let again = Pairing::Again { exchange: 1, part: true };
+        let again = Pairing::Again { exchange: 1, request_frame: 1, part: true };
         assert_eq!(show(&mut table, 2, MS, Role::RequestPart), again);
         assert_eq!(show(&mut table, 3, 2 * MS, Role::Request), again);
         assert!(

@@ -351,7 +351,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
                 self.room.count_missed(a.request_frame);
             }
-            Pairing::Again { exchange, part: false } if self.wants.silence => {
+            Pairing::Again { exchange, part: false, .. } if self.wants.silence => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.again(v.id, exchange, time, d.frame);
             }

@@ -78,7 +78,7 @@ pub use output::{Form, Output};
 #[cfg(feature = "page")]
 pub use picked::Picked;
 #[cfg(feature = "tables")]
-pub(crate) use push::push_ip;
+pub(crate) use push::{push_ip, push_key};
 pub use recent::Missed;
 pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};

@@ -31,44 +31,45 @@ static OCTETS: [Octet; 256] = {
 
 /// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
 pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) {
-    let Some(octets) = e.octets() else { return push_v6(line, e) };
+    match e.octets() {
+        Some(octets) => push_v4(line, octets),
+        None => {
+            line.push(b'[');
+            push_v6(line, e);
+            line.push(b']');
+        }
+    }
+    let (text, len) = decimal(e.port().into());
+    line.push_first(&(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
+}
+
+/// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
+pub(crate) fn push_ip(line: &mut Line, e: Endpoint) {
+    match e.octets() {
+        Some(octets) => push_v4(line, octets),
+        None => push_v6(line, e),
+    }
+}
+
+#[inline]
+fn push_v4(line: &mut Line, octets: [u8; 4]) {
     for &[first, second] in octets.as_chunks().0 {
         let (first, second) = (OCTETS[usize::from(first)], OCTETS[usize::from(second)]);
         let text = first.text | second.text << first.bits;
         line.push_first(&text.to_le_bytes(), (first.bits + second.bits) as usize / 8);
     }
     line.pop(); // the last point
-    push_port(line, e.port());
 }
 
-/// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
-pub(crate) fn push_ip(line: &mut Line, e: Endpoint) {
-    let from = line.len();
-    push_endpoint(line, e);
-    let port = line.iter().rposition(|byte| *byte == b':').unwrap_or(from);
-    line.truncate(port);
-    if line.get(from) == Some(&b'[') {
-        line.copy_within(from + 1.., from);
-        line.truncate(line.len() - 2);
-    }
-}
-
-/// Appends `:7777`.
-fn push_port(line: &mut Line, port: u16) {
-    let (text, len) = decimal(port.into());
-    line.push_first(&(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
-}
-
-/// Appends `[2001:db8::1]:7777`: RFC 5952, sections 4 and 6.
+/// RFC 5952, section 4.
 #[inline(never)]
 fn push_v6(line: &mut Line, e: Endpoint) {
     let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
     if ip.to_ipv4_mapped().is_some() {
-        return push(line, format_args!("{e}")); // its end is written as IPv4
+        return push(line, format_args!("{ip}")); // its end is written as IPv4
     }
     let segments = ip.segments();
     let gap = longest_gap(&segments);
-    line.push(b'[');
     for (at, segment) in segments.into_iter().enumerate() {
         if gap.contains(&at) {
             line.extend_from_slice(if at == gap.start { b"::" } else { b"" });
@@ -79,8 +80,6 @@ fn push_v6(line: &mut Line, e: Endpoint) {
         }
         push_hex(line, segment.into(), 1);
     }
-    line.push(b']');
-    push_port(line, e.port());
 }
 
 /// The first of the longest runs of zeros; empty where none has two.
@@ -96,7 +95,7 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
 }
 
 /// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
-pub(super) fn push_key(line: &mut Line, key: u64, digits: usize) {
+pub(crate) fn push_key(line: &mut Line, key: u64, digits: usize) {
     line.extend_from_slice(b"0x");
     push_hex(line, key, digits);
 }

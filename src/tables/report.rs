@@ -2,25 +2,20 @@
 
 use super::Table;
 use super::rows::{Rows, signed};
-use crate::bounded::Numbered;
 use crate::capture::{Facts, Frame, Time, link_name};
 use crate::check::Finding;
-use crate::decode::{self, Listener, Notes, Version};
+use crate::decode::{self, Listener, Notes, Version, push};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::{Direction, Id};
 use crate::report::summary::{Server, Summary};
-use crate::report::{Files, Packet, Report, Totals, Wants};
+use crate::report::{Files, Packet, Report, Totals, Wants, push_key};
 use crate::verdict::path;
 use arrow_array::RecordBatch;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::io;
 use std::path::Path;
-
-/// Exchanges whose request is remembered, for what belongs to them later: the oldest go first.
-const MAX_ASKED: usize = 65_536;
 
 /// What takes the batches of a table. A batch has no more than [`BATCH`](super::BATCH) rows.
 pub type Take<'t> = dyn FnMut(Table, RecordBatch) -> io::Result<()> + 't;
@@ -62,11 +57,8 @@ pub struct Tables<'t, S> {
     summary: Summary,
     /// What the summary listens to: nothing.
     none: Notes,
-    /// Frames of the requests of exchanges, by their numbers.
-    asked: Numbered<u64>,
     tunnels: HashMap<u16, Vec<String>>,
     /// Room for a cell.
-    text: String,
     numbers: Vec<i64>,
 }
 
@@ -90,9 +82,7 @@ impl<'t, S: Listener> Tables<'t, S> {
             before: (0, 0),
             summary: Summary::default(),
             none: Notes::default(),
-            asked: Numbered::new(MAX_ASKED),
             tunnels: HashMap::new(),
-            text: String::new(),
             numbers: vec![],
         }
     }
@@ -119,9 +109,9 @@ impl<'t, S: Listener> Tables<'t, S> {
         (self.captures.get(place.file).map_or(0, |capture| capture.id), signed(place.frame))
     }
 
-    /// The key of an exchange by its number; `None` where it is forgotten.
-    fn exchange_key(&self, id: u64) -> Option<(i64, i64)> {
-        self.asked.get(id).map(|&frame| self.key(frame))
+    /// The key of the exchange that a packet belongs to.
+    fn exchange_key(&self, p: &Packet<'_, S>) -> Option<(i64, i64)> {
+        p.pairing.request_frame(p.datagram.frame).map(|frame| self.key(frame))
     }
 
     /// Hands on what is full, or everything at the end.
@@ -136,7 +126,7 @@ impl<'t, S: Listener> Tables<'t, S> {
     fn message(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         let d = p.datagram;
         let (file, frame) = self.key(d.frame);
-        let exchange = p.pairing.exchange().and_then(|id| self.exchange_key(id));
+        let exchange = self.exchange_key(p);
         let copy = match p.pairing {
             Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => Some(self.key(*of)),
             _ => None,
@@ -153,10 +143,10 @@ impl<'t, S: Listener> Tables<'t, S> {
         rows.time(d.time);
         rows.endpoint(d.src);
         rows.endpoint(d.dst);
-        rows.text(p.id.info().name);
-        rows.text(p.message_name());
-        rows.text(p.direction.name());
-        rows.text(p.level.name());
+        rows.word(p.id.info().name);
+        rows.word(p.message_name());
+        rows.word(p.direction.name());
+        rows.word(p.level.name());
         rows.count(d.wire_len() as u64);
         rows.count(d.payload.len() as u64);
         pair(rows, exchange);
@@ -175,17 +165,17 @@ impl<'t, S: Listener> Tables<'t, S> {
         rows.number(file);
         rows.number(frame);
         rows.time(about.time);
-        rows.text(f.rule.id);
-        rows.text(f.severity.name());
-        rows.text(f.fault.name());
-        rows.text(about.protocol.info().name);
+        rows.word(f.rule.id);
+        rows.word(f.severity.name());
+        rows.word(f.fault.name());
+        rows.word(about.protocol.info().name);
         rows.endpoint(about.client);
         rows.endpoint(about.server);
         rows.text(f.path().as_deref());
         rows.number(f.span.map(|span| span.start.into()));
         rows.number(f.span.map(|span| span.end.into()));
-        rows.text(f.to_string().as_str());
-        rows.text(cause.map(|(rule, _)| rule));
+        rows.written(|line| push(line, format_args!("{f}")));
+        rows.word(cause.map(|(rule, _)| rule));
         pair(rows, cause.map(|(_, key)| key));
         pair(rows, about.exchange);
         self.hand_on(Table::Findings, false)
@@ -197,31 +187,28 @@ impl<'t, S: Listener> Tables<'t, S> {
         let mut frames = std::mem::take(&mut self.numbers);
         frames.extend(e.response_frames().iter().map(|&frame| self.key(frame).1));
         let step = e.protocol.info().steps.get(usize::from(e.step));
-        let mut text = std::mem::take(&mut self.text);
-        let key = step.zip(e.key).map(|(step, key)| {
-            text.clear();
-            _ = write!(text, "0x{key:0digits$x}", digits = step.key_digits); // a text takes everything
-            text.as_str()
-        });
         let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
         pair(rows, Some(asked));
         rows.time(e.request_time);
-        rows.text(e.protocol.info().name);
-        rows.text(step.map_or("", |step| step.name));
+        rows.word(e.protocol.info().name);
+        rows.word(step.map_or("", |step| step.name));
         rows.endpoint(e.client);
         rows.endpoint(e.server);
-        rows.text(key);
-        rows.text(e.outcome.name());
-        rows.text(e.reason);
+        match e.key {
+            Some(key) => rows.written(|line| push_key(line, key, step.map_or(0, |step| step.key_digits))),
+            None => rows.text(None),
+        }
+        rows.word(e.outcome.name());
+        rows.word(e.reason);
         rows.number(e.response_time);
         rows.number(answer);
         rows.numbers(frames.drain(..));
         rows.count(e.request_bytes);
         rows.count(e.response_bytes);
         rows.count(e.retransmissions.into());
-        rows.text(e.level.name());
+        rows.word(e.level.name());
         rows.count(e.id);
-        (self.text, self.numbers) = (text, frames);
+        self.numbers = frames;
         self.hand_on(Table::Exchanges, false)
     }
 
@@ -286,8 +273,8 @@ impl Capture {
         rows.text(self.uri.as_str());
         rows.text(sensor);
         rows.count(seq);
-        rows.text(Some(facts.format).filter(|format| !format.is_empty()));
-        rows.text(facts.compression);
+        rows.word(Some(facts.format).filter(|format| !format.is_empty()));
+        rows.word(facts.compression);
         rows.texts(&links);
         rows.number(facts.snaplen.map(i64::from));
         rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low));
@@ -298,7 +285,7 @@ impl Capture {
         rows.number(facts.dropped().map(signed));
         rows.yes(error.is_none());
         rows.text(error);
-        rows.text(env!("CARGO_PKG_VERSION"));
+        rows.word(env!("CARGO_PKG_VERSION"));
         rows.text(options);
     }
 }
@@ -337,9 +324,6 @@ impl<S: Listener> Report for Tables<'_, S> {
 
     fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         let d = p.datagram;
-        if let Pairing::Asked { exchange, .. } = p.pairing {
-            self.asked.insert(*exchange, d.frame);
-        }
         let place = self.files.place(d.frame);
         if let Some(capture) = self.captures.get_mut(place.file) {
             capture.recognised += 1;
@@ -348,7 +332,7 @@ impl<S: Listener> Report for Tables<'_, S> {
             self.message(p)?;
         }
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
-            let exchange = p.pairing.exchange().and_then(|id| self.exchange_key(id));
+            let exchange = self.exchange_key(p);
             let [client, server] = match p.direction {
                 Direction::C2s => [d.src, d.dst],
                 Direction::S2c => [d.dst, d.src],
@@ -401,18 +385,23 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
     said(rows, [name, game, map, version], facts.places(), facts.state);
 }
 
-fn said(rows: &mut Rows, texts: [Option<String>; 4], players: Option<(u32, u32)>, state: Option<&str>) {
+fn said(
+    rows: &mut Rows,
+    texts: [Option<String>; 4],
+    players: Option<(u32, u32)>,
+    state: Option<&'static str>,
+) {
     texts.into_iter().for_each(|text| rows.text(text.as_deref()));
     rows.number(players.map(|(now, _)| now.into()));
     rows.number(players.map(|(_, most)| most.into()));
-    rows.text(state);
+    rows.word(state);
 }
 
 fn server_row(rows: &mut Rows, s: &Server) {
     let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
     let version = text(&s.said.version).or(s.said.build.map(|n| n.to_string()));
     rows.endpoint(s.endpoint);
-    rows.text(s.id.info().name);
+    rows.word(s.id.info().name);
     let [name, game, map] = [&s.said.server_name, &s.said.game, &s.said.map].map(text);
     said(rows, [name, game, map, version], s.said.players, s.said.state);
     for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {

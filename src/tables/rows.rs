@@ -5,16 +5,17 @@ use crate::capture::Time;
 use crate::line::Line;
 use crate::net::Endpoint;
 use crate::report::push_ip;
+use arrayvec::ArrayVec;
 use arrow_array::builder::{Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
 use std::io;
-use std::mem::replace;
-use std::net::IpAddr;
+use std::mem::{replace, take};
 use std::sync::Arc;
 
 /// Texts of few different values, each kept once.
@@ -22,27 +23,46 @@ use std::sync::Arc;
 struct Labels {
     rows: Vec<i32>,
     texts: StringBuilder,
-    /// The index of each text, by what stands for it: the text itself, or the bytes of an address.
-    seen: HashMap<Vec<u8>, i32>,
-    /// What stands for the text of the row before, which is often that of this one.
-    last: Vec<u8>,
+    /// Which text it is, by its hash.
+    known: HashTable<i32>,
+    hasher: DefaultHashBuilder,
+    /// The same of words of the program, by where they stand in it.
+    words: ArrayVec<(&'static str, i32), 8>,
 }
 
 impl Labels {
-    fn push(&mut self, key: &[u8], text: impl FnOnce(&mut StringBuilder)) {
-        if let Some(&row) = self.rows.last().filter(|_| !self.seen.is_empty() && self.last == key) {
-            return self.rows.push(row);
-        }
-        self.last.clear();
-        self.last.extend_from_slice(key);
-        let row = self.seen.get(key).copied().unwrap_or_else(|| {
-            let row = self.seen.len() as i32; // no more than rows in a batch
-            self.seen.insert(key.to_vec(), row);
-            text(&mut self.texts);
+    fn push(&mut self, text: &str) {
+        let row = self.which(text);
+        self.rows.push(row);
+    }
+
+    fn push_word(&mut self, word: &'static str) {
+        let known = self.words.iter().find(|(known, _)| std::ptr::eq(*known, word)).map(|(_, row)| *row);
+        let row = known.unwrap_or_else(|| {
+            let row = self.which(word);
+            let _ = self.words.try_push((word, row)); // without room it is looked for by its hash each time
             row
         });
         self.rows.push(row);
     }
+
+    fn which(&mut self, text: &str) -> i32 {
+        let Labels { texts, known, hasher, .. } = self;
+        let hash = hasher.hash_one(text.as_bytes());
+        if let Some(row) = known.find(hash, |row| nth(texts, *row) == text.as_bytes()) {
+            return *row;
+        }
+        let row = known.len() as i32; // no more than rows in a batch
+        texts.append_value(text);
+        known.insert_unique(hash, row, |row| hasher.hash_one(nth(texts, *row)));
+        row
+    }
+}
+
+/// One of the texts.
+fn nth(texts: &StringBuilder, row: i32) -> &[u8] {
+    let ends = texts.offsets_slice().get(row as usize..).and_then(<[i32]>::first_chunk);
+    ends.and_then(|&[start, end]| texts.values_slice().get(start as usize..end as usize)).unwrap_or_default()
 }
 
 /// A count as the tables have it.
@@ -70,8 +90,9 @@ enum Cells {
 /// One of Arrow's columns, being filled.
 struct Column {
     cells: Cells,
-    /// Which of them hold something, where some may hold nothing.
+    /// Which of them hold something, where some may hold nothing, but for the last ones: so many that do.
     held: Option<NullBufferBuilder>,
+    run: usize,
 }
 
 impl Column {
@@ -91,19 +112,34 @@ impl Column {
                 Cells::Texts(ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8)))
             }
         };
-        Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)) }
+        Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)), run: 0 }
+    }
+
+    /// The next cell holds something or not.
+    #[inline(always)]
+    fn holds(&mut self, something: bool) {
+        self.run += 1;
+        if !something && let Some(held) = &mut self.held {
+            held.append_n_non_nulls(take(&mut self.run) - 1);
+            held.append_null();
+        }
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let held = self.held.as_mut().and_then(NullBufferBuilder::finish);
+        let run = take(&mut self.run);
+        let held = self.held.as_mut().and_then(|held| {
+            held.append_n_non_nulls(run);
+            held.finish()
+        });
         Ok(match &mut self.cells {
             Cells::Int32(cells) => Arc::new(Int32Array::try_new(all(cells).into(), held)?),
             Cells::Int64(cells) => Arc::new(Int64Array::try_new(all(cells).into(), held)?),
             Cells::Bool(cells) => Arc::new(BooleanArray::from(all(cells))),
             Cells::Text(cells) => Arc::new(cells.finish()),
             Cells::Label(cells) => {
-                let Labels { rows, texts, seen, .. } = cells;
-                seen.clear();
+                let Labels { rows, texts, known, words, .. } = cells;
+                known.clear();
+                words.clear();
                 let rows = Int32Array::try_new(all(rows).into(), held)?;
                 Arc::new(DictionaryArray::<Int32Type>::try_new(rows, Arc::new(texts.finish()))?)
             }
@@ -126,6 +162,8 @@ pub(super) struct Rows {
     next: usize,
     /// Rows, the one that is being filled among them.
     len: usize,
+    /// Room for a text.
+    line: Line,
 }
 
 impl Rows {
@@ -135,7 +173,7 @@ impl Rows {
             kind => [Some((kind, column.null)), None],
         });
         let columns = kinds.flatten().map(|(kind, null)| Column::new(kind, null)).collect();
-        Rows { schema: table.schema(), columns, next: 0, len: 0 }
+        Rows { schema: table.schema(), columns, next: 0, len: 0, line: Line::default() }
     }
 
     /// The column of the next cell, which holds something or not.
@@ -145,9 +183,7 @@ impl Rows {
         self.len += usize::from(at == 0);
         self.next = if at + 1 == self.columns.len() { 0 } else { at + 1 };
         let column = &mut self.columns[at];
-        if let Some(all) = &mut column.held {
-            all.append(held);
-        }
+        column.holds(held);
         &mut column.cells
     }
 
@@ -185,25 +221,35 @@ impl Rows {
         let text = text.into();
         match (self.cell(text.is_some()), text) {
             (Cells::Text(cells), text) => cells.append_option(text),
-            (Cells::Label(cells), Some(text)) => {
-                cells.push(text.as_bytes(), |texts| texts.append_value(text))
-            }
-            (Cells::Label(cells), None) => cells.rows.push(cells.rows.last().copied().unwrap_or(0)),
+            (Cells::Label(cells), Some(text)) => cells.push(text),
+            (Cells::Label(cells), None) => cells.rows.push(0),
             _ => {}
         }
     }
 
+    /// A word of the program.
+    pub fn word(&mut self, word: impl Into<Option<&'static str>>) {
+        let word = word.into();
+        match (self.cell(word.is_some()), word) {
+            (Cells::Label(cells), Some(word)) => cells.push_word(word),
+            (Cells::Label(cells), None) => cells.rows.push(0),
+            _ => {}
+        }
+    }
+
+    /// A text that is written for this cell.
+    pub fn written(&mut self, write: impl FnOnce(&mut Line)) {
+        let mut line = take(&mut self.line);
+        line.clear();
+        write(&mut line);
+        // It is UTF-8 always: addresses, digits, and what was formatted.
+        self.text(str::from_utf8(&line).unwrap_or_default());
+        self.line = line;
+    }
+
     /// The address and the port.
     pub fn endpoint(&mut self, e: Endpoint) {
-        if let Cells::Label(cells) = self.cell(true) {
-            let text = |texts: &mut StringBuilder| {
-                texts.append_value(Line::text(|ip| push_ip(ip, e)));
-            };
-            match e.socket_addr().ip() {
-                IpAddr::V4(ip) => cells.push(&ip.octets(), text),
-                IpAddr::V6(ip) => cells.push(&ip.octets(), text),
-            }
-        }
+        self.written(|line| push_ip(line, e));
         self.number(i64::from(e.port()));
     }
 
@@ -242,7 +288,7 @@ mod tests {
     fn rows(columns: usize, kind: Kind, arrow: &DataType) -> Rows {
         let fields = (0..columns).map(|n| Field::new(n.to_string(), arrow.clone(), true)).collect::<Vec<_>>();
         let columns = (0..columns).map(|_| Column::new(kind, true)).collect();
-        Rows { schema: Arc::new(Schema::new(fields)), columns, next: 0, len: 0 }
+        Rows { schema: Arc::new(Schema::new(fields)), columns, next: 0, len: 0, line: Line::default() }
     }
 
     #[test]

@@ -169,8 +169,8 @@ fn pairing(pairing: &Pairing) -> String {
     match pairing {
         Pairing::Nothing => String::new(),
         Pairing::Asked { exchange, .. } => format!(", asks ({exchange})"),
-        Pairing::Again { exchange, part: false } => format!(", asks again ({exchange})"),
-        Pairing::Again { exchange, part: true } => format!(", asks on ({exchange})"),
+        Pairing::Again { exchange, part: false, .. } => format!(", asks again ({exchange})"),
+        Pairing::Again { exchange, part: true, .. } => format!(", asks on ({exchange})"),
         Pairing::Answered(a) => format!(", answers #{} ({})", a.request_frame, a.exchange),
         Pairing::Copy { exchange, of, .. } => format!(", is #{of} again ({exchange})"),
         Pairing::Twice { of, .. } => format!(", is the same as #{of}"),

@@ -205,7 +205,7 @@ fn a_retransmission_stays_one_exchange() {
     let (e, heard) = one(&[c(0, POLL), c(300 * MS, POLL), s(320 * MS, STATE), clock(60 * S)]);
     assert_eq!((e.request_frame, e.response_frame, e.retransmissions), (1, Some(3), 1));
     assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(320 * MS)));
-    assert_eq!(heard.frame(2).pairing, Pairing::Again { exchange: e.id, part: false });
+    assert_eq!(heard.frame(2).pairing, Pairing::Again { exchange: e.id, request_frame: 1, part: false });
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-004"]);
 }
 

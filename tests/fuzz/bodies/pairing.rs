@@ -157,12 +157,14 @@ impl Model {
                     assert!(!answer.asks && answer.is_own(sent), "frame {early} answers {frame}: {all:?}");
                 }
             }
-            Pairing::Again { exchange, .. } => {
+            Pairing::Again { exchange, request_frame, .. } => {
                 let first = self.packets.values().find(|p| match p.pairing {
                     Pairing::Asked { exchange: id, .. } => id == exchange,
                     _ => false,
                 });
-                let first = self.at(first.expect("an exchange begins with a request").frame);
+                let first = first.expect("an exchange begins with a request").frame;
+                assert_eq!(first, request_frame, "frame {frame} asks again: {all:?}");
+                let first = self.at(first);
                 assert!(
                     sent.asks && sent.is_own(first),
                     "frame {frame} asks for something else again: {all:?}"
