@@ -11,6 +11,9 @@
 //! faster waits: at most [`FULL`] blocks are there, one in the hands of the loop, and in its own the next and the
 //! beginning of another. For one that is slower the loop waits once, and the next block comes with frames that nobody
 //! has looked at, which is then up to the loop.
+//!
+//! To hand a datagram over takes longer than to look at it. That pays where many frames are none of our protocols; where
+//! nearly all are, the loop reads on by itself.
 
 use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
@@ -18,6 +21,7 @@ use crate::classify;
 use crate::decode::Listener;
 use crate::net::{self, Datagram, DropReason};
 use crate::protocols::{Glance, Id};
+use crate::report::Totals;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,6 +30,18 @@ use std::thread;
 
 /// Blocks that wait for the loop, each of one buffer: some 256 KiB of the capture, and about as much of what was found.
 const FULL: usize = 2;
+
+/// Blocks from which on is known whether the reader pays.
+const TRIAL: u32 = 8;
+
+/// What the loop wants of the reader.
+#[derive(Default)]
+struct Wishes {
+    /// The next block without a look at it.
+    unlooked: AtomicBool,
+    /// No block behind the next one.
+    stop: AtomicBool,
+}
 
 /// The frames of one buffer, and what was found in them.
 #[derive(Default)]
@@ -110,12 +126,12 @@ impl Block {
     }
 }
 
-/// Fills block after block until the capture ends, or nobody wants any. A block ends where the source goes on in
-/// the memory of the next one.
+/// Fills block after block until the capture ends, or nobody wants any more: the source stands behind the last one then. A
+/// block ends where the source goes on in the memory of the next one.
 fn fill(
     source: &mut Source,
     protocols: u32,
-    waited: &AtomicBool,
+    wishes: &Wishes,
     full: &SyncSender<Block>,
     empty: &Receiver<Block>,
 ) {
@@ -124,10 +140,10 @@ fn fill(
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
         source.lend(mem::take(&mut block.bytes));
-        let unseen = waited.swap(false, Relaxed);
+        let unlooked = wishes.unlooked.swap(false, Relaxed);
         while let Ok(Some(found)) = next {
             let Ok(_) = source.go_on(found, |frame| {
-                if unseen {
+                if unlooked {
                     block.keep(frame)
                 } else {
                     block.take(frame, protocols)
@@ -147,7 +163,7 @@ fn fill(
             None => (None, Some(Ok(()))),
         };
         block.end = end;
-        if full.send(block).is_err() || found.is_none() {
+        if full.send(block).is_err() || found.is_none() || wishes.stop.load(Relaxed) {
             return;
         }
         next = Ok(found);
@@ -155,40 +171,56 @@ fn fill(
 }
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// All frames, read by another thread; by this one where there is none to be had.
+    /// All frames, read by another thread where that pays and there is one to be had.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        let (protocols, lent, waited) = (self.memory.protocols(), &mut *source, &AtomicBool::new(false));
-        let done = thread::scope(|scope| {
+        match self.ahead(source).transpose()? {
+            Some(false) => Ok(()),
+            Some(true) | None => self.frames(source),
+        }
+    }
+
+    /// Frames read by another thread, `None` where there is none to be had. Whether the capture goes on, and reading ahead does not pay.
+    fn ahead(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
+        let (protocols, wishes) = (self.memory.protocols(), &Wishes::default());
+        // To expand is always worth a thread.
+        let may_stop = source.facts().compression.is_none();
+        thread::scope(|scope| {
             let (full, blocks) = sync_channel(FULL);
             let (back, empty) = channel();
             let reader = thread::Builder::new().name("reader".into());
-            reader.spawn_scoped(scope, move || fill(lent, protocols, waited, &full, &empty)).ok()?;
-            Some(self.blocks(waited, &blocks, &back))
-        });
-        done.unwrap_or_else(|| self.frames(source))
+            reader.spawn_scoped(scope, move || fill(source, protocols, wishes, &full, &empty)).ok()?;
+            Some(self.blocks(wishes, may_stop, &blocks, &back))
+        })
     }
 
-    /// Takes over block after block, and gives them back empty.
+    /// Takes over block after block, and gives them back empty. Whether the reader was stopped before the end.
     fn blocks(
         &mut self,
-        waited: &AtomicBool,
+        wishes: &Wishes,
+        may_stop: bool,
         full: &Receiver<Block>,
         empty: &Sender<Block>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<bool, Stopped> {
         let next = || {
             full.try_recv().or_else(|_| {
-                waited.store(true, Relaxed);
+                wishes.unlooked.store(true, Relaxed);
                 full.recv()
             })
         };
+        let counts = |totals: &Totals| (totals.packets, totals.recognised);
+        let (before, mut tried) = (counts(&self.totals), 0u32);
         while let Ok(mut block) = next() {
             self.block(&block)?;
             if let Some(end) = block.end.take() {
-                return Ok(end?);
+                return Ok(end.map(|()| false)?);
             }
             let _ = empty.send(block); // the reader may have ended
+            tried = tried.saturating_add(1);
+            let (frames, ours) = counts(&self.totals);
+            let most = (frames - before.0) / 4 * 3;
+            wishes.stop.store(may_stop && tried >= TRIAL && ours - before.1 > most, Relaxed);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The frames of a block, each as [`frame`](Self::frame) takes it.

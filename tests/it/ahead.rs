@@ -88,7 +88,8 @@ fn long() -> Vec<u8> {
 
 #[test]
 fn a_long_capture_says_the_same() {
-    same(&[long()], "long", &[usize::MAX]);
+    // In steps of the second length, reading ahead is given up soon.
+    same(&[long()], "long", &[usize::MAX, 2_000]);
 }
 
 /// A pcapng block in little-endian order.
