@@ -28,7 +28,13 @@ impl Line {
     /// Appends a byte.
     #[inline(always)]
     pub fn push(&mut self, byte: u8) {
-        self.push_first(&[byte], 1);
+        self.add(&[byte]);
+    }
+
+    /// Appends a text of fixed length.
+    #[inline(always)]
+    pub fn add<const N: usize>(&mut self, text: &[u8; N]) {
+        self.push_first(text, N);
     }
 
     /// Appends bytes.

@@ -116,7 +116,7 @@ impl Json {
                 out.push(b'"');
             }
             Value::Int(v) => push(out, format_args!("{v}")),
-            Value::Float32(v) if v.is_nan() => out.extend_from_slice(b"\"NaN\""),
+            Value::Float32(v) if v.is_nan() => out.add(b"\"NaN\""),
             Value::Float32(v) if v.is_infinite() => {
                 out.extend_from_slice(if v > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" });
             }
@@ -177,7 +177,7 @@ impl Json {
         }
         match value {
             Value::Text(bytes) | Value::Utf16(bytes) if damaged => push_hex(&mut self.twin, bytes),
-            _ => self.twin.extend_from_slice(b"null"),
+            _ => self.twin.add(b"null"),
         }
     }
 

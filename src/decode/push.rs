@@ -52,7 +52,7 @@ pub(crate) const fn decimal(v: u32) -> (u64, usize) {
 /// Appends a number below 100,000,000 with all of its eight digits.
 #[inline]
 fn push_eight(out: &mut Line, v: u32) {
-    out.extend_from_slice(&(eight_digits(v) | ASCII).to_le_bytes());
+    out.add(&(eight_digits(v) | ASCII).to_le_bytes());
 }
 
 /// The nine digits of a number below 1,000,000,000, and how many there are without zeros at the end, at least one.
@@ -60,8 +60,9 @@ fn push_eight(out: &mut Line, v: u32) {
 pub(crate) fn nine(v: u32) -> ([u8; 9], usize) {
     let (first, rest) = (v / 100_000_000, eight_digits(v % 100_000_000));
     let mut text = [b'0'.wrapping_add(first as u8); 9];
-    let (_, eight) = text.split_at_mut(1);
-    eight.copy_from_slice(&(rest | ASCII).to_le_bytes());
+    if let Some(eight) = text.last_chunk_mut() {
+        *eight = (rest | ASCII).to_le_bytes();
+    }
     (text, 9usize.wrapping_sub(rest.leading_zeros() as usize / 8))
 }
 
@@ -105,7 +106,7 @@ pub(super) fn push_hex(out: &mut Line, bytes: &[u8]) {
     out.push(b'"');
     for b in bytes {
         let digit = |n: u8| if n < 10 { b'0'.wrapping_add(n) } else { b'a'.wrapping_add(n).wrapping_sub(10) };
-        out.extend_from_slice(&[digit(b >> 4), digit(b & 15)]);
+        out.add(&[digit(b >> 4), digit(b & 15)]);
     }
     out.push(b'"');
 }
@@ -150,11 +151,11 @@ fn push_escaped(out: &mut Line, bytes: &[u8]) -> bool {
 
 fn push_char(out: &mut Line, c: char) {
     match c {
-        '"' => out.extend_from_slice(b"\\\""),
-        '\\' => out.extend_from_slice(b"\\\\"),
-        '\n' => out.extend_from_slice(b"\\n"),
-        '\r' => out.extend_from_slice(b"\\r"),
-        '\t' => out.extend_from_slice(b"\\t"),
+        '"' => out.add(b"\\\""),
+        '\\' => out.add(b"\\\\"),
+        '\n' => out.add(b"\\n"),
+        '\r' => out.add(b"\\r"),
+        '\t' => out.add(b"\\t"),
         c if crate::report::is_hostile(c) => {
             let mut units = [0u16; 2];
             for unit in c.encode_utf16(&mut units) {

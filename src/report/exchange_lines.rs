@@ -80,7 +80,7 @@ impl<W: Write> Exchanges<W> {
             self.lines.mark(None);
             self.lines.text.push(b' ');
         }
-        self.lines.text.extend_from_slice(b" frames");
+        self.lines.text.add(b" frames");
         self.lines.mark(None);
         self.lines.end()
     }
@@ -134,7 +134,7 @@ impl<W: Write> Exchanges<W> {
     /// The frames of an exchange; the line stands among those of the file `here`.
     fn frames(&mut self, e: &Exchange, asked: Place, here: Place) {
         let text = &mut self.lines.text;
-        text.extend_from_slice(b"  ");
+        text.add(b"  ");
         if asked.file == here.file {
             push_u64(text, asked.frame);
         } else {

@@ -96,7 +96,7 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
 
 /// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
 pub(crate) fn push_key(line: &mut Line, key: u64, digits: usize) {
-    line.extend_from_slice(b"0x");
+    line.add(b"0x");
     push_hex(line, key, digits);
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     fn text(write: impl FnOnce(&mut Line)) -> String {
         Line::text(|line| {
-            line.extend_from_slice(b"> ");
+            line.add(b"> ");
             write(line);
         })
     }

@@ -69,14 +69,14 @@ impl Ready {
         let known = messages.get(usize::from(message)).or(messages.last()); // `unknown`
         line.extend_from_slice(known.map_or(b"", |text| text.as_bytes()));
         line.extend_from_slice(direction.name().as_bytes());
-        line.extend_from_slice(b"\",\"confidence\":\"");
+        line.add(b"\",\"confidence\":\"");
         // Apart, for each is a copy of fixed length.
         match level.name() {
-            "high" => line.extend_from_slice(b"high"),
-            "medium" => line.extend_from_slice(b"medium"),
+            "high" => line.add(b"high"),
+            "medium" => line.add(b"medium"),
             other => line.extend_from_slice(other.as_bytes()),
         }
-        line.extend_from_slice(b"\",\"payload_length\":");
+        line.add(b"\",\"payload_length\":");
     }
 
     /// Appends what stands between the file of an exchange and its client.

@@ -138,11 +138,11 @@ impl<W: Write> Records<W> {
         let line = &mut self.out.line;
         self.ready.push_packet(line, place.file);
         push_u64(line, place.frame);
-        line.extend_from_slice(b",\"time\":");
+        line.add(b",\"time\":");
         self.stamps.push_json(line, d.time);
-        line.extend_from_slice(b",\"src\":\"");
+        line.add(b",\"src\":\"");
         push_endpoint(line, d.src);
-        line.extend_from_slice(b"\",\"dst\":\"");
+        line.add(b"\",\"dst\":\"");
         push_endpoint(line, d.dst);
         line.push(b'"');
         if d.tunnel != 0 {
@@ -172,7 +172,7 @@ impl<W: Write> Records<W> {
     #[cold]
     fn comment(&mut self, said: &[Box<str>]) {
         let line = &mut self.out.line;
-        line.extend_from_slice(b",\"comment\":[");
+        line.add(b",\"comment\":[");
         for (i, text) in said.iter().enumerate() {
             if i > 0 {
                 line.push(b',');
@@ -192,22 +192,22 @@ impl<W: Write> Records<W> {
     fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, here: Place) {
         let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
-            line.extend_from_slice(b",\"exchange\":");
+            line.add(b",\"exchange\":");
             push_u64(line, exchange);
         }
         match pairing {
             Pairing::Answered(answer) => {
                 let asked = self.files.place(answer.request_frame);
-                line.extend_from_slice(b",\"request_frame\":");
+                line.add(b",\"request_frame\":");
                 push_u64(line, asked.frame);
                 self.push_other("request_file", asked.file, here.file);
                 let line = &mut self.out.line;
-                line.extend_from_slice(b",\"response_time\":");
+                line.add(b",\"response_time\":");
                 push_seconds(line, answer.response_time);
             }
-            Pairing::Again { part: false, .. } => line.extend_from_slice(b",\"retransmission\":true"),
+            Pairing::Again { part: false, .. } => line.add(b",\"retransmission\":true"),
             Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
-                line.extend_from_slice(b",\"duplicate_of\":");
+                line.add(b",\"duplicate_of\":");
                 let first = self.files.place(*of);
                 push_u64(line, first.frame);
                 self.push_other("duplicate_file", first.file, here.file);
@@ -216,7 +216,7 @@ impl<W: Write> Records<W> {
         }
         let line = &mut self.out.line;
         if d.cut > 0 {
-            line.extend_from_slice(b",\"captured_length\":");
+            line.add(b",\"captured_length\":");
             push_u64(line, d.payload.len() as u64);
         }
     }
@@ -245,12 +245,12 @@ impl<W: Write> Report for Records<W> {
             let secrets = if self.secrets { vec![] } else { in_payload(p) };
             push(line, format_args!(",\"payload\":\"{}\"", masked(p.datagram.payload, &secrets, 0)));
         }
-        line.extend_from_slice(b",\"fields\":");
+        line.add(b",\"fields\":");
         line.extend_from_slice(p.sink.object());
         self.pairing(p.datagram, p.pairing, here);
         self.findings(p.findings, here);
         if p.more_findings > 0 {
-            self.out.line.extend_from_slice(b",\"more_findings\":");
+            self.out.line.add(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
         }
         self.out.line.push(b'}');
@@ -263,11 +263,9 @@ impl<W: Write> Report for Records<W> {
         }
         self.head(d)?;
         let line = &mut self.out.line;
-        line.extend_from_slice(
-            b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":",
-        );
+        line.add(b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":");
         push_u64(line, d.wire_len() as u64);
-        line.extend_from_slice(b",\"payload\":\"");
+        line.add(b",\"payload\":\"");
         let secrets = if self.secrets || !self.bytes { vec![] } else { in_unclaimed(d) };
         let shown = match (self.bytes, self.secrets) {
             (true, _) => d.payload,
@@ -277,7 +275,7 @@ impl<W: Write> Report for Records<W> {
         push(line, format_args!("{}", masked(shown, &secrets, 0)));
         match looks_like(d.payload, [d.src.port(), d.dst.port()]) {
             Some(name) => push(line, format_args!("\",\"looks_like\":\"{name}\"}}")),
-            None => line.extend_from_slice(b"\",\"looks_like\":null}"),
+            None => line.add(b"\",\"looks_like\":null}"),
         }
         self.out.end()
     }
@@ -294,52 +292,52 @@ impl<W: Write> Report for Records<W> {
         };
         self.out.begin();
         let line = &mut self.out.line;
-        line.extend_from_slice(b"{\"type\":\"exchange\",\"id\":");
+        line.add(b"{\"type\":\"exchange\",\"id\":");
         push_u64(line, e.id);
-        line.extend_from_slice(b",\"file\":");
+        line.add(b",\"file\":");
         self.ready.push_name(line, here.file);
         self.ready.push_step(line, e);
         push_endpoint(line, e.client);
-        line.extend_from_slice(b"\",\"server\":\"");
+        line.add(b"\",\"server\":\"");
         push_endpoint(line, e.server);
-        line.extend_from_slice(b"\",\"key\":");
+        line.add(b"\",\"key\":");
         match e.key {
             Some(key) => {
                 line.push(b'"');
                 push_key(line, key, e.protocol.info().steps[usize::from(e.step)].key_digits);
                 line.push(b'"');
             }
-            None => line.extend_from_slice(b"null"),
+            None => line.add(b"null"),
         }
         for (ip, port, end) in [
-            (",\"client_ip\":\"", "\",\"client_port\":", e.client),
-            (",\"server_ip\":\"", "\",\"server_port\":", e.server),
+            (b",\"client_ip\":\"", b"\",\"client_port\":", e.client),
+            (b",\"server_ip\":\"", b"\",\"server_port\":", e.server),
         ] {
-            line.extend_from_slice(ip.as_bytes());
+            line.add(ip);
             push_ip(line, end);
-            line.extend_from_slice(port.as_bytes());
+            line.add(port);
             push_u64(line, end.port().into());
         }
-        line.extend_from_slice(b",\"request_time\":");
+        line.add(b",\"request_time\":");
         self.stamps.push_json(line, e.request_time);
-        line.extend_from_slice(b",\"request_frame\":");
+        line.add(b",\"request_frame\":");
         push_u64(line, asked.frame);
         self.push_other("request_file", asked.file, here.file);
-        self.out.line.extend_from_slice(b",\"response_frames\":[");
+        self.out.line.add(b",\"response_frames\":[");
         self.response_frames(e, here);
         let line = &mut self.out.line;
-        line.extend_from_slice(b",\"outcome\":\"");
+        line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
         if let Some(message) = e.answer
             && e.protocol.info().has_several_answers(e.step)
         {
             push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
         }
-        line.extend_from_slice(b"\",\"response_time\":");
+        line.add(b"\",\"response_time\":");
         push_seconds(line, e.response_time);
-        line.extend_from_slice(b",\"request_bytes\":");
+        line.add(b",\"request_bytes\":");
         push_u64(line, e.request_bytes);
-        line.extend_from_slice(b",\"response_bytes\":");
+        line.add(b",\"response_bytes\":");
         push_u64(line, e.response_bytes);
         if let Some(reason) = e.reason {
             push(line, format_args!(",\"reason\":\"{reason}\""));
@@ -400,7 +398,7 @@ impl<W: Write> Records<W> {
     #[inline(never)]
     fn response_files(&mut self, e: &Exchange) {
         let line = &mut self.out.line;
-        line.extend_from_slice(b",\"response_files\":[");
+        line.add(b",\"response_files\":[");
         for (i, &frame) in e.response_frames().iter().enumerate() {
             if i > 0 {
                 line.push(b',');
@@ -413,14 +411,14 @@ impl<W: Write> Records<W> {
     #[inline]
     fn findings(&mut self, findings: &[Finding], here: Place) {
         if findings.is_empty() {
-            return self.out.line.extend_from_slice(b",\"findings\":[]");
+            return self.out.line.add(b",\"findings\":[]");
         }
         self.some_findings(findings, here);
     }
 
     #[inline(never)]
     fn some_findings(&mut self, findings: &[Finding], here: Place) {
-        self.out.line.extend_from_slice(b",\"findings\":[");
+        self.out.line.add(b",\"findings\":[");
         for (i, f) in findings.iter().enumerate() {
             if i > 0 {
                 self.out.line.push(b',');
@@ -450,12 +448,12 @@ fn push_finding(line: &mut Line, f: &Finding) {
     );
     match f.path() {
         Some(path) => push(line, format_args!("\"{path}\"")),
-        None => line.extend_from_slice(b"null"),
+        None => line.add(b"null"),
     }
     match f.span {
         Some(span) => push(line, format_args!(",\"start\":{},\"end\":{}", span.start, span.end)),
-        None => line.extend_from_slice(b",\"start\":null,\"end\":null"),
+        None => line.add(b",\"start\":null,\"end\":null"),
     }
-    line.extend_from_slice(b",\"message\":");
+    line.add(b",\"message\":");
     push_text(line, f.to_string().as_bytes());
 }

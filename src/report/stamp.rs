@@ -11,7 +11,7 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub struct Stamps {
     second: Option<i64>,
-    /// `"2026-11-20T10:32:02.000000000Z"` of that second.
+    /// `"2026-11-20T10:32:02.380967000Z"`: that second, and the nanoseconds of the stamp before.
     text: [u8; 32],
 }
 
@@ -19,14 +19,15 @@ impl Stamps {
     /// Appends a time stamp in quotes, or null where it is unknown.
     #[inline]
     pub fn push_json(&mut self, out: &mut Line, time: Time) {
-        let Some(nanos) = time.nanos() else { return out.extend_from_slice(b"null") };
+        let Some(nanos) = time.nanos() else { return out.add(b"null") };
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second != Some(second) {
             self.begin(second);
         }
-        let from = out.len();
-        out.extend_from_slice(&self.text);
-        out[from + 21..from + 30].copy_from_slice(&nine(fraction as u32).0);
+        if let Some(nanos) = self.text[21..].first_chunk_mut() {
+            *nanos = nine(fraction as u32).0;
+        }
+        out.add(&self.text);
     }
 
     #[cold]
@@ -48,7 +49,7 @@ pub fn stamp(time: Time) -> String {
 
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.
 pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
-    let Some(nanos) = nanos else { return out.extend_from_slice(b"null") };
+    let Some(nanos) = nanos else { return out.add(b"null") };
     push_decimals(out, nanos, 0);
     let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND.unsigned_abs()) as u32);
     out.push(b'.');

@@ -162,7 +162,7 @@ impl<W: Write> Lister<W> {
                 self.lines.push_other(" [answer to ", a.request_frame, here.file);
                 let text = &mut self.lines.text;
                 if let Some(time) = a.response_time {
-                    text.extend_from_slice(b" in ");
+                    text.add(b" in ");
                     push_duration(text, time);
                 }
                 text.push(b']');
@@ -171,8 +171,8 @@ impl<W: Write> Lister<W> {
                 self.lines.push_other(" [copy of ", *of, here.file);
                 self.lines.text.push(b']');
             }
-            Pairing::Again { part: false, .. } => text.extend_from_slice(b" [retransmission]"),
-            Pairing::Unasked { .. } => text.extend_from_slice(b" [not asked for]"),
+            Pairing::Again { part: false, .. } => text.add(b" [retransmission]"),
+            Pairing::Unasked { .. } => text.add(b" [not asked for]"),
             _ => {}
         }
         let text = &mut self.lines.text;
