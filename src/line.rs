@@ -3,8 +3,8 @@
 use std::io;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that are appended piece by piece, like a `Vec<u8>`, of which each appending is compiled in place: to copy a short piece takes
-/// less than a call. Room that was made once stays.
+/// Bytes that are appended piece by piece. Unlike that of a `Vec<u8>`, each appending is compiled where it stands: to copy a short piece
+/// takes less than a call. Room that was made once stays.
 #[derive(Debug, Default)]
 pub struct Line {
     /// What has been appended, and the room behind it.
@@ -79,11 +79,6 @@ impl Line {
         self.len = self.len.saturating_sub(1);
     }
 
-    /// Takes away what stands behind the first `len` bytes.
-    pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-    }
-
     /// Takes everything away.
     #[inline]
     pub fn clear(&mut self) {
@@ -134,7 +129,7 @@ mod tests {
                     1 => { ours.extend_from_slice(&bytes[..len]); theirs.extend_from_slice(&bytes[..len]); }
                     2 => { ours.push_first(&bytes, len); theirs.extend_from_slice(&bytes[..len]); }
                     3 => { ours.pop(); theirs.pop(); }
-                    4 => { ours.truncate(usize::from(bytes[0])); theirs.truncate(usize::from(bytes[0])); }
+                    4 => { ours.add(&bytes); theirs.extend_from_slice(&bytes); }
                     _ if len == 0 => { ours.clear(); theirs.clear(); }
                     _ => {}
                 }

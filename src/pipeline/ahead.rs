@@ -179,7 +179,8 @@ impl<S: Listener> Pipeline<'_, S> {
         }
     }
 
-    /// Frames read by another thread, `None` where there is none to be had. Whether the capture goes on, and reading ahead does not pay.
+    /// Frames read by another thread; `None` where there is none to be had. Whether the capture goes on, and reading ahead
+    /// does not pay.
     fn ahead(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
         let (protocols, wishes) = (self.memory.protocols(), &Wishes::default());
         // To expand is always worth a thread.

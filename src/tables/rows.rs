@@ -90,8 +90,9 @@ enum Cells {
 /// One of Arrow's columns, being filled.
 struct Column {
     cells: Cells,
-    /// Which of them hold something, where some may hold nothing, but for the last ones: so many that do.
+    /// Which of them hold something, where some may hold nothing.
     held: Option<NullBufferBuilder>,
+    /// How many of the last ones hold something: `held` does not know of them yet.
     run: usize,
 }
 
