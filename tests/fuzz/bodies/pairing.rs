@@ -57,16 +57,8 @@ impl Sent {
 
     /// The same, whichever server is meant: an answer may come from another one.
     fn is_like(&self, other: &Sent) -> bool {
-        self.ends() == other.ends() && (self.key == other.key || self.line == Line::Challenge)
-    }
-
-    fn ends(&self) -> (Line, usize) {
-        (self.line, self.client)
-    }
-
-    /// Whether it issues a token to a client.
-    fn is_issued_to(&self, client: usize) -> bool {
-        self.line == Line::Challenge && !self.asks && self.client == client
+        let ends = |s: &Sent| (s.line, s.client);
+        ends(self) == ends(other) && (self.key == other.key || self.line == Line::Challenge)
     }
 
     fn server(&self) -> End {
@@ -199,16 +191,18 @@ impl Model {
     fn is_awaited(&self, frame: u64) -> bool {
         let answer = self.at(frame);
         let before = &self.sent[..frame as usize - 1];
-        let own = before.iter().rev().find(|s| s.asks && s.is_own(answer));
-        // A request may also have been answered with a token that was issued after it was asked.
-        let issued = |key| before.iter().any(|s| s.is_issued_to(answer.client) && s.key == key);
-        let takes = |s: &Sent| {
-            s.is_like(answer) || s.line == Line::Query && s.ends() == answer.ends() && issued(s.key)
-        };
-        own.is_some_and(|asked| {
-            let mut others = before.iter().filter(|s| !s.asks && takes(s));
+        let own = (1..frame).rev().find(|&own| self.at(own).asks && self.at(own).is_own(answer));
+        own.is_some_and(|own| {
+            let asked = self.at(own);
+            let mut others = before.iter().filter(|s| !s.asks && s.is_like(answer));
+            // It may have been answered with a token that was issued after it was asked.
+            let took_another = self.packets.range(own..frame).any(|(_, seen)| match seen.pairing {
+                Pairing::Answered(a) => a.foreign_key && a.request_frame == own,
+                _ => false,
+            });
             answer.time - asked.time <= answer.line.windows().0
                 && !others.any(|s| s.time >= asked.time - EARLY)
+                && !took_another
         })
     }
 
@@ -222,8 +216,8 @@ impl Model {
         let open = |s: &Sent| (-EARLY..=late).contains(&(sent.time - s.time));
         assert!(all.iter().filter(own).any(open), "frame {frame} comes too late: {all:?}");
         if answer.foreign_key {
-            let mut issued = all.iter().filter(|s| s.is_issued_to(sent.client));
-            assert!(issued.any(|s| s.key == sent.key), "nobody issued that: {all:?}");
+            let issued = |s: &Sent| s.line == Line::Challenge && !s.asks && s.client == sent.client;
+            assert!(all.iter().any(|s| issued(s) && s.key == sent.key), "nobody issued that: {all:?}");
         } else if sent.line != Line::Challenge {
             assert_eq!(asked.key, sent.key, "frame {frame} has another key: {all:?}");
         }
