@@ -21,7 +21,6 @@ use crate::classify;
 use crate::decode::Listener;
 use crate::net::{self, Datagram, DropReason};
 use crate::protocols::{Glance, Id};
-use crate::report::Totals;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,7 +31,7 @@ use std::thread;
 const FULL: usize = 2;
 
 /// Blocks from which on is known whether the reader pays.
-const TRIAL: u32 = 8;
+const TRIAL: u64 = 8;
 
 /// What the loop wants of the reader.
 #[derive(Default)]
@@ -208,18 +207,18 @@ impl<S: Listener> Pipeline<'_, S> {
                 full.recv()
             })
         };
-        let counts = |totals: &Totals| (totals.packets, totals.recognised);
-        let (before, mut tried) = (counts(&self.totals), 0u32);
+        let before = (self.totals.packets, self.totals.recognised);
+        let mut tried = 0;
         while let Ok(mut block) = next() {
             self.block(&block)?;
             if let Some(end) = block.end.take() {
                 return Ok(end.map(|()| false)?);
             }
             let _ = empty.send(block); // the reader may have ended
-            tried = tried.saturating_add(1);
-            let (frames, ours) = counts(&self.totals);
-            let most = (frames - before.0) / 4 * 3;
-            wishes.stop.store(may_stop && tried >= TRIAL && ours - before.1 > most, Relaxed);
+            tried += 1;
+            let frames = self.totals.packets - before.0;
+            let ours = self.totals.recognised - before.1;
+            wishes.stop.store(may_stop && tried >= TRIAL && ours > frames / 4 * 3, Relaxed);
         }
         Ok(true)
     }

@@ -78,7 +78,7 @@ fn push_v6(line: &mut Line, e: Endpoint) {
         if at > 0 && at != gap.end {
             line.push(b':');
         }
-        push_hex(line, segment.into(), 1);
+        push_hex_digits(line, segment.into(), 1);
     }
 }
 
@@ -97,12 +97,12 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
 /// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
 pub(crate) fn push_key(line: &mut Line, key: u64, digits: usize) {
     line.add(b"0x");
-    push_hex(line, key, digits);
+    push_hex_digits(line, key, digits);
 }
 
 /// Appends at least so many hex digits, of which sixteen is the most.
 #[inline]
-fn push_hex(line: &mut Line, v: u64, digits: usize) {
+fn push_hex_digits(line: &mut Line, v: u64, digits: usize) {
     let needed = (67 - v.leading_zeros() as usize) / 4;
     let digits = digits.clamp(needed.max(1), 16);
     line.push_first(&hex_digits(v << (64 - 4 * digits)), digits);
