@@ -229,10 +229,10 @@ macro_rules! level {
 }
 pub(crate) use level;
 
-/// Declares a file's rules and, from the same text, its `RULES` list, so that no rule exists
-/// unlisted. The doc comment is the explanation users read.
+/// Declares rules and, from the same text, their list, so that no rule exists unlisted: `RULES`, or what `list NAME;` says
+/// where a file has several. The doc comment is the explanation users read.
 macro_rules! rules {
-    ($($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
+    (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
         cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
     })*) => {
         $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
@@ -251,8 +251,11 @@ macro_rules! rules {
             lenient: $crate::rule::level![$($lenient)?],
             examples: &[$($example),+],
         };)*
-        /// The rules declared in this file, in order.
-        pub static RULES: &[&$crate::rule::Rule] = &[$(&$NAME),*];
+        /// These rules, in order.
+        pub static $LIST: &[&$crate::rule::Rule] = &[$(&$NAME),*];
+    };
+    ($($rules:tt)*) => {
+        $crate::rule::rules! { list RULES; $($rules)* }
     };
 }
 pub(crate) use rules;

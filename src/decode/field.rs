@@ -233,17 +233,20 @@ pub fn path(field: &Field, index: Index) -> String {
     out
 }
 
-/// Declares a file's fields and, from the same text, its `FIELDS` list. Behind the kind may stand the names of the field's
+/// Declares fields and, from the same text, their list: `FIELDS`, or what `list NAME;` says where a file has several. Behind the kind may stand the names of the field's
 /// values, and what it says about the server. The doc comment is what help and `docs/fields.md` say about the field.
 macro_rules! fields {
-    ($($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
+    (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
         $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field::new(
             $name,
             $crate::decode::FieldKind::$kind,
             concat!($($about, "\n"),+),
         )$(.labelled($labels))?$(.saying($crate::decode::Fact::$fact))?;)*
-        /// The fields declared in this file, in order.
-        pub static FIELDS: &[&$crate::decode::Field] = &[$(&$NAME),*];
+        /// These fields, in order.
+        pub static $LIST: &[&$crate::decode::Field] = &[$(&$NAME),*];
+    };
+    ($($fields:tt)*) => {
+        $crate::decode::fields! { list FIELDS; $($fields)* }
     };
 }
 pub(crate) use fields;

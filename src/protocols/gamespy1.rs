@@ -9,8 +9,8 @@
 //! of its own; the query id counts the server's answers, so that only order tells which request one belongs to.
 
 use super::gamespy::Told;
+use super::other::unknown;
 use super::prelude::*;
-use super::unknown;
 use crate::contract::Role;
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";

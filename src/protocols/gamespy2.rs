@@ -11,8 +11,8 @@
 //! fit into 1,400 bytes is dropped without a sign.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys};
+use super::other::unknown;
 use super::prelude::*;
-use super::unknown;
 
 const SDK: &str = "https://github.com/nitrocaster/GameSpy";
 const fn sdk(section: &'static str) -> Cite {

@@ -12,8 +12,8 @@
 //! handshake's session id; inside a column an empty value cannot be told from its end but by what follows.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys, word_at};
+use super::other::unknown;
 use super::prelude::*;
-use super::unknown;
 use crate::capture::Time;
 use crate::net::Endpoint;
 

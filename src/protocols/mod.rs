@@ -10,6 +10,7 @@ use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
 
 mod gamespy;
+mod other;
 mod prelude;
 
 macro_rules! registry {
@@ -100,29 +101,6 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, si
     let mut facts = Facts::default();
     dissect(payload, cx.missing, P::INFO.ends, sink, &mut facts, |c| P::decode(c, *cx))?;
     Ok(facts)
-}
-
-pub(crate) use raknet::is_ping_or_pong as is_raknet;
-
-/// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one
-/// socket.
-pub(crate) fn is_other_query(payload: &[u8]) -> bool {
-    match payload {
-        // Source, Quake and Titanfall; GameSpy 2 and 3; SA-MP and Vice City; TeamSpeak 3; All-Seeing Eye; Unreal 2.
-        [0xfe | 0xff, 0xff, 0xff, 0xff, ..] | [0xfe, 0xfd, 0 | 9, _, _, _, _, ..] => true,
-        [b'S', b'A', b'M', b'P', head @ ..] => head.get(6).is_some_and(|opcode| b"ircdpxo".contains(opcode)),
-        [b'V', b'C', b'M', b'P', ..] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
-        [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
-        // GameSpy 1: `\key\`, and what belongs to it.
-        [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
-        _ => is_raknet(payload),
-    }
-}
-
-/// What a conversation that is known sends, or a server that the user names, and no query that is known: the message `unknown`.
-pub(crate) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Glance> {
-    let ours = (known.conversation || known.pinned) && !is_other_query(payload);
-    if ours { info.stray(info.unknown(), payload, known) } else { None }
 }
 
 impl Id {

@@ -2,12 +2,12 @@
 
 pub(crate) use crate::bounded::{Asking, Bounded, Limited};
 pub(crate) use crate::contract::{
-    Answer, Ask, Budget, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing, Part,
-    Protocol, Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Answer, Ask, Budget, Causation, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing,
+    Part, Protocol, Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{
     Cursor, Ends, Fact, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str, Value, behind,
     fields, remaining, until,
 };
-pub(crate) use crate::rule::{self, Cite, Example, Rule, Step::*, rules};
+pub(crate) use crate::rule::{self, Cite, Example, Rule, Step, Step::*, rules};

@@ -11,8 +11,8 @@
 //! Oddities: MOHAA has a byte for the direction behind the first four, Hexen World a fifth 255; FiveM has a second info string
 //! behind the players; the port is the game's, whose packets stand in the same conversation.
 
+use super::other::unknown;
 use super::prelude::*;
-use super::unknown;
 use crate::capture::Time;
 use crate::net::Endpoint;
 use arrayvec::ArrayVec;

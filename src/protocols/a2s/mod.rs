@@ -15,35 +15,16 @@
 //! INFO with three messages.
 
 mod answers;
-mod memory;
-mod parts;
-mod rules;
 
 use super::prelude::*;
-use crate::contract::{Answers, Joining, SPLIT_FIELDS};
-use answers::{INFO_ENDS, goldsrc_info, info, players, rules as rule_list};
-use memory::Memory;
-use parts::{is_first_part, is_part, is_unreadable, part};
-use rules::*;
-
-fields! {
-    /// Four bytes before the type: all 255, or one less in a part.
-    PREFIX = "prefix": Bytes;
-    /// Type of the message.
-    MESSAGE_TYPE = "type": Uint;
-    /// What an INFO request says, or the word of an old request.
-    QUERY = "query": Text;
-    /// Value that the server issues to an address, and that requests carry; in requests 0 and 4294967295 are none.
-    CHALLENGE = "challenge": Uint;
-    /// Up to four bytes behind an obsolete request.
-    PADDING = "padding": Bytes;
-    /// What a ping is answered with.
-    PING_PAYLOAD = "payload": Text;
-    /// A message of the engine that is no query, or none at all.
-    BODY = "body": Bytes;
-    /// What stands behind the end of the message.
-    SURPLUS = "surplus": Bytes;
-}
+use crate::capture::Time;
+use crate::contract::{
+    Answers, CRC32, DECOMPRESSED_SIZE, Joining, Layout, Piece, SPLIT, SPLIT_DATA, SPLIT_FIELDS, SPLIT_ID,
+    SPLIT_LAYOUT, SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split,
+};
+use crate::net::Endpoint;
+use answers::{rules as rule_list, *};
+use arrayvec::ArrayVec;
 
 const NONE_YET: [u32; 2] = [0, u32::MAX];
 /// In the memo of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
@@ -212,7 +193,7 @@ static MESSAGES: [Message; 18] = [
         RULES_STEP,
         &[IS_PART.when(is_first_part).level(Level::High), IS_PART.when(is_part).level(Level::Low)],
     )
-    .keyed(parts::id)
+    .keyed(part_id)
     .in_parts(part)
     .also(&[PLAYERS_STEP, INFO_STEP]),
     Message::named("unknown"),
@@ -235,13 +216,9 @@ const fn step(name: &'static str, unanswered: &'static Rule) -> StepInfo {
 
 static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_003);
 static CHALLENGE_ENDS: Ends = ends(&CHL_001, &CHL_002);
-const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
-
 static JOINING: Joining = Joining {
-    layouts: &parts::LAYOUTS,
-    read: parts::read,
+    layouts: &LAYOUTS,
+    read: read_part,
     makes: &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, PLAYERS_RESPONSE, RULES_RESPONSE],
     foreign: &SPL_005,
     damaged: &SPL_006,
@@ -272,7 +249,7 @@ impl Protocol for A2s {
         ],
         window_ms: 3000,
         ends: &REQUEST_ENDS,
-        fields: &[FIELDS, answers::FIELDS, SPLIT_FIELDS],
+        fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
         rules: &[RULES],
         causes: &[
             (Relation::Same, &[&INF_002], &[&RSP_001]),
@@ -282,7 +259,7 @@ impl Protocol for A2s {
             (Relation::Instead, &[&SPL_004], &[&SPL_002]),
         ],
         samples: &[
-            Example::of(&[IQ, CH, IQC, rules::INFO]),
+            Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[PQ0, CH, PQ, PLAY]),
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
@@ -329,7 +306,7 @@ impl Protocol for A2s {
             return unknown(c, cx);
         }
         if cx.message == SPLIT_MESSAGE {
-            return parts::header(c, cx);
+            return part_header(c, cx);
         }
         c.field(&PREFIX, bytes(4))?;
         if WORDS.contains(&cx.message) {
@@ -467,4 +444,326 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.about(None);
     c.check_whole(&HDR_001, || engine || ours);
     Ok(())
+}
+
+// --- Parts of answers: which layout their headers have, and what they say
+
+const SOURCE: u8 = 0;
+const NO_SIZE: u8 = 1;
+const GOLDSRC: u8 = 2;
+static LAYOUTS: [&str; 3] = ["source", "source_no_size", "goldsrc"];
+/// Length of the headers.
+const HEADERS: [u16; 3] = [12, 10, 9];
+/// Most bytes of the message that a part may say to hold.
+const MOST: usize = 4096;
+
+static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
+
+fn u32_at(p: &[u8], at: usize) -> Option<u32> {
+    p.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// The header in one layout; `None` where it is cut or contradicts itself.
+fn header_as(p: &[u8], layout: u8) -> Option<Split> {
+    let id = u32_at(p, 4)?;
+    let body = *HEADERS.get(usize::from(layout))?;
+    let rest = p.get(usize::from(body)..)?;
+    let (total, number) = match (p.get(8..)?, layout) {
+        ([both, ..], GOLDSRC) => (both & 15, both >> 4),
+        ([total, number, ..], _) => (*total, *number),
+        _ => return None,
+    };
+    let size = p.get(10..).and_then(|p| p.first_chunk()).filter(|_| layout == SOURCE);
+    let stream = rest.get(8..).is_some_and(|stream| stream.starts_with(b"BZh"));
+    let packed = if number == 0 && layout != GOLDSRC && stream {
+        Some([u32_at(rest, 0)?, u32_at(rest, 4)?])
+    } else {
+        None
+    };
+    let body = if packed.is_some() { body.saturating_add(8) } else { body };
+    let split =
+        Split { id, layout, total, number, size: size.map(|size| u16::from_le_bytes(*size)), packed, body };
+    (number < total).then_some(split)
+}
+
+/// Whether the bytes behind the header say that the layout is right: the message that was cut, or a compressed one, begins there.
+fn is_marked(p: &[u8], split: &Split) -> bool {
+    let plain = p.get(usize::from(split.body)..).is_some_and(|rest| rest.starts_with(MARK));
+    split.number == 0 && (split.packed.is_some() || plain)
+}
+
+/// Whether a part other than the first may have been sent so.
+fn fits(p: &[u8], split: &Split) -> bool {
+    let held = p.len().saturating_sub(usize::from(split.body));
+    let size = split.size.map_or(held, usize::from);
+    let last = split.number.saturating_add(1) == split.total;
+    split.number > 0 && (size == held || last && (held..=MOST).contains(&size))
+}
+
+/// Reads the header of a part. The first part tells its layout; of the others that is taken which the server used, or else the first
+/// one that fits.
+fn read_part(p: &[u8], layout: Layout) -> Option<Split> {
+    p.strip_prefix(b"\xfe\xff\xff\xff")?;
+    let as_one_of =
+        |layouts: &[u8]| layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(p, s)));
+    if let Layout::Certain(layout) = layout
+        && let Some(split) = header_as(p, layout)
+    {
+        return Some(split);
+    }
+    let first = [SOURCE, NO_SIZE, GOLDSRC].iter().filter_map(|layout| header_as(p, *layout));
+    if let Some(split) = first.into_iter().find(|split| is_marked(p, split)) {
+        return Some(split);
+    }
+    let used = if let Layout::Used(layout) = layout { as_one_of(&[layout]) } else { None };
+    used.or_else(|| as_one_of(&[SOURCE, GOLDSRC, NO_SIZE]))
+}
+
+fn part_id(p: &[u8]) -> Option<u64> {
+    u32_at(p, 4).map(u64::from)
+}
+
+/// Number and total of a part, and what the parts make where the first one says so.
+fn part(p: &[u8]) -> Option<Part> {
+    let split = read_part(p, Layout::Unknown)?;
+    let kind = p.get(usize::from(split.body)..)?.strip_prefix(MARK).and_then(<[u8]>::first);
+    let makes = kind.filter(|_| split.number == 0).and_then(|kind| match kind {
+        0x49 => Some(INFO_RESPONSE),
+        0x6d => Some(GOLDSRC_INFO_RESPONSE),
+        0x44 => Some(PLAYERS_RESPONSE),
+        0x45 => Some(RULES_RESPONSE),
+        _ => None,
+    });
+    Some(Part { number: split.number, total: Some(split.total), makes })
+}
+
+fn is_part(p: &[u8]) -> bool {
+    read_part(p, Layout::Unknown).is_some()
+}
+
+/// A first part that says what it begins, or a compressed one.
+fn is_first_part(p: &[u8]) -> bool {
+    let packed = read_part(p, Layout::Unknown).is_some_and(|split| split.packed.is_some());
+    packed || part(p).is_some_and(|part| part.makes.is_some())
+}
+
+/// Whether no layout has such a header. In-game traffic is cut in the same way, and is none of ours.
+fn is_unreadable(p: &[u8]) -> bool {
+    !is_part(p) && header_as(p, SOURCE).is_none()
+}
+
+/// Reads the header of a part and what it holds.
+fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    c.ends(&ENDS);
+    let split = read_part(c.rest(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
+    c.field(&PREFIX, bytes(4))?;
+    let Some(split) = split else { return Err(c.short(&SPL_001)) };
+    c.group(&SPLIT, |c| {
+        c.field(&SPLIT_ID, le_u32)?;
+        let name = LAYOUTS.get(usize::from(split.layout)).copied();
+        c.derived(&SPLIT_LAYOUT, Value::Named(split.layout.into(), name));
+        if split.layout == GOLDSRC {
+            c.field(&SPLIT_NUMBERS, byte)?;
+            c.derived(&SPLIT_TOTAL, Value::Uint(split.total.into()));
+            c.derived(&SPLIT_NUMBER, Value::Uint(split.number.into()));
+        } else {
+            c.field(&SPLIT_TOTAL, byte)?;
+            c.field(&SPLIT_NUMBER, byte)?;
+        }
+        if split.size.is_some() {
+            c.field(&SPLIT_SIZE, le_u16)?;
+        }
+        if split.packed.is_some() {
+            c.field(&DECOMPRESSED_SIZE, le_u32)?;
+            c.field(&CRC32, le_u32)?;
+        }
+        // A rule may show a password, and be cut anywhere.
+        c.secret(cx.secrets || !may_show_password(c.rest()));
+        c.ignored(&SPLIT_DATA)
+    })
+}
+
+// --- What takes more than one datagram: challenges, and numbers of players
+
+/// Requests whose answers may still come, addresses with challenges, challenges, servers whose players are known, and answers in
+/// parts that nobody asked for; the oldest goes first.
+const MAX_ASKED: usize = 16_384;
+const MAX_ADDRESSES: usize = 16_384;
+const MAX_CHALLENGES: usize = 16_384;
+const MAX_COUNTS: usize = 8_192;
+const MAX_STRAYS: usize = 1_024;
+/// Challenges remembered of one address at one server.
+const MAX_ISSUED: usize = 8;
+/// How old a challenge or a number of players may be, in nanoseconds.
+const FRESH: i64 = 5_000_000_000;
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Memory {
+    /// By exchange.
+    asked: Bounded<u64, Asked>,
+    /// By server and address of the client, the latest last.
+    issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
+    /// By server and value, the address that it was issued to first.
+    owners: Bounded<(Endpoint, u32), Endpoint>,
+    /// By server, what INFO said last.
+    counts: Bounded<Endpoint, (u8, Time)>,
+    /// By server, client and number of the message, the frame of the first part.
+    strays: Bounded<(Endpoint, Endpoint, u64), u64>,
+}
+
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Memory {
+        Memory {
+            asked: Bounded::new(budget.of(MAX_ASKED)),
+            issued: Bounded::new(budget.of(MAX_ADDRESSES)),
+            owners: Bounded::new(budget.of(MAX_CHALLENGES)),
+            counts: Bounded::new(budget.of(MAX_COUNTS)),
+            strays: Bounded::new(budget.of(MAX_STRAYS)),
+        }
+    }
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    step: u8,
+    proof: Proof,
+}
+
+/// What a request proves of its sender's address.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Proof {
+    /// Nothing: it carries no challenge.
+    None,
+    /// Nothing: the server had issued other challenges only.
+    Foreign,
+    /// That it gets what is sent there.
+    Right,
+    /// The same with the latest one, which is not old.
+    Fresh,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Challenge {
+    value: u32,
+    port: u16,
+    time: Time,
+}
+
+impl Memory {
+    /// Entries forgotten for want of room.
+    pub(super) fn forgotten(&self) -> u64 {
+        let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
+        let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
+        asked.saturating_add(answered).saturating_add(self.strays.forgotten())
+    }
+
+    pub(super) fn observe(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+        if let Some(Piece { split, .. }) = seen.piece
+            && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
+        {
+            raised.add(&SPL_007);
+        }
+        match *seen.pairing {
+            Pairing::Asked { exchange, .. } => {
+                let proof = self.judge(seen, raised);
+                self.asked.insert(exchange, Asked { step: seen.glance.step, proof });
+            }
+            Pairing::Unasked { .. } => self.unasked(seen, raised),
+            Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
+            _ => {}
+        }
+    }
+
+    /// What a request proves.
+    fn judge(&self, seen: &Seen<'_>, raised: &mut Raised) -> Proof {
+        let Some(value) = carried(seen.bytes()) else { return Proof::None };
+        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
+        let now = seen.datagram.time;
+        let last = issued.iter().rev().find(|challenge| challenge.port == seen.client.port());
+        if last
+            .is_some_and(|last| last.value == value && now.since(last.time).is_some_and(|age| age <= FRESH))
+        {
+            return Proof::Fresh;
+        }
+        // Where older ones were forgotten it may be one of them.
+        if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
+            return Proof::Right;
+        }
+        let end = u16::try_from(seen.bytes().len()).unwrap_or(u16::MAX);
+        let start = if seen.glance.step == INFO_STEP { 25 } else { 5 };
+        raised.add_at(&CHL_005, Span { start, end: end.min(start.saturating_add(4)) });
+        Proof::Foreign
+    }
+
+    /// Of an answer in parts the first one to come is told.
+    fn unasked(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+        let frame = seen.datagram.frame;
+        let first = match (seen.glance.part, seen.glance.key) {
+            (Some(_), Some(id)) => *self.strays.get_or_insert((seen.server, seen.client, id), frame),
+            _ => frame,
+        };
+        if first == frame {
+            raised.add(&TXN_001);
+        }
+    }
+
+    fn answered(&mut self, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
+        let Some(&Asked { step, proof }) = self.asked.get(&answer.exchange) else { return };
+        let message = seen.glance.message;
+        if message == CHALLENGE_RESPONSE {
+            if proof == Proof::Fresh && !answer.second {
+                raised.add(&CHL_004);
+            }
+            return self.issue(seen, raised);
+        }
+        if !answer.part && !answer.second {
+            let lists = [PLAYERS_STEP, RULES_STEP].contains(&step);
+            match proof {
+                Proof::None if step == INFO_STEP => raised.add(&SEC_001),
+                Proof::None if lists => raised.add(&SEC_002),
+                Proof::Foreign if lists && !seen.edge => raised.add(&SEC_002),
+                _ => {}
+            }
+        }
+        let (now, bytes) = (seen.datagram.time, seen.bytes());
+        match message {
+            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE => {
+                if let Some(players) = answers::players_of_info(bytes) {
+                    self.counts.insert(seen.server, (players, now));
+                }
+            }
+            PLAYERS_RESPONSE => {
+                let said = self.counts.get(&seen.server);
+                let said = said.filter(|(_, time)| now.since(*time).is_some_and(|age| age <= FRESH));
+                if let (Some((players, _)), Some(count)) = (said, bytes.get(5))
+                    && players != count
+                {
+                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A server issues a challenge.
+    fn issue(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+        let value = seen.bytes().strip_prefix(MARK).and_then(|p| p.get(1..)).and_then(|p| p.first_chunk());
+        let Some(value) = value.map(|value| u32::from_le_bytes(*value)) else { return };
+        if NONE_YET.contains(&value) {
+            return;
+        }
+        let (server, client) = (seen.server, seen.client);
+        if *self.owners.get_or_insert((server, value), client.host()) != client.host() {
+            raised.add(&SEC_003);
+        }
+        let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
+        let challenge = Challenge { value, port: client.port(), time: seen.datagram.time };
+        issued.retain(|known| (known.value, known.port) != (value, challenge.port));
+        if issued.is_full() {
+            issued.remove(0);
+        }
+        issued.push(challenge);
+    }
 }

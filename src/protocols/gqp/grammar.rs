@@ -1,5 +1,52 @@
-//! The grammar, as far as recognising and comparing need it: commands and replies as they stand in the
-//! payload. What they say field by field is the decoder's.
+//! The grammar, as far as recognising and comparing need it: commands and replies as they stand in the payload, strings, and
+//! which control codes must not stand in them. The datagrams that all examples share stand here, too.
+
+use crate::decode::wire::Stop;
+use crate::protocols::prelude::{
+    C, Cite, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Value, rules,
+};
+
+/// The draft, as the wiki's archive has it.
+pub(super) const SPEC: &str = "https://github.com/DarklightGames/unrealwiki";
+
+pub(super) const fn draft(section: &'static str) -> Cite {
+    Cite { doc: "GQP draft", section, url: SPEC }
+}
+
+/// `identify` and its answer.
+pub(super) const IDQ: Step = C("6964656e74696679 04");
+pub(super) const IDR: Step =
+    S("3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 \
+     1e 12 6e6574766572 1f 343332 04");
+
+/// `echo` with the argument "hi".
+pub(super) const EQ: Step = C("6563686f 1e 6869 04");
+
+/// `auth` as "bob" with the password "pw", and the challenge string "xyz".
+pub(super) const AQ: Step = C("61757468 1e 626f62 1f 7077 04");
+pub(super) const AR: Step = S("3130 61757468 1e 11 78797a 04");
+
+pub(super) const SAMPLES: &[Example] = &[
+    Example::of(&[IDQ, IDR]),
+    // Two commands in one message, two replies in one.
+    Example::of(&[
+        C("6563686f 1e 746869732074657874 1d 6563686f 1e 6d6f72652074657874 04"),
+        S("3130 6563686f 1e 11 746869732074657874 1d 3130 6563686f 1e 11 6d6f72652074657874 04"),
+    ]),
+    // What a server announces as its extensions may be asked.
+    Example::of(&[
+        C("657874656e73696f6e73 04"),
+        S("3130 657874656e73696f6e73 1e 13 706c6179657273 1f 72756c6573 04"),
+        C("706c6179657273 04"),
+        S("3130 706c6179657273 1e 14 726564 1f 416e6e 1f 426f62 1e 14 626c7565 1f 5a6f65 04"),
+    ]),
+    // A login: the string that auth gives goes back with challenge.
+    Example::of(&[AQ, AR, C("6368616c6c656e6765 1e 78797a 04"), S("3130 6368616c6c656e6765 1e 06 04")]),
+    // A command that the admin has disabled.
+    Example::of(&[C("6563686f 04"), S("3330 6563686f 1e 06 04")]),
+];
+
+// --- Commands and replies
 
 /// Control codes.
 pub(super) const SOH: u8 = 0x01;
@@ -48,14 +95,14 @@ pub(super) fn is_string(text: &[u8]) -> bool {
 }
 
 /// The bytes before the first of these, and those from it on.
-pub(super) fn until<'a>(text: &'a [u8], ends: &[u8]) -> (&'a [u8], &'a [u8]) {
+pub(super) fn split_before<'a>(text: &'a [u8], ends: &[u8]) -> (&'a [u8], &'a [u8]) {
     let at = text.iter().position(|b| ends.contains(b)).unwrap_or(text.len());
     text.split_at_checked(at).unwrap_or((text, &[]))
 }
 
 /// A message without its end: the bytes before EOT.
 pub(super) fn body(payload: &[u8]) -> &[u8] {
-    until(payload, &[EOT]).0
+    split_before(payload, &[EOT]).0
 }
 
 /// A piece of a message, and where it begins in the payload.
@@ -74,7 +121,7 @@ impl Piece<'_> {
 
 /// Name of the encoding that a message begins with, and what follows the name; `None` where it begins with none.
 pub(super) fn encoding(payload: &[u8]) -> Option<(&[u8], &[u8])> {
-    payload.strip_prefix(&[SOH]).map(|rest| until(rest, &[ACK, EOT]))
+    payload.strip_prefix(&[SOH]).map(|rest| split_before(rest, &[ACK, EOT]))
 }
 
 /// The commands or replies of a message: what stands between GS.
@@ -97,7 +144,7 @@ pub(super) struct Command<'a> {
 
 impl<'a> Command<'a> {
     pub fn of(piece: &'a [u8]) -> Command<'a> {
-        let (name, arguments) = until(piece, &[RS, US]);
+        let (name, arguments) = split_before(piece, &[RS, US]);
         Command { name, arguments }
     }
 
@@ -126,7 +173,7 @@ impl<'a> Reply<'a> {
     pub fn of(piece: &'a [u8]) -> Reply<'a> {
         let status = status(piece);
         let rest = if status.is_some() { piece.get(2..).unwrap_or_default() } else { piece };
-        let (name, data) = until(rest, &[RS]);
+        let (name, data) = split_before(rest, &[RS]);
         Reply { status, name: name.trim_ascii_start(), data: data.split_first().map(|(_, data)| data) }
     }
 
@@ -167,6 +214,88 @@ pub(super) fn status(reply: &[u8]) -> Option<u8> {
             Some(digit(tens).wrapping_mul(10).wrapping_add(digit(ones)))
         }
         _ => None,
+    }
+}
+
+// --- Strings
+
+rules! {
+    /// NUL, TAB, LF and the like, or a code that means something elsewhere. The author wants no zero
+    /// bytes: a string holds printable characters only.
+    CHR_001 = "GQP-CHR-001" Error "string contains a control character" {
+        cite: draft("Grammar, STRING"),
+        examples: [Example::of(&[C("6563686f 1e 610062 04")])],
+    }
+    /// The grammar speaks of the ASCII table, its author of "plain 8bit ASCII". Bytes beyond ASCII are
+    /// shown as Latin-1.
+    CHR_002 = "GQP-CHR-002" Note "string contains a byte beyond ASCII" {
+        cite: draft("Discussion"),
+        strict: Warning,
+        examples: [Example::of(&[C("6563686f 1e 636166e9 04")])],
+    }
+    /// It is a control code, though not one of the first 32.
+    CHR_003 = "GQP-CHR-003" Warning "string contains DEL" {
+        cite: draft("Grammar, STRING"),
+        examples: [Example::of(&[C("6563686f 1e 617f 04")])],
+    }
+    /// The draft lists STX, ETX, DLE and ETB as control codes, but no rule of its grammar uses them.
+    CHR_004 = "GQP-CHR-004" Warning "string contains a listed control code that the grammar does not use" {
+        cite: draft("Reference, ASCII Table"),
+        examples: [Example::of(&[C("6563686f 1e 6103 04")])],
+    }
+}
+
+/// A rule, and the bytes that break it.
+pub(super) type Forbidden = (&'static Rule, fn(u8) -> bool);
+
+/// What one string breaks, whichever it is.
+pub(super) static EVERYWHERE: [Forbidden; 4] = [
+    (&CHR_001, |b| b < 0x20 && !is_unused(b)),
+    (&CHR_002, |b| b >= 0x80),
+    (&CHR_003, |b| b == 0x7f),
+    (&CHR_004, is_unused),
+];
+
+fn is_unused(b: u8) -> bool {
+    matches!(b, STX | ETX | DLE | ETB)
+}
+
+/// Reads a string up to one of `ends`, behind `before` bytes of separators and marks that belong to it,
+/// and checks it.
+pub(super) fn string<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+    before: usize,
+    ends: &[u8],
+    rules: &[Forbidden],
+) -> Result<&'a [u8], Fault> {
+    let text = c.field_as(field, text(before, ends), Value::Latin1)?;
+    if S::COVERAGE {
+        rules.iter().for_each(|(rule, _)| c.check(rule, || true));
+    }
+    if S::RULES && !text.iter().all(|b| matches!(b, 0x20..=0x7e)) {
+        let start = c.last().end.saturating_sub(text.len() as u16);
+        for (rule, wrong) in rules {
+            if let Some(i) = text.iter().position(|b| wrong(*b)) {
+                let start = start.saturating_add(i as u16);
+                c.check_at(rule, Span { start, end: start.saturating_add(1) }, || false);
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// A nom parser: skips `before` bytes and takes what stands before one of `ends`, or before an ETB that
+/// ends the datagram, for that one separates blocks.
+fn text<'a>(before: usize, ends: &[u8]) -> impl Fn(&'a [u8]) -> nom::IResult<&'a [u8], &'a [u8], Stop> {
+    move |input| {
+        let Some(rest) = input.get(before..) else { return Err(nom::Err::Error(Stop::Short(before as u32))) };
+        let (mut text, mut rest) = split_before(rest, ends);
+        if let (true, Some((&ETB, kept))) = (rest.is_empty(), text.split_last()) {
+            rest = text.get(kept.len()..).unwrap_or_default();
+            text = kept;
+        }
+        Ok((rest, text))
     }
 }
 

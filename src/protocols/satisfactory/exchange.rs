@@ -1,16 +1,9 @@
 //! What one datagram alone cannot show: cookies, copies, time.
 
-use super::envelope::{ENV_002, ENV_003, ENV_005, REQ_001, REQ_005};
-use super::samples::*;
-use super::state::{self, RSP_001, RSP_004, RSP_005};
-use crate::bounded::Bounded;
+use super::message::*;
 use crate::capture::Time;
-use crate::contract::{Budget, Causation, Raised};
-use crate::decode::Span;
-use crate::exchange::{Pairing, Seen};
 use crate::net::Endpoint;
-use crate::protocols::Relation;
-use crate::rule::{Example, Step::*, rules};
+use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
@@ -85,11 +78,6 @@ rules! {
     TXN_006 = "SFQ-TXN-006" Note "two clients have the same cookie open" {
         cite: api("Poll Server State"),
         examples: [Example::of(&[PQ, C2("d5f6 00 01 efcdab8967452301 01"), OK, S2("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
-    }
-    /// It should be that of the poll, which was 1.
-    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
-        cite: css("Server/FGDSQueryTypes.h"),
-        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
     }
     /// The server was updated, or two servers answer behind one address.
     TXN_008 = "SFQ-TXN-008" Note "changelist of the server has changed" {
@@ -265,7 +253,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
 }
 
 fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    if seen.glance.message == super::LEGACY_POLL && seen.server.port() != super::LEGACY_PORT {
+    if seen.glance.message == LEGACY_POLL && seen.server.port() != LEGACY_PORT {
         raised.add(&LEG_003);
     }
     if let Some(cookie) = seen.glance.key {
@@ -303,16 +291,16 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
             None => {}
         }
     }
-    if seen.glance.message != super::STATE_RESPONSE || seen.datagram.cut > 0 {
+    if seen.glance.message != STATE_RESPONSE || seen.datagram.cut > 0 {
         return;
     }
-    let Some(brief) = state::brief(seen.datagram.payload) else { return };
+    let Some(brief) = brief(seen.datagram.payload) else { return };
     let first = State { net_cl: brief.net_cl, ..State::default() };
     let state = memory.states.get_or_insert(server, first);
     let before = *state;
     state.net_cl = brief.net_cl;
     if before.net_cl != brief.net_cl {
-        raised.add_at(&TXN_008, state::NET_CL_AT);
+        raised.add_at(&TXN_008, NET_CL_AT);
     }
     for (i, (at, id, version)) in brief.sub_states().enumerate() {
         let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
@@ -324,10 +312,3 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
         }
     }
 }
-
-pub(super) static CAUSES: &[Causation] = &[
-    // A message that was cut has lost its terminator too.
-    (Relation::Same, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001], &[&ENV_005]),
-    // Also an answer that is cut inside its cookie.
-    (Relation::Instead, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001], &[&TXN_003]),
-];

@@ -3,39 +3,32 @@
 //! ```text
 //! envelope    d5 f6 │ message_type u8 │ protocol_version u8 │ payload │ 01
 //! Poll (0)    cookie u64
-//! State (1)   see `state`
+//! State (1)   see `message`
 //! ```
 //!
 //! Oddities: the terminator is Unreal's end-of-packet bit, seen as a byte; the port is also the
 //! game's, whose packets begin with `5a 74` and are none of ours; the published tables print two
-//! offsets wrong (see `SFQ-RSP-008`). Before 1.0 there was no envelope, see `legacy`.
+//! offsets wrong (see `SFQ-RSP-008`). Before 1.0 there was no envelope.
 
-mod envelope;
 mod exchange;
-mod legacy;
-mod samples;
-mod state;
+mod message;
 
-use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
-};
-use crate::contract::{Message, Raised};
-use crate::decode::{Cursor, Fault, FieldSink};
-use crate::exchange::Seen;
+use super::other::is_other_query;
+use super::prelude::*;
 use exchange::*;
+use message::*;
 
-const POLL: u8 = 0;
-const STATE_RESPONSE: u8 = 1;
-const LEGACY_POLL: u8 = 2;
-const LEGACY_STATE_RESPONSE: u8 = 3;
-const UNKNOWN: u8 = 4;
-
-const MAGIC: u16 = 0xf6d5;
 const WIRE_MAGIC: [u8; 2] = [0xd5, 0xf6];
 const GAME_MAGIC: [u8; 2] = [0x5a, 0x74];
 const GAME_PORT: u16 = 7777;
-const LEGACY_PORT: u16 = 15777;
 const POLL_LEN: usize = 13;
+
+static CAUSES: &[Causation] = &[
+    // A message that was cut has lost its terminator too.
+    (Relation::Same, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001], &[&ENV_005]),
+    // Also an answer that is cut inside its cookie.
+    (Relation::Instead, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001], &[&TXN_003]),
+];
 
 /// Satisfactory's Lightweight Query.
 #[derive(Debug)]
@@ -48,7 +41,7 @@ impl Protocol for Satisfactory {
         name: "satisfactory",
         title: "Satisfactory Lightweight Query",
         ports: &[GAME_PORT, LEGACY_PORT],
-        spec: samples::SPEC,
+        spec: SPEC,
         first: &[b"\xd5\xf6", b"\xf6\xd5", b"\x00\x00", b"\x01\x00"],
         messages: &[
             Message::named("poll"),
@@ -77,11 +70,11 @@ impl Protocol for Satisfactory {
             )
         }],
         window_ms: 2000,
-        ends: &envelope::ENVELOPE,
-        fields: &[envelope::FIELDS, state::FIELDS, legacy::FIELDS],
-        rules: &[envelope::RULES, state::RULES, legacy::RULES, exchange::RULES],
-        causes: exchange::CAUSES,
-        samples: samples::SAMPLES,
+        ends: &message::ENVELOPE,
+        fields: &[ENVELOPE_FIELDS, STATE_FIELDS, LEGACY_FIELDS],
+        rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES, VERSION_RULES, exchange::RULES],
+        causes: CAUSES,
+        samples: SAMPLES,
     };
 
     #[inline(always)]
@@ -135,8 +128,8 @@ impl Protocol for Satisfactory {
     #[inline(always)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
-            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| legacy::decode(c, cx)),
-            _ => envelope::decode(c, cx),
+            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| message::legacy(c, cx)),
+            _ => message::decode(c, cx),
         }
     }
 

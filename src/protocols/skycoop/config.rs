@@ -6,10 +6,76 @@
 //!
 //! The server escapes nothing, so between single quotes a backslash is a backslash. What stands between
 //! double quotes is read as JSON, but its escapes are shown as they are sent: values are borrowed.
+//!
+//! The datagrams that all examples share stand here, too.
 
-use super::samples::*;
-use crate::decode::{Cursor, FieldSink, Shape, Span, Value as Shown, fields};
-use crate::rule::{Example, Step::*, rules};
+use crate::decode::Value as Shown;
+use crate::protocols::prelude::*;
+
+/// The published page.
+pub(super) const SPEC: &str = "https://github.com/Filigrani/SkyCoop/wiki/Server-Query-Protocol";
+
+pub(super) const fn wiki(section: &'static str) -> Cite {
+    Cite { doc: "Sky Co-op wiki, Server Query Protocol", section, url: SPEC }
+}
+
+/// The published dedicated server.
+pub(super) const fn server(file: &'static str) -> Cite {
+    Cite {
+        doc: "Sky Co-op dedicated server",
+        section: file,
+        url: "https://github.com/RED1cat/SkyCoopDedicatedServer",
+    }
+}
+
+/// The mod itself, which holds the client.
+pub(super) const fn client(file: &'static str) -> Cite {
+    Cite { doc: "Sky Co-op mod", section: file, url: "https://github.com/Filigrani/SkyCoop" }
+}
+
+/// The query.
+pub(super) const RQ: Step = C("feffffff");
+
+/// A reply: "Camp", version 0.13.2, two of ten players, Ann and Bob.
+pub(super) const OK: Step = S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 \
+     7a000000 7b00270070006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f006200\
+     27005d002c00270065007800700065007200690065006e006300650027003a0027005300740061006c006b0065007200\
+     27002c00270070007600700027003a002700540072007500650027007d00");
+
+/// RCON with the password "pw123" and the command "status".
+pub(super) const RCON: Step = C("ffffffff 05000000 7077313233 0c000000 730074006100740075007300");
+
+pub(super) const SAMPLES: &[Example] = &[
+    Example::on(26950, &[RQ, OK]),
+    // "Zoé 🏕", nobody there; asked again by another client.
+    Example::of(&[
+        RQ,
+        S("93000000 0c000000 5a006f00e90020003cd8d5df 06000000 302e31332e32 00000000 0a000000 \
+           66000000 7b00270070006c006100790065007200730027003a005b005d002c002700650078007000650072006900\
+           65006e006300650027003a002700500069006c006700720069006d0027002c00270070007600700027003a002700\
+           460061006c007300650027007d00"),
+        Wait(700),
+        C2("feffffff"),
+        S2("93000000 0c000000 5a006f00e90020003cd8d5df 06000000 302e31332e32 00000000 0a000000 \
+           66000000 7b00270070006c006100790065007200730027003a005b005d002c002700650078007000650072006900\
+           65006e006300650027003a002700500069006c006700720069006d0027002c00270070007600700027003a002700\
+           460061006c007300650027007d00"),
+    ]),
+    // The layout of before April 2023.
+    Example::on(
+        26950,
+        &[
+            RQ,
+            S(
+                "93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01",
+            ),
+        ],
+    ),
+    // RCON beside the query, with its answer "ok".
+    Example::on(26950, &[RQ, OK, RCON, S("82000000 04000000 6f006b00")]),
+];
+
+// --- The configuration
 
 fields! {
     /// What the configuration says, read leniently.
@@ -394,5 +460,80 @@ fn show<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
-mod tests;
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// Strictness, players, experience and pvp of a text.
+    fn read(text: &str) -> Option<(bool, Vec<String>, String, String)> {
+        let bytes = utf16(text);
+        let shown = |s: Slice<'_>| {
+            assert_eq!(&bytes[s.at..s.at + s.text.len()], s.text, "a slice stands where it says");
+            Shown::Utf16(s.text).text().unwrap().into_owned()
+        };
+        let config = Config::read(&bytes)?;
+        let players = config.players().map(|p| p.map(shown).collect()).unwrap_or_default();
+        let experience = config.experience.map(shown).unwrap_or_default();
+        Some((config.strict, players, experience, config.pvp.map(|(p, _)| shown(p)).unwrap_or_default()))
+    }
+
+    #[test]
+    fn what_servers_send_is_read_as_it_is_meant() {
+        let real =
+            read("{'players':['Alice','Ёжик','a\"b','c\\'],'experience':'Interloper','pvp':'True'}").unwrap();
+        assert!(!real.0);
+        assert_eq!(real.1, ["Alice", "Ёжик", "a\"b", "c\\"]);
+        assert_eq!((real.2.as_str(), real.3.as_str()), ("Interloper", "True"));
+        assert_eq!(
+            read("{'players':[],'pvp':False}").unwrap(),
+            (false, vec![], String::new(), "False".into())
+        );
+    }
+
+    #[test]
+    fn json_is_json() {
+        let text = r#" { "players" : [ "a\"b" , "c" ] , "x" : {"y":[1,-2.5,null]}, "pvp": true } "#;
+        assert_eq!(
+            read(text).unwrap(),
+            (true, vec!["a\\\"b".into(), "c".into()], String::new(), "true".into())
+        );
+        assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
+        assert!(read("{}").unwrap().0);
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for text in [
+            "",
+            "{",
+            "{'a'}",
+            "{'a':}",
+            "{'a':1,}",
+            "{a:1}",
+            "['a']",
+            "{} x",
+            "{'a':[1,]}",
+            "{'a':maybe}",
+            "{'a':'b}",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+        assert!(Config::read(b"{\0}").is_none(), "half a unit");
+    }
+
+    #[test]
+    fn nesting_is_followed_to_its_limit() {
+        let nested = |open: &str, inside: &str, close: &str, n| {
+            read(&format!("{{'a':{}{inside}{},'pvp':'True'}}", open.repeat(n), close.repeat(n)))
+        };
+        // The outermost braces count, and so does what stands within the innermost.
+        assert_eq!(nested("[", "", "]", 7).unwrap().3, "True");
+        assert_eq!(nested("{'b':", "1", "}", 6).unwrap().3, "True");
+        assert_eq!(nested("[", "", "]", 8), None);
+        assert_eq!(nested("{'b':", "1", "}", 7), None);
+    }
+}

@@ -3,32 +3,25 @@
 //! ```text
 //! query  −2 i32
 //! reply  147 i32 │ see `reply`
+//! RCON   −1 i32 │ password_length i32 │ password UTF-8 │ command_length i32 │ command UTF-16LE
+//!        130 i32 │ text_length i32 │ text UTF-16LE
 //! ```
 //!
-//! Oddities: the query shares its socket and port with the game and with RCON (`rcon`); nothing ties a
+//! Oddities: the query shares its socket and port with the game and with RCON; nothing ties a
 //! reply to its query but the order; the query's four bytes begin Source's split answers too, which go
 //! the other way and are longer; 147 is the number of a packet of the game, so a game packet of that
 //! length begins like a reply.
 
 mod config;
-mod exchange;
-mod layout;
-mod rcon;
 mod reply;
-mod samples;
-mod strings;
 
-use super::{
-    Ask, Context, Direction, Glance, Info, Known, Level, Protocol, Role, StepInfo, StepRules, is_other_query,
-};
-use crate::contract::{Message, Raised};
-use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, FieldKind, FieldSink, Labels, Value, fields};
-use crate::exchange::Seen;
-use crate::rule::{Example, Step::*, rules};
-use exchange::*;
-use reply::{HEADER, RSP_001, SURPLUS, int};
-use samples::{OK, RQ, wiki};
+use super::other::is_other_query;
+use super::prelude::*;
+use config::*;
+use reply::*;
+
+/// The port of a server whose port nobody changed.
+const PORT: u16 = 26950;
 
 const STATUS_REQUEST: u8 = 0;
 const STATUS_RESPONSE: u8 = 1;
@@ -43,10 +36,6 @@ const GAME: u8 = 5;
 const QUERY: [u8; 4] = [0xfe, 0xff, 0xff, 0xff];
 /// The same, big-endian.
 const QUERY_SWAPPED: [u8; 4] = [0xff, 0xff, 0xff, 0xfe];
-/// Header of a reply.
-const REPLY: i32 = 147;
-/// The same with its bytes swapped.
-const SWAPPED: i32 = REPLY.swap_bytes();
 /// Numbers of the packets that a server of the game sends.
 const PACKETS: std::ops::RangeInclusive<i32> = 1..=188;
 /// Most clients of a server of the game, generously; longest identifier of one, in bytes.
@@ -67,7 +56,7 @@ fields! {
 rules! {
     /// The server returns at once when it has received fewer than four bytes.
     REQ_001 = "SKY-REQ-001" Error "query is shorter than 4 bytes" {
-        cite: samples::server("Server.cs"),
+        cite: server("Server.cs"),
         examples: [Example::of(&[C("feffff")])],
     }
     /// The query is one integer. The server ignores what follows it.
@@ -83,6 +72,58 @@ rules! {
     }
 }
 
+rules! {
+    list EXCHANGE_RULES;
+    /// The server only responds: the query was lost before the capture, or somebody answers what was never
+    /// asked.
+    TXN_001 = "SKY-TXN-001" Error "reply without a query" {
+        cite: wiki("Query format"),
+        needs_past: true,
+        examples: [Example::of(&[OK])],
+    }
+    /// The mod waits five seconds and does not ask again.
+    TXN_002 = "SKY-TXN-002" Warning "no answer in time" {
+        cite: client("ClientUser.Ping"),
+        examples: [Example::of(&[RQ])],
+    }
+    /// Replies carry no identifier: they are paired first in, first out, and a lost one shifts the others.
+    TXN_003 = "SKY-TXN-003" Note "second query while one is open" {
+        cite: wiki("Query format"),
+        examples: [Example::of(&[RQ, RQ])],
+    }
+    /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
+    TXN_004 = "SKY-TXN-004" Note "answer arrived twice" {
+        cite: wiki("Reply format"),
+        side: Path,
+        examples: [Example::of(&[RQ, OK, OK])],
+    }
+    /// Later than the answer window of five seconds, within the late window.
+    TXN_005 = "SKY-TXN-005" Note "answer came after the time-out" {
+        cite: client("ClientUser.Ping"),
+        examples: [Example::of(&[RQ, Wait(6000), OK])],
+    }
+    /// The default is 26950; any port that is configured is legal.
+    TXN_006 = "SKY-TXN-006" Note "server is not on the default port" {
+        cite: wiki("Examples for easier understanding"),
+        per_server: true,
+        examples: [Example::on(35735, &[RQ, OK])],
+    }
+    /// Four bytes with a forged source address bring a victim more than ten times as much: nothing proves
+    /// that the client is who it seems to be.
+    SEC_001 = "SKY-SEC-001" Warning "answer is more than ten times its query, without a challenge" {
+        cite: wiki("Query format"),
+        per_server: true,
+        ratio: true,
+        lenient: Note,
+        examples: [Example::of(&[RQ, OK])],
+    }
+}
+
+static CAUSES: &[Causation] = &[
+    // Something else in place of a reply, or one that is cut inside its header.
+    (Relation::Instead, &[&RSP_001, &RSP_002], &[&TXN_002]),
+];
+
 static REQUEST: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 
 /// Sky Co-op's server query.
@@ -95,8 +136,8 @@ impl Protocol for Skycoop {
     const INFO: Info = Info {
         name: "skycoop",
         title: "Sky Co-op server query",
-        ports: &[exchange::PORT],
-        spec: samples::SPEC,
+        ports: &[PORT],
+        spec: SPEC,
         first: &[b"\xfe\xff\xff", b"\xff\xff\xff", b"\x93\x00\x00\x00"],
         messages: &[
             Message::named("status_request"),
@@ -120,11 +161,11 @@ impl Protocol for Skycoop {
             },
         )],
         window_ms: 5000,
-        ends: &reply::FIXED,
-        fields: &[FIELDS, reply::FIELDS, config::FIELDS, rcon::FIELDS],
-        rules: &[RULES, reply::RULES, strings::RULES, config::RULES, rcon::RULES, exchange::RULES],
-        causes: exchange::CAUSES,
-        samples: samples::SAMPLES,
+        ends: &FIXED,
+        fields: &[FIELDS, REPLY_FIELDS, config::FIELDS, RCON_FIELDS],
+        rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES, EXCHANGE_RULES],
+        causes: CAUSES,
+        samples: SAMPLES,
     };
 
     #[inline(never)]
@@ -134,15 +175,15 @@ impl Protocol for Skycoop {
             [0xfe, 0xff, 0xff] if wire_len == 3 => Some(stray(DAMAGED, Level::Low)),
             [0xff, 0xff, 0xff, 0xfe] if wire_len == 4 => Some(stray(DAMAGED, Level::Low)),
             [0xff, 0xff, 0xff, 0xff, _, 0, 0, 0, ..] if wire_len == p.len() => {
-                rcon::is_request(p, wire_len).then(|| stray(RCON_REQUEST, Level::Medium))
+                is_rcon_request(p, wire_len).then(|| stray(RCON_REQUEST, Level::Medium))
             }
             [147, 0, 0, 0, ref rest @ ..] => {
                 let whole = wire_len == p.len();
-                if whole && layout::is_exact(rest) || rest.windows(PLAYERS.len()).any(|w| w == PLAYERS) {
+                if whole && is_exact(rest) || rest.windows(PLAYERS.len()).any(|w| w == PLAYERS) {
                     return Some(response(Level::High));
                 }
                 let plausible = int(p, 4).is_some_and(|n| (0..=LONGEST_NAME).contains(&n));
-                let usual = source == exchange::PORT && plausible && !is_game_packet(p, wire_len);
+                let usual = source == PORT && plausible && !is_game_packet(p, wire_len);
                 usual.then(|| response(Level::Low))
             }
             _ => None,
@@ -167,8 +208,8 @@ impl Protocol for Skycoop {
                 c.ends(&REQUEST);
                 c.field(&MESSAGE_TYPE, le_i32).map(drop)
             }
-            STATUS_RESPONSE => reply::decode(c),
-            RCON_REQUEST | RCON_RESPONSE => rcon::decode(c, cx),
+            STATUS_RESPONSE => reply::reply(c),
+            RCON_REQUEST | RCON_RESPONSE => rcon(c, cx),
             DAMAGED => damaged(c, cx),
             _ => unknown(c, cx, c.rest()),
         }
@@ -180,7 +221,9 @@ impl Protocol for Skycoop {
 
     #[inline(never)]
     fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
-        exchange::observe(seen, raised);
+        if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
+            raised.add(&TXN_006);
+        }
     }
 }
 
@@ -216,10 +259,10 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
     if cut || p == QUERY_SWAPPED && wire_len == 4 {
         return Some(stray(DAMAGED, level));
     }
-    if rcon::is_request(p, wire_len) {
+    if is_rcon_request(p, wire_len) {
         return Some(stray(RCON_REQUEST, level));
     }
-    (rcon::begins_request(p) || joins_game(p)).then(|| stray(GAME, level))
+    (begins_rcon_request(p) || joins_game(p)).then(|| stray(GAME, level))
 }
 
 /// What a known server sends; `open` says that a query of the client waits for its reply.
@@ -231,8 +274,8 @@ fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Gl
     match int(p, 0) {
         Some(REPLY) if open || !game => Some(response(level)),
         Some(SWAPPED) if open => Some(response(level)),
-        Some(_) if open && reply::has_prefix(p, wire_len) => Some(response(level)),
-        Some(_) if rcon::is_response(p, wire_len) => Some(stray(RCON_RESPONSE, level)),
+        Some(_) if open && has_prefix(p, wire_len) => Some(response(level)),
+        Some(_) if is_rcon_response(p, wire_len) => Some(stray(RCON_RESPONSE, level)),
         _ if open => Some(stray(DAMAGED, level)),
         _ => game.then(|| stray(GAME, level)),
     }
@@ -270,10 +313,102 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
 
 /// The rest of a packet as bytes. There may be a damaged request of RCON in it, with its password.
 fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a [u8]) -> Result<(), Fault> {
-    let secret = !cx.secrets && rcon::begins_request(whole);
+    let secret = !cx.secrets && begins_rcon_request(whole);
     let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
     if !c.rest().is_empty() {
         c.field_as(&PAYLOAD, bytes(c.rest().len()), show)?;
     }
     Ok(())
+}
+
+// --- RCON
+
+// Remote control on the same socket: a password in clear text, a command, an answer. It is recognised only where its lengths
+// end exactly where the datagram ends: a Source query begins with the same four bytes, and has a printable one where the first
+// length is.
+
+/// Longest password that is taken for one, in bytes.
+const LONGEST_PASSWORD: i32 = 64;
+
+fields! {
+    list RCON_FIELDS;
+    /// Length of the password in bytes.
+    PASSWORD_LENGTH = "password_length": Int;
+    /// Password; masked unless --show-secrets is given.
+    PASSWORD = "password": Text;
+    /// Length of the command in bytes.
+    COMMAND_LENGTH = "command_length": Int;
+    /// Command.
+    COMMAND = "command": Text;
+    /// Length of the text in bytes.
+    TEXT_LENGTH = "text_length": Int;
+    /// What the server answers.
+    TEXT = "text": Text;
+}
+
+rules! {
+    list RCON_RULES;
+    /// Everyone on the path reads the password, and who has it controls the server.
+    SEC_002 = "SKY-SEC-002" Warning "RCON password is sent in clear text" {
+        cite: server("Server.cs, client -1"),
+        examples: [Example::of(&[RCON])],
+    }
+}
+
+/// Whether the whole payload is a request, as far as the capture has it.
+fn is_rcon_request(p: &[u8], wire_len: usize) -> bool {
+    let password = int(p, 4).filter(|n| (1..=LONGEST_PASSWORD).contains(n)).unwrap_or(-1);
+    let Ok(password) = usize::try_from(password) else { return false };
+    p.starts_with(&[0xff; 4]) && ends_with_text(p, wire_len, password.saturating_add(8))
+}
+
+/// Whether the payload begins as a request does, whole or not.
+fn begins_rcon_request(p: &[u8]) -> bool {
+    p.starts_with(&[0xff; 4]) && int(p, 4).is_some_and(|n| (1..=LONGEST_PASSWORD).contains(&n))
+}
+
+/// Whether the whole payload is an answer, as far as the capture has it.
+fn is_rcon_response(p: &[u8], wire_len: usize) -> bool {
+    int(p, 0) == Some(CALLBACK) && ends_with_text(p, wire_len, 4)
+}
+
+/// Whether a length at `at` and its text of UTF-16 are the end of the payload.
+fn ends_with_text(p: &[u8], wire_len: usize, at: usize) -> bool {
+    let length = int(p, at).and_then(|n| usize::try_from(n).ok()).filter(|n| n.is_multiple_of(2));
+    length.is_some_and(|n| at.saturating_add(4).saturating_add(n) == wire_len)
+}
+
+fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), Fault> {
+    c.secret(cx.secrets);
+    if cx.message != RCON_REQUEST {
+        if c.field(&HEADER, le_i32)? != CALLBACK {
+            return Err(c.stop(&RSP_001)); // never claimed
+        }
+        return rcon_text(c, &TEXT_LENGTH, &TEXT);
+    }
+    if c.field(&MESSAGE_TYPE, le_i32)? != -1 {
+        return Err(c.stop(&REQ_003)); // never claimed
+    }
+    let all = c.whole();
+    c.about(Some(&PASSWORD));
+    c.check_at(&SEC_002, all, || false);
+    let length = rcon_length(c, &PASSWORD_LENGTH)?;
+    let shown = |text: Str<'a>| if cx.secrets { Value::Text(text.0) } else { Value::Secret(FieldKind::Text) };
+    c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;
+    rcon_text(c, &COMMAND_LENGTH, &COMMAND)
+}
+
+fn rcon_length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
+    let length = c.field(field, le_i32)?;
+    c.ends(&STRING);
+    usize::try_from(length).map_err(|_| c.stop(&STR_001))
+}
+
+fn rcon_text<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    text: &'static Field,
+) -> Result<(), Fault> {
+    let length = rcon_length(c, field)?;
+    c.text_behind_length(LENGTH, text, bytes(length), Value::Utf16).map(drop)
 }

@@ -8,21 +8,256 @@
 //! ```
 //!
 //! A reply with a length in front of its header, or with a big-endian header, is decoded too.
+//!
+//! Lengths of strings are ambiguous: the page does not say in which unit they count, and the server itself writes characters
+//! where it means bytes for the version. Bytes are tried first; another unit is taken only where it makes the whole chain end
+//! exactly where the datagram ends.
 
-use super::config;
-use super::layout::{self, Layout, Units, is_version};
-use super::rcon::CALLBACK;
-use super::samples::*;
-use super::strings::{self, STR_001, STR_009, STRING};
-use super::{REPLY, SWAPPED};
-use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Labels, Value, Version, fields};
-use crate::rule::{Example, Step::*, rules};
+use super::config::{self, *};
+use crate::decode::{Version, utf16};
+use crate::protocols::prelude::*;
+
+/// Header of a reply.
+pub(super) const REPLY: i32 = 147;
+/// The same with its bytes swapped.
+pub(super) const SWAPPED: i32 = REPLY.swap_bytes();
+/// First integer of an answer of RCON.
+pub(super) const CALLBACK: i32 = 130;
+
+pub(super) static FIXED: Ends = Ends::new(&RSP_002, &RSP_004, &SURPLUS);
+
+// --- Which of the layouts a reply has, found out by its lengths before it is decoded
+
+/// Bytes of a legacy reply behind its version: players, max_players, and 18 of configuration.
+const LEGACY_TAIL: usize = 26;
+/// Longest version that is taken for one, in bytes.
+const LONGEST_VERSION: usize = 32;
+
+/// Which lengths count UTF-16 units instead of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Units {
+    name: bool,
+    version: bool,
+    config: bool,
+}
+
+/// The layout of a reply behind its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Name, version, players, configuration as text.
+    Current(Units),
+    /// Before April 2023: version, players, configuration as numbers.
+    Legacy,
+}
+
+const BYTES: Units = Units { name: false, version: false, config: false };
+
+/// The other readings, the more likely first.
+const OTHERS: [Units; 7] = [
+    Units { name: true, version: false, config: false },
+    Units { name: false, version: true, config: false },
+    Units { name: true, version: false, config: true },
+    Units { name: false, version: false, config: true },
+    Units { name: true, version: true, config: false },
+    Units { name: false, version: true, config: true },
+    Units { name: true, version: true, config: true },
+];
+
+/// The layout of the bytes behind the header, of which so many at the end are missing in the capture.
+fn layout_of(rest: &[u8], missing: usize) -> Layout {
+    if left(rest, missing, BYTES) == Some(0) {
+        return Layout::Current(BYTES);
+    }
+    if is_legacy(rest) {
+        return Layout::Legacy;
+    }
+    let fits = |units: &Units| left(rest, missing, *units) == Some(0);
+    Layout::Current(OTHERS.into_iter().find(fits).unwrap_or(BYTES))
+}
+
+/// Whether the bytes behind the header are a reply that ends exactly where they end.
+pub(super) fn is_exact(rest: &[u8]) -> bool {
+    let legacy = || is_legacy(rest) && short_version(rest).is_some_and(|(_, tail)| tail.len() == LEGACY_TAIL);
+    left(rest, 0, BYTES) == Some(0) || legacy()
+}
+
+/// How many bytes are left behind the last string of a current reply; `None` where a length is negative
+/// or runs past the end. Those that are missing in the capture are of that string, or behind it.
+fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
+    let rest = behind_string(rest, |n, _| n.checked_mul(if units.name { 2 } else { 1 }))?;
+    let rest = behind_string(rest, |n, text| if units.version { utf8_of_units(text, n) } else { Some(n) })?;
+    let (length, rest) = length(rest.get(8..)?)?;
+    rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units.config { 2 } else { 1 })?)
+}
+
+/// What follows a length and its string, whose size in bytes `size` tells.
+fn behind_string(rest: &[u8], size: impl FnOnce(usize, &[u8]) -> Option<usize>) -> Option<&[u8]> {
+    let (length, text) = length(rest)?;
+    text.get(size(length, text)?..)
+}
+
+/// A length that is not negative, and what follows.
+fn length(rest: &[u8]) -> Option<(usize, &[u8])> {
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    Some((usize::try_from(i32::from_le_bytes(*length)).ok()?, rest))
+}
+
+/// How many bytes of UTF-8 make that many UTF-16 units; `None` where it is no UTF-8, or there are too few.
+fn utf8_of_units(text: &[u8], units: usize) -> Option<usize> {
+    // A unit takes three bytes at most.
+    let text = text.get(..units.saturating_mul(3)).unwrap_or(text);
+    let sound = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let (mut bytes, mut seen) = (0usize, 0usize);
+    for c in sound.chars() {
+        if seen >= units {
+            break;
+        }
+        seen = seen.saturating_add(c.len_utf16());
+        bytes = bytes.saturating_add(c.len_utf8());
+    }
+    (seen == units).then_some(bytes)
+}
+
+/// A legacy reply begins with its version. Read as a name, "0.11.2" would be three Chinese characters.
+fn is_legacy(rest: &[u8]) -> bool {
+    short_version(rest).is_some_and(|(text, _)| !text.is_empty() && is_version(text))
+}
+
+/// The string at the start, if it is short, and what follows.
+fn short_version(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, text) = rest.split_first_chunk::<4>()?;
+    let length = usize::try_from(i32::from_le_bytes(*length)).ok().filter(|n| *n <= LONGEST_VERSION)?;
+    text.split_at_checked(length)
+}
+
+/// Digits and dots.
+fn is_version(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+}
+
+// --- Strings: UTF-16LE or UTF-8 behind a signed length
+
+rules! {
+    list STRING_RULES;
+    /// Lengths are signed, but a string cannot be shorter than nothing: the published client throws.
+    STR_001 = "SKY-STR-001" Error "string length is negative" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 ffffffff")]),
+        ],
+    }
+    /// Its length announces more bytes than there are.
+    STR_002 = "SKY-STR-002" Error "string runs past the end of the datagram" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 64000000 4100")]),
+        ],
+    }
+    /// Every unit of UTF-16 takes two bytes, and the server counts bytes.
+    STR_003 = "SKY-STR-003" Error "UTF-16 string has an odd number of bytes" {
+        cite: server("Packet.cs, WriteUnicodeString"),
+        examples: [
+            Example::of(&[RQ, S("93000000 03000000 410042 06000000 302e31332e32 02000000 0a000000 7a000000 7b00270070006c0061\
+               00790065007200730027003a005b00270041006e006e0027002c00270042006f00620027005d002c002700650078\
+               00700065007200690065006e006300650027003a0027005300740061006c006b006500720027002c002700700076\
+               00700027003a002700540072007500650027007d00")]),
+        ],
+    }
+    /// Half a character: it is shown as U+FFFD, and its bytes beside it.
+    STR_004 = "SKY-STR-004" Error "UTF-16 string has an unpaired surrogate" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 02000000 00d8 03000000 302e31 00000000 01000000 66000000 7b00270070006c006100790065\
+               007200730027003a005b005d002c00270065007800700065007200690065006e006300650027003a002700500069\
+               006c006700720069006d0027002c00270070007600700027003a002700460061006c007300650027007d00")]),
+        ],
+    }
+    /// It is shown with U+FFFD, and its bytes beside it.
+    STR_005 = "SKY-STR-005" Error "version is not valid UTF-8" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 02000000 4100 03000000 302eff 00000000 01000000 66000000 7b00270070006c006100790065\
+               007200730027003a005b005d002c00270065007800700065007200690065006e006300650027003a002700500069\
+               006c006700720069006d0027002c00270070007600700027003a002700460061006c007300650027007d00")]),
+        ],
+    }
+    /// With the length in bytes the reply cannot be read; with the length in UTF-16 units it ends exactly where
+    /// the datagram ends. The published client takes the value for bytes.
+    STR_006 = "SKY-STR-006" Error "string length counts characters instead of bytes" {
+        cite: wiki("C# Example"),
+        examples: [
+            Example::of(&[RQ, S("93000000 04000000 430061006d007000 03000000 302e31 00000000 01000000 66000000 7b00270070006c\
+               006100790065007200730027003a005b005d002c00270065007800700065007200690065006e006300650027003a\
+               002700500069006c006700720069006d0027002c00270070007600700027003a002700460061006c007300650027\
+               007d00")]),
+        ],
+    }
+    /// The published server writes none, and clients show it as a character.
+    STR_007 = "SKY-STR-007" Warning "string begins with a byte-order mark" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 04000000 fffe4100 03000000 302e31 00000000 01000000 66000000 7b00270070006c00610079\
+               0065007200730027003a005b005d002c00270065007800700065007200690065006e006300650027003a00270050\
+               0069006c006700720069006d0027002c00270070007600700027003a002700460061006c007300650027007d00")]),
+        ],
+    }
+    /// NUL included: usually the terminator of a C string, counted in by mistake.
+    STR_008 = "SKY-STR-008" Warning "string contains a control character" {
+        cite: wiki("Reply format"),
+        examples: [
+            Example::of(&[RQ, S("93000000 04000000 41000000 03000000 302e31 00000000 01000000 66000000 7b00270070006c00610079\
+               0065007200730027003a005b005d002c00270065007800700065007200690065006e006300650027003a00270050\
+               0069006c006700720069006d0027002c00270070007600700027003a002700460061006c007300650027007d00")]),
+        ],
+    }
+    /// The server writes the number of characters in front of bytes. With a character beyond ASCII in the
+    /// version all later fields shift.
+    STR_009 = "SKY-STR-009" Error "version length counts UTF-16 units of a text in UTF-8" {
+        cite: server("Packet.cs, Write(string)"),
+        examples: [
+            Example::of(&[RQ, S("93000000 08000000 430061006d007000 07000000 302e31332e32c3a9 02000000 0a000000 7a000000 \
+               7b00270070006c006100790065007200730027003a005b00270041006e006e0027002c00270042006f0062002700\
+               5d002c00270065007800700065007200690065006e006300650027003a0027005300740061006c006b0065007200\
+               27002c00270070007600700027003a002700540072007500650027007d00")]),
+        ],
+    }
+}
+
+/// Inside a string.
+pub(super) static STRING: Ends = Ends::new(&STR_002, &RSP_004, &SURPLUS);
+
+/// Bytes of the length before a string.
+pub(super) const LENGTH: u16 = 4;
+
+/// A string of UTF-16LE behind its length in bytes, or in units if `units` says so.
+fn utf16_text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    [length, text]: [&'static Field; 2],
+    units: bool,
+) -> Result<&'a [u8], Fault> {
+    let claimed = c.field(length, le_i32)?;
+    c.require(&STR_001, claimed >= 0)?;
+    let claimed = claimed as usize;
+    let len = if units { claimed.saturating_mul(2) } else { claimed };
+    c.ends(&STRING);
+    let bytes = c.text_behind_length(LENGTH, text, bytes(len), Value::Utf16)?;
+    c.ends(&FIXED);
+    c.check(&STR_006, || !units);
+    c.check(&STR_003, || bytes.len().is_multiple_of(2));
+    let whole = bytes.as_chunks::<2>().0.as_flattened();
+    c.check(&STR_004, || utf16(whole).all(|unit| unit.is_ok()));
+    c.check(&STR_007, || !bytes.starts_with(&[0xff, 0xfe]));
+    c.check(&STR_008, || !utf16(whole).flatten().any(char::is_control));
+    Ok(bytes)
+}
+
+// --- The reply
 
 /// Bytes of UDP payload that pass most paths in one piece.
 const ONE_PIECE: usize = 1472;
 
 fields! {
+    list REPLY_FIELDS;
     /// Length of what follows it, which only packets of the game have.
     LENGTH_PREFIX = "length_prefix": Int;
     /// 147 in a reply, 130 in an answer of RCON.
@@ -68,6 +303,7 @@ fields! {
 }
 
 rules! {
+    list REPLY_RULES;
     /// Usually a packet of the game with its length in front, such as the message that a client of another
     /// version is kicked with. Clients test the header and give up.
     RSP_001 = "SKY-RSP-001" Error "answer to a query has another header than 147" {
@@ -168,11 +404,9 @@ rules! {
     }
 }
 
-pub(super) static FIXED: Ends = Ends::new(&RSP_002, &RSP_004, &SURPLUS);
-
 static LAYOUTS: [&str; 2] = ["current", "legacy"];
 
-pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let wire_len = c.wire_len();
     c.check_whole(&RSP_007, || wire_len <= ONE_PIECE);
     if has_prefix(c.rest(), wire_len) {
@@ -183,9 +417,9 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Faul
     c.check(&RSP_006, || true);
     c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
     // Is only the header big-endian, or everything?
-    c.require(&RSP_003, header == REPLY || layout::is_exact(c.rest()))?;
+    c.require(&RSP_003, header == REPLY || is_exact(c.rest()))?;
     c.check(&RSP_003, || header == REPLY);
-    let layout = layout::of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
+    let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
     match layout {
@@ -206,11 +440,11 @@ pub(super) fn has_prefix(p: &[u8], wire_len: usize) -> bool {
 }
 
 fn current<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: Units) -> Result<(), Fault> {
-    let name = strings::utf16(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units.name)?;
+    let name = utf16_text(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units.name)?;
     c.facts.server_name = Some(Value::Utf16(name));
     version(c, units.version)?;
     let players = players(c)?;
-    let config = strings::utf16(c, [&CONFIG_LENGTH, &CONFIG], units.config)?;
+    let config = utf16_text(c, [&CONFIG_LENGTH, &CONFIG], units.config)?;
     config::decode(c, config, players);
     Ok(())
 }
@@ -236,12 +470,12 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
     let length = c.field(&VERSION_LENGTH, le_i32)?;
     c.require(&STR_001, length >= 0)?;
     let length = length as usize;
-    let length = if units { layout::utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
+    let length = if units { utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
-    let version = c.text_behind_length(strings::LENGTH, &VERSION, text(length), Value::from)?;
+    let version = c.text_behind_length(LENGTH, &VERSION, text(length), Value::from)?;
     c.ends(&FIXED);
     c.check(&STR_009, || !units);
-    c.check(&strings::STR_005, || version.is_utf8());
+    c.check(&STR_005, || version.is_utf8());
     c.check(&VAL_003, || is_version(version.0) || !version.is_utf8());
     c.facts.version = Some(Version::Text(version.into()));
     Ok(())
@@ -264,4 +498,53 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
 /// An integer of a payload.
 pub(super) fn int(p: &[u8], at: usize) -> Option<i32> {
     p.get(at..)?.first_chunk().map(|b| i32::from_le_bytes(*b))
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use crate::rule::hex;
+
+    #[test]
+    fn units_are_taken_only_where_the_chain_then_ends_exactly() {
+        let bytes = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
+        assert_eq!(layout_of(&bytes, 0), Layout::Current(BYTES));
+        let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
+        assert_eq!(layout_of(&name, 0), Layout::Current(Units { name: true, ..BYTES }));
+        let version = hex("02000000 4100 02000000 31c3a9 00000000 01000000 04000000 7b007d00");
+        assert_eq!(layout_of(&version, 0), Layout::Current(Units { version: true, ..BYTES }));
+        let long = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d0000");
+        assert_eq!(layout_of(&long, 0), Layout::Current(BYTES));
+        assert!(is_exact(&bytes) && !is_exact(&name) && !is_exact(&long));
+    }
+
+    #[test]
+    fn a_reply_that_the_capture_cuts_ends_where_its_lengths_say() {
+        let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
+        for missing in 0..=4 {
+            let cut = &name[..name.len() - missing];
+            assert_eq!(layout_of(cut, missing), Layout::Current(Units { name: true, ..BYTES }), "{missing}");
+        }
+        assert_eq!(layout_of(&name[..name.len() - 5], 5), Layout::Current(BYTES), "the last length is cut");
+        assert_eq!(layout_of(&name, 1), Layout::Current(BYTES), "it ends elsewhere");
+    }
+
+    #[test]
+    fn a_version_in_front_is_the_legacy_layout() {
+        let legacy =
+            hex("06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
+        assert_eq!(layout_of(&legacy, 0), Layout::Legacy);
+        assert!(is_exact(&legacy) && !is_exact(&legacy[..30]));
+        assert_eq!(layout_of(&legacy[..30], 0), Layout::Legacy, "also when it is cut");
+    }
+
+    #[test]
+    fn utf16_units_are_counted_in_utf8() {
+        assert_eq!(utf8_of_units("é".as_bytes(), 1), Some(2));
+        assert_eq!(utf8_of_units("🏕x".as_bytes(), 2), Some(4));
+        assert_eq!(utf8_of_units("🏕x".as_bytes(), 1), None, "half a character");
+        assert_eq!(utf8_of_units(b"a\xff", 2), None);
+        assert_eq!(utf8_of_units(b"", 0), Some(0));
+    }
 }

@@ -7,26 +7,23 @@
 //! string       length u8 │ UTF-8, no terminator
 //! ```
 //!
-//! A chunk carries no tag: only the request says what it is, see `choice`.
+//! A chunk carries no tag: only the request says what it is.
 
-use super::choice::{Choice, choose, surplus_is_chunks};
-use super::exchange::{TXN_011, TXN_012, TXN_017};
-use super::header::{PACKET_SURPLUS, opaque};
-use super::samples::*;
-use super::server_rules;
-use super::tables::{self, PLAYERS, TEAM};
-use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Facts, Fault, Field, FieldSink, Str, Version, fields};
-use crate::rule::{Example, Step::*, rules};
+use super::exchange::*;
+use super::tables::*;
+use crate::decode::{Facts, Fit, Version, Violation};
+use crate::general::GEN_001;
+use crate::protocols::prelude::*;
+use crate::rule::Severity;
 
 /// Bits of RequestedChunks.
-pub(super) const SERVER_INFO: u8 = 0x01;
+const SERVER_INFO: u8 = 0x01;
 /// See [`SERVER_INFO`].
-pub(super) const SERVER_RULES: u8 = 0x02;
+const SERVER_RULES: u8 = 0x02;
 /// See [`SERVER_INFO`].
-pub(super) const PLAYER_INFO: u8 = 0x04;
+const PLAYER_INFO: u8 = 0x04;
 /// See [`SERVER_INFO`].
-pub(super) const TEAM_INFO: u8 = 0x08;
+const TEAM_INFO: u8 = 0x08;
 /// See [`SERVER_INFO`].
 pub(super) const METRICS: u8 = 0x10;
 /// All bits that name a chunk.
@@ -56,67 +53,6 @@ fields! {
 }
 
 rules! {
-    /// The request asked for a chunk, and fewer than four bytes are left for its length.
-    CHK_001 = "SQP-CHK-001" Error "body ends where a chunk length must start" {
-        cite: unity("ServerInfo response format"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0002 0000")])],
-    }
-    /// It announces more bytes than the packet length leaves. go-svrquery waits for them until its time is
-    /// up.
-    CHK_002 = "SQP-CHK-002" Error "chunk length exceeds the body" {
-        cite: unity("ServerInfo response format"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 000000c8 0001000801410162016301641e61")])],
-    }
-    /// They stand inside the packet length. go-svrquery skips them as fields of the future; the C# toolkit
-    /// adds a zero byte for each optional chunk.
-    CHK_003 = "SQP-CHK-003" Warning "bytes follow the last requested chunk" {
-        cite: unity("ServerInfo response format"),
-        lenient: Note,
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000e 0001000801410162016301641e6100")])],
-    }
-    /// Clients skip the rest as fields of a later version.
-    CHK_004 = "SQP-CHK-004" Note "chunk is longer than its known fields" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0014 00000010 0001000801410162016301641e610102")])],
-    }
-    /// The datagram has the bytes, but the chunk length is too small for the chunk's own fields.
-    CHK_005 = "SQP-CHK-005" Error "fields need more than the chunk length" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 00000008 0001000801410162016301641e61")])],
-    }
-    /// Chunks carry no tag: only the request says what they are, and it is not in this capture.
-    CHK_006 = "SQP-CHK-006" Note "chunk kinds are inferred" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[OK])],
-    }
-    /// Fewer chunks came than were asked for, and more than one choice of kinds decodes cleanly. The one
-    /// with ServerInfo, then with the lower bits, is shown.
-    CHK_007 = "SQP-CHK-007" Note "chunk kinds are ambiguous" {
-        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 0c"), S("01 80902348 0001 00 00 000b 00000007 000101016e0005")])],
-    }
-    /// The length byte announces more than is left, or there is no length byte.
-    STR_001 = "SQP-STR-001" Error "string runs past the end of its chunk" {
-        cite: unity("Data types"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 000c 00000008 0001000809616263")])],
-    }
-    /// Clients such as go-svrquery refuse the whole answer.
-    STR_002 = "SQP-STR-002" Error "string is not valid UTF-8" {
-        cite: unity("Data types"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 0001000802fffe0162016301641e61")])],
-    }
-    /// The document allows it, but go-svrquery adds 1 to the length in eight bits, gets 0 and misreads the
-    /// rest of the chunk. 254 bytes are safe.
-    STR_003 = "SQP-STR-003" Note "string is 255 bytes long" {
-        cite: unity("Data types"),
-        examples: [Example::of(&[H1, H2, QI, S("01809023480001000001100000010c00010008ff 78*255 0162016301641e61")])],
-    }
-    /// Usually the terminator of a C string, counted in by mistake: strings have a length and no
-    /// terminator.
-    STR_004 = "SQP-STR-004" Warning "string contains a control character" {
-        cite: unity("Data types"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 000100080241000162016301641e61")])],
-    }
     /// The chunk is shorter than CurrentPlayers and MaxPlayers.
     INF_001 = "SQP-INF-001" Error "ServerInfo ends inside its player counts" {
         cite: unity("ServerInfo response format"),
@@ -198,10 +134,7 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(),
 
 /// The chunks of these kinds; two that count the same are compared where the kinds are known.
 #[inline(always)]
-pub(super) fn chunks<S: FieldSink>(
-    c: &mut Cursor<'_, '_, S>,
-    (mask, known): (u8, bool),
-) -> Result<(), Fault> {
+fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, known): (u8, bool)) -> Result<(), Fault> {
     let players = match mask & SERVER_INFO {
         0 => None,
         _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info)?),
@@ -215,30 +148,18 @@ pub(super) fn chunks<S: FieldSink>(
 #[inline(never)]
 fn optional<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8, players: Option<u16>) -> Result<(), Fault> {
     if mask & SERVER_RULES != 0 {
-        server_rules::decode(c)?;
+        server_rules(c)?;
     }
     if mask & PLAYER_INFO != 0 {
-        tables::decode(c, &PLAYERS, players)?;
+        table_chunk(c, &PLAYERS, players)?;
     }
     if mask & TEAM_INFO != 0 {
-        tables::decode(c, &TEAM, None)?;
+        table_chunk(c, &TEAM, None)?;
     }
     if mask & METRICS != 0 {
-        tables::metrics(c)?;
+        metrics(c)?;
     }
     Ok(())
-}
-
-/// One chunk: its length, then `body` on exactly that many bytes.
-#[inline(always)]
-pub(super) fn chunk<'a, S: FieldSink, T>(
-    c: &mut Cursor<'a, '_, S>,
-    length: &'static Field,
-    ends: &'static Ends,
-    body: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    let len = c.field(length, be_u32)?;
-    c.sized(len as usize, &CHK_002, ends, body)
 }
 
 /// The ServerInfo chunk; returns how many players it counts.
@@ -250,10 +171,10 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
         c.check(&INF_003, || current_players <= max_players || max_players == 0);
         c.check(&INF_004, || max_players != 0);
         c.ends(&TEXTS);
-        let server_name = text(c, &SERVER_NAME)?;
+        let server_name = string(c, &SERVER_NAME)?;
         c.check(&INF_006, || !server_name.0.is_empty());
-        let (game_type, build_id) = (text(c, &GAME_TYPE)?, text(c, &BUILD_ID)?);
-        let map = text(c, &MAP)?;
+        let (game_type, build_id) = (string(c, &GAME_TYPE)?, string(c, &BUILD_ID)?);
+        let map = string(c, &MAP)?;
         c.ends(&LAST);
         let port = c.field(&PORT, be_u16)?;
         c.check(&INF_005, || port != 0);
@@ -270,19 +191,149 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
     })
 }
 
-/// A string, and the rules about every string.
-#[inline(always)]
-pub(super) fn text<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    field: &'static Field,
-) -> Result<Str<'a>, Fault> {
-    let text = c.field(field, string8)?;
-    text_rules(c, text);
-    Ok(text)
+// --- Which chunks an answer holds
+//
+// Which chunks the body of an answer holds.
+//
+// A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
+// for, the subsets of the request's bits are tried; where the request is unknown, all of them.
+
+/// Which chunks a body is decoded as, and which were asked for as far as that matters then.
+struct Choice {
+    pub kinds: u8,
+    pub asked: Option<u8>,
+    /// The request and the number of chunks leave no other kinds; else they are guessed.
+    pub known: bool,
 }
 
-#[inline(always)]
-pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
-    c.check(&STR_003, || text.0.len() < 255);
-    c.check_text(text, &STR_002, &STR_004);
+/// Chooses the kinds of the chunks; `None` where nothing is known of them.
+#[inline(never)]
+fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
+    match asked {
+        // One chunk, or none.
+        Some(mask) if mask.count_ones() <= 1 => {
+            let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
+            Some(meant(c, asked, mask))
+        }
+        _ => search(c, asked),
+    }
+}
+
+/// What was asked for, or rather `kinds` of it.
+fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
+    if kinds & SERVER_INFO == 0 {
+        without_info(c, asked, kinds)
+    } else {
+        Choice { kinds, asked, known: true }
+    }
+}
+
+/// How many chunks there are is certain, for their lengths are on the wire; so only choices of that size
+/// can fit, and a choice of all that was asked needs no trial.
+fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
+    let mask = asked.unwrap_or(KNOWN);
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
+        if c.is_cut()
+            && let Some(kinds) = fewer_of_cut(c, mask)
+        {
+            return Some(Choice { kinds, asked: None, known: false });
+        }
+        return Some(meant(c, asked, mask));
+    }
+    let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
+    let (first, second) = (fits.next(), fits.next());
+    let whole = c.to_end();
+    c.about(None);
+    if asked.is_none() {
+        c.check_at(&CHK_006, whole, || false);
+    }
+    match first {
+        Some(kinds) => {
+            c.check_at(&CHK_007, whole, || second.is_none());
+            Some(Choice { kinds, asked, known: asked.is_some() && second.is_none() })
+        }
+        // The request says what it should have been; without it, guessing would blame the innocent.
+        None => asked.map(|mask| Choice { known: false, ..meant(c, asked, mask) }),
+    }
+}
+
+/// Of a body that the capture cut: fewer kinds than were asked for, if only they can be read up to the cut with nothing
+/// wrong but what is wrong with ServerInfo, which is always answered. What else is missing, nobody knows.
+#[cold]
+fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
+    // Whether decoding comes as far as the cut, and what is wrong on the way.
+    let tried = |m: u8| {
+        let (mut wrong, mut reached) = (Wrong::default(), false);
+        c.trial(&mut wrong, |c| {
+            let out = chunks(c, (m, true));
+            reached = out.as_ref().map_or_else(|fault| fault.rule == &GEN_001, |_| c.rest().is_empty());
+            out
+        });
+        (reached && !wrong.fit.misfit, wrong.warnings)
+    };
+    if tried(mask).0 {
+        return None;
+    }
+    let info = mask & SERVER_INFO;
+    let (_, warnings) = tried(info);
+    let fewer = (1..mask.count_ones()).rev().flat_map(|size| candidates(mask, size));
+    fewer.filter(|m| m & SERVER_INFO == info).find(|&m| tried(m) == (true, warnings))
+}
+
+/// A trial that counts warnings, too.
+#[derive(Default)]
+struct Wrong {
+    fit: Fit,
+    warnings: u32,
+}
+
+impl FieldSink for Wrong {
+    fn violation(&mut self, v: Violation) {
+        self.warnings = self.warnings.saturating_add(u32::from(v.rule.severity == Severity::Warning));
+        self.fit.violation(v);
+    }
+}
+
+/// How many whole chunks the body holds; `None` if their lengths do not end where the body does.
+fn chunk_count(mut body: &[u8]) -> Option<u32> {
+    let mut count = 0u32;
+    while !body.is_empty() {
+        let (length, rest) = body.split_first_chunk()?;
+        body = rest.get(u32::from_be_bytes(*length) as usize..)?;
+        count = count.saturating_add(1);
+    }
+    Some(count)
+}
+
+/// The subsets of `mask` with `size` bits: those with ServerInfo first, then by lower bits.
+fn candidates(mask: u8, size: u32) -> impl Iterator<Item = u8> {
+    let with = |info: u8| (0..=KNOWN).filter(move |m| m & SERVER_INFO == info);
+    with(SERVER_INFO).chain(with(0)).filter(move |&m| m & !mask == 0 && m.count_ones() == size)
+}
+
+fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let mut fit = Fit::default();
+    c.trial(&mut fit, |c| chunks(c, (mask, true))) && !fit.misfit
+}
+
+/// For a body of which ServerInfo was not requested: it may be there all the same.
+fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Choice {
+    let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
+    let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
+    let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
+    let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else {
+        return Choice { kinds: mask, asked, known: true };
+    };
+    let whole = c.to_end();
+    c.about(Some(&INFO));
+    c.check_at(&TXN_017, whole, || false);
+    Choice { kinds, asked, known: false }
+}
+
+/// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
+#[cold]
+fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
+    let count = chunk_count(c.rest()).filter(|_| c.rest().len() > 4);
+    count.is_some_and(|n| candidates(KNOWN & !mask, n).any(|m| fits(c, m)))
 }

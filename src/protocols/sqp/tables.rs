@@ -1,24 +1,324 @@
-//! The chunks with tables and measurements: players, teams, metrics.
-//!
-//! ```text
-//! PlayerInfo, TeamInfo   records u16 │ fields u8 │ fields × (name string │ type u8) │ records × fields × value
-//! Metrics                count u8 │ count × float32
-//! ```
-//!
-//! The current document reserves these chunks; the older one and go-svrquery define them. A table
-//! without records may end after the count.
+//! Chunks with lists: ServerRules, PlayerInfo, TeamInfo and Metrics; and what all chunks share.
 
-use super::chunks::{CHK_004, CHK_005, STR_001, chunk, text};
-use super::samples::*;
-use super::server_rules::{DYN_003, DYN_004, checked, ends, named_type, type_code, whole};
-use crate::decode::wire::*;
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Repeats, Str, fields};
-use crate::rule::{Cite, Example, Step::*, rules};
+use super::exchange::*;
+use crate::protocols::prelude::*;
+
+fields! {
+    list PACKET_FIELDS;
+    /// Body of a packet that cannot be read by itself: a later part of a split answer, or chunks
+    /// whose request is unknown.
+    PACKET_PAYLOAD = "packet_payload": Bytes;
+    /// Bytes behind the last chunk, inside the packet length.
+    PACKET_SURPLUS = "packet_surplus": Bytes;
+}
+
+rules! {
+    list CHUNK_RULES;
+    /// The request asked for a chunk, and fewer than four bytes are left for its length.
+    CHK_001 = "SQP-CHK-001" Error "body ends where a chunk length must start" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0002 0000")])],
+    }
+    /// It announces more bytes than the packet length leaves. go-svrquery waits for them until its time is
+    /// up.
+    CHK_002 = "SQP-CHK-002" Error "chunk length exceeds the body" {
+        cite: unity("ServerInfo response format"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 000000c8 0001000801410162016301641e61")])],
+    }
+    /// They stand inside the packet length. go-svrquery skips them as fields of the future; the C# toolkit
+    /// adds a zero byte for each optional chunk.
+    CHK_003 = "SQP-CHK-003" Warning "bytes follow the last requested chunk" {
+        cite: unity("ServerInfo response format"),
+        lenient: Note,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000e 0001000801410162016301641e6100")])],
+    }
+    /// Clients skip the rest as fields of a later version.
+    CHK_004 = "SQP-CHK-004" Note "chunk is longer than its known fields" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0014 00000010 0001000801410162016301641e610102")])],
+    }
+    /// The datagram has the bytes, but the chunk length is too small for the chunk's own fields.
+    CHK_005 = "SQP-CHK-005" Error "fields need more than the chunk length" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0012 00000008 0001000801410162016301641e61")])],
+    }
+    /// Chunks carry no tag: only the request says what they are, and it is not in this capture.
+    CHK_006 = "SQP-CHK-006" Note "chunk kinds are inferred" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[OK])],
+    }
+    /// Fewer chunks came than were asked for, and more than one choice of kinds decodes cleanly. The one
+    /// with ServerInfo, then with the lower bits, is shown.
+    CHK_007 = "SQP-CHK-007" Note "chunk kinds are ambiguous" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 0c"), S("01 80902348 0001 00 00 000b 00000007 000101016e0005")])],
+    }
+    /// The length byte announces more than is left, or there is no length byte.
+    STR_001 = "SQP-STR-001" Error "string runs past the end of its chunk" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 000c 00000008 0001000809616263")])],
+    }
+    /// Clients such as go-svrquery refuse the whole answer.
+    STR_002 = "SQP-STR-002" Error "string is not valid UTF-8" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 0001000802fffe0162016301641e61")])],
+    }
+    /// The document allows it, but go-svrquery adds 1 to the length in eight bits, gets 0 and misreads the
+    /// rest of the chunk. 254 bytes are safe.
+    STR_003 = "SQP-STR-003" Note "string is 255 bytes long" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01809023480001000001100000010c00010008ff 78*255 0162016301641e61")])],
+    }
+    /// Usually the terminator of a C string, counted in by mistake: strings have a length and no
+    /// terminator.
+    STR_004 = "SQP-STR-004" Warning "string contains a control character" {
+        cite: unity("Data types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0013 0000000f 000100080241000162016301641e61")])],
+    }
+}
+
+/// One chunk: its length, then `body` on exactly that many bytes.
+#[inline(always)]
+pub(super) fn chunk<'a, S: FieldSink, T>(
+    c: &mut Cursor<'a, '_, S>,
+    length: &'static Field,
+    ends: &'static Ends,
+    body: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let len = c.field(length, be_u32)?;
+    c.sized(len as usize, &CHK_002, ends, body)
+}
+
+/// A string, and the rules about every string.
+#[inline(always)]
+pub(super) fn string<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+) -> Result<Str<'a>, Fault> {
+    let text = c.field(field, string8)?;
+    text_rules(c, text);
+    Ok(text)
+}
+
+#[inline(always)]
+pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
+    c.check(&STR_003, || text.0.len() < 255);
+    c.check_text(text, &STR_002, &STR_004);
+}
+
+/// A body shown as bytes.
+pub(super) fn opaque<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.field(&PACKET_PAYLOAD, bytes(c.rest().len())).map(drop)
+}
+
+// --- ServerRules
+//
+// The ServerRules chunk, and the values that it and the tables hold.
+//
+// ```text
+// ServerRules   (key string │ type u8 │ value) until the chunk is used up: no count
+// value         type 0 byte │ 1 u16 │ 2 u32 │ 3 u64 │ 4 string │ 5 float32
+// ```
+//
+// The current document reserves this chunk; the older one and go-svrquery define it.
+
+fields! {
+    list RULE_FIELDS;
+    /// Bytes of the ServerRules chunk after this field.
+    SERVER_RULES_LENGTH = "server_rules_length": Uint;
+    /// Settings of the server, in the order sent; a key may repeat.
+    SERVER_RULES = "server_rules": List;
+    /// One setting.
+    RULE = "server_rules[]": Group;
+    /// Its name.
+    RULE_KEY = "server_rules[].key": Text;
+    /// Type of its value.
+    RULE_TYPE = "server_rules[].type": Named;
+    /// Its value.
+    RULE_VALUE = "server_rules[].value": Dynamic;
+    /// Bytes of the chunk behind its last rule.
+    RULES_SURPLUS = "rules_surplus": Bytes;
+}
+
+rules! {
+    list SERVER_RULES_RULES;
+    /// The type of the value should follow every key.
+    RUL_001 = "SQP-RUL-001" Error "ServerRules ends after a key" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 036b6579")])],
+    }
+    /// Clients that keep the rules in a map see only the last one.
+    RUL_002 = "SQP-RUL-002" Warning "rule key occurs twice" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000c 00000008 016b0001016b0002")])],
+    }
+    /// No document gives an empty key a meaning.
+    RUL_003 = "SQP-RUL-003" Warning "rule key is empty" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0007 00000003 000001")])],
+    }
+    /// Types go from 0 (byte) to 5 (float32). The size of anything else is unknown, so the rest of the
+    /// chunk cannot be decoded.
+    DYN_001 = "SQP-DYN-001" Error "value type is unknown" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0008 00000004 016b0601")])],
+    }
+    /// Only go-svrquery defines type 5; the Unreal SDK and the C# toolkit stop at 4.
+    DYN_002 = "SQP-DYN-002" Note "value is a float32" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        per_server: true,
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 000b 00000007 016b053fc00000")])],
+    }
+    /// The type announces more bytes than are left.
+    DYN_003 = "SQP-DYN-003" Error "chunk ends inside a value" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 02"), S("01 80902348 0001 00 00 0009 00000005 016b020001")])],
+    }
+    /// JSON has no NaN and no infinity: go-svrquery cannot print such an answer.
+    DYN_004 = "SQP-DYN-004" Warning "float is not finite" {
+        cite: go_svrquery("lib/svrquery/protocol/sqp/types.go"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0002 10"), S("01 80902348 0001 00 00 0009 00000005 017fc00000")])],
+    }
+}
+
+static KEY: Ends = ends(&STR_001, &RULES_SURPLUS);
+static KIND: Ends = ends(&RUL_001, &RULES_SURPLUS);
+
+const fn ends(early: &'static Rule, surplus: &'static Field) -> Ends {
+    Ends { early, early_inside: &CHK_005, late: &CHK_004, surplus }
+}
+
+/// Names of the value types, by code.
+const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"];
+
+/// A value of a type that the message announces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Dynamic<'a> {
+    /// Type 0.
+    Byte(u8),
+    /// Type 1.
+    Ushort(u16),
+    /// Type 2.
+    Uint(u32),
+    /// Type 3.
+    Ulong(u64),
+    /// Type 4.
+    String(Str<'a>),
+    /// Type 5.
+    Float32(f32),
+}
+
+impl<'a> From<Dynamic<'a>> for Value<'a> {
+    fn from(v: Dynamic<'a>) -> Value<'a> {
+        match v {
+            Dynamic::Byte(v) => v.into(),
+            Dynamic::Ushort(v) => v.into(),
+            Dynamic::Uint(v) => v.into(),
+            Dynamic::Ulong(v) => v.into(),
+            Dynamic::String(v) => v.into(),
+            Dynamic::Float32(v) => v.into(),
+        }
+    }
+}
+
+/// A value of the type with that code.
+fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
+    move |i| match code {
+        0 => byte(i).map(|(i, v)| (i, Dynamic::Byte(v))),
+        1 => be_u16(i).map(|(i, v)| (i, Dynamic::Ushort(v))),
+        2 => be_u32(i).map(|(i, v)| (i, Dynamic::Uint(v))),
+        3 => be_u64(i).map(|(i, v)| (i, Dynamic::Ulong(v))),
+        4 => string8(i).map(|(i, v)| (i, Dynamic::String(v))),
+        5 => be_f32(i).map(|(i, v)| (i, Dynamic::Float32(v))),
+        _ => Err(nom::Err::Error(Stop::Wrong)),
+    }
+}
+
+/// A string and a type code: a rule's key, a table's field.
+fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
+    let (i, name) = string8(i)?;
+    let (i, code) = byte(i)?;
+    Ok((i, (name, code)))
+}
+
+/// What a list names by a text that is cut is none of its elements.
+///
+/// # Errors
+/// As when the text is read.
+#[inline(always)]
+fn whole<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
+    if string8(c.rest()).is_ok() { Ok(()) } else { c.field(name, string8).map(drop) }
+}
+
+/// Reads a type code; what an unknown one means is not known, so neither is what follows.
+fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
+    let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
+    let code = c.field_as(field, byte, show)?;
+    c.require(&DYN_001, (code as usize) < TYPES.len())?;
+    c.check(&DYN_002, || code != 5);
+    Ok(code)
+}
+
+/// Reads a value and checks it; the ends say what its chunk's end breaks in text and elsewhere.
+fn checked<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    code: u8,
+    [in_text, elsewhere]: [&'static Ends; 2],
+) -> Result<(), Fault> {
+    c.ends(if code == 4 { in_text } else { elsewhere });
+    match c.field(field, dynamic(code))? {
+        Dynamic::String(text) => text_rules(c, text),
+        Dynamic::Float32(v) => c.check(&DYN_004, || v.is_finite()),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The ServerRules chunk.
+pub(super) fn server_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
+    chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
+        let mut seen = Repeats::default();
+        let more = |c: &Cursor<'_, '_, S>, _| !c.rest().is_empty() || c.is_cut();
+        c.list(&SERVER_RULES, more, |c| rule(c, &mut seen, &FIXED)).map(drop)
+    })
+}
+
+fn rule<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    seen: &mut Repeats<'a>,
+    value: &'static Ends,
+) -> Result<(), Fault> {
+    c.ends(&KEY);
+    whole(c, &RULE_KEY)?;
+    c.group(&RULE, |c| {
+        let key = string(c, &RULE_KEY)?;
+        c.check(&RUL_003, || !key.0.is_empty());
+        c.check(&RUL_002, || !seen.repeats(key.0));
+        c.ends(&KIND);
+        let code = type_code(c, &RULE_TYPE)?;
+        checked(c, &RULE_VALUE, code, [&KEY, value])
+    })
+}
+
+// --- Tables
+//
+// The chunks with tables and measurements: players, teams, metrics.
+//
+// ```text
+// PlayerInfo, TeamInfo   records u16 │ fields u8 │ fields × (name string │ type u8) │ records × fields × value
+// Metrics                count u8 │ count × float32
+// ```
+//
+// The current document reserves these chunks; the older one and go-svrquery define them. A table
+// without records may end after the count.
 
 /// Most metrics that go-svrquery reads, and that the game server hosting SDK sends.
 const MOST_METRICS: [u8; 2] = [25, 10];
 
 fields! {
+    list TABLE_FIELDS;
     /// Bytes of the PlayerInfo chunk after this field.
     PLAYER_INFO_LENGTH = "player_info_length": Uint;
     /// A table of players.
@@ -80,6 +380,7 @@ fields! {
 }
 
 rules! {
+    list TABLE_RULES;
     /// The chunk ends inside the count of records, the count of fields or the list of fields.
     TAB_001 = "SQP-TAB-001" Error "table ends inside its head" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/query.go"),
@@ -177,7 +478,7 @@ pub(super) static TEAM: TableFields = TableFields {
 };
 
 /// A PlayerInfo or TeamInfo chunk; `counted` is the number of records that the answer named before.
-pub(super) fn decode<S: FieldSink>(
+pub(super) fn table_chunk<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
     counted: Option<u16>,
@@ -230,7 +531,7 @@ fn columns<'a, S: FieldSink>(
         c.ends(&f.ends[0]);
         whole(c, name)?;
         c.group(field, |c| {
-            let name = text(c, name)?;
+            let name = string(c, name)?;
             c.check(&TAB_004, || !seen.repeats(name.0));
             type_code(c, kind).map(drop)
         })

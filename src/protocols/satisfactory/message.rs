@@ -1,23 +1,249 @@
-//! The state response.
+//! The messages, and the datagrams that all examples share.
 //!
 //! ```text
-//! cookie u64 │ server_state u8 │ server_net_cl u32 │ server_flags u64
-//! │ num_sub_states u8 │ num × (id u8 │ version u16) │ server_name_length u16 │ server_name │ 01
+//! envelope  d5 f6 │ message_type u8 │ protocol_version u8 │ payload │ 01
+//! poll      cookie u64
+//! state     cookie u64 │ server_state u8 │ server_net_cl u32 │ server_flags u64
+//!           │ num_sub_states u8 │ num × (id u8 │ version u16) │ server_name_length u16 │ server_name
+//! ```
+//!
+//! Version 0, before the game's 1.0, had no envelope and UDP port 15777:
+//!
+//! ```text
+//! poll      00 │ 00 │ cookie u64
+//! state     01 │ 00 │ cookie u64 │ server_state u8 │ server_net_cl u32 │ beacon_port u16
 //! ```
 
-use super::envelope::{COOKIE, ENV_005, ENV_006, SURPLUS, terminator};
-use super::samples::*;
-use crate::decode::wire::*;
-use crate::decode::{
-    Cursor, Ends, Facts, Fault, Field, FieldSink, Labels, Span, Str, Value, Version, fields,
-};
-use crate::rule::{Example, Rule, Step::*, rules};
+use crate::decode::{Facts, Version};
+use crate::protocols::prelude::*;
+
+pub(super) const POLL: u8 = 0;
+pub(super) const STATE_RESPONSE: u8 = 1;
+pub(super) const LEGACY_POLL: u8 = 2;
+pub(super) const LEGACY_STATE_RESPONSE: u8 = 3;
+pub(super) const UNKNOWN: u8 = 4;
+
+const MAGIC: u16 = 0xf6d5;
+/// UDP port of version 0.
+pub(super) const LEGACY_PORT: u16 = 15777;
+
+/// The published document.
+pub(super) const SPEC: &str = "https://satisfactory.wiki.gg/wiki/Dedicated_servers/Lightweight_Query_API";
+
+pub(super) const fn api(section: &'static str) -> Cite {
+    Cite { doc: "Satisfactory Lightweight Query API", section, url: SPEC }
+}
+
+/// The game's own headers, as published for modders.
+pub(super) const fn css(file: &'static str) -> Cite {
+    let url = "https://github.com/satisfactorymodding/SatisfactoryModLoader";
+    Cite { doc: "Coffee Stain headers", section: file, url }
+}
+
+/// A poll with cookie 0x0123456789ABCDEF, and its answer.
+pub(super) const PQ: Step = C("d5f6 00 01 efcdab8967452301 01");
+pub(super) const OK: Step = S(
+    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01",
+);
+
+/// Another poll.
+pub(super) const PQ2: Step = C("d5f6 00 01 0200000000000000 01");
+
+pub(super) const SAMPLES: &[Example] = &[
+    Example::of(&[PQ, OK]),
+    // Idle, no save loaded, a name beyond ASCII.
+    Example::on(
+        7777,
+        &[
+            C("d5f6 00 01 0102030405060708 01"),
+            S("d5f6 01 01 0102030405060708 01 7a960500 0000000000000000 00 0900 46c3a46272696b2020 01"),
+        ],
+    ),
+    Example::on(15777, &[C("0000 efcdab8967452301"), S("0100 efcdab8967452301 03 7f3b0300 983a")]),
+];
+
+// --- The envelope, and the poll
+
+fields! {
+    list ENVELOPE_FIELDS;
+    /// 0xF6D5 in every message.
+    PROTOCOL_MAGIC = "protocol_magic": Uint;
+    /// 0 poll, 1 state response.
+    MESSAGE_TYPE = "message_type": Uint, Labels::FromZero(&["poll", "state response"]);
+    /// 1; 0 in messages from before the game's 1.0.
+    PROTOCOL_VERSION = "protocol_version": Uint;
+    /// Identifier of the request, copied back; opaque. Clients use a time or a constant.
+    COOKIE = "cookie": Uint64;
+    /// Bytes before the terminator that belong to no field.
+    PAYLOAD_SURPLUS = "payload_surplus": Bytes;
+    /// 1, the last byte.
+    TERMINATOR = "terminator": Uint;
+    /// Bytes behind the end of the message.
+    SURPLUS = "surplus": Bytes;
+}
+
+rules! {
+    list ENVELOPE_RULES;
+    /// Magic, type, version and terminator are five bytes. In a known conversation an empty datagram or
+    /// half the magic counts too.
+    ENV_001 = "SFQ-ENV-001" Error "message is shorter than its envelope" {
+        cite: api("Protocol"),
+        examples: [Example::of(&[C("d5f6 00 01")])],
+    }
+    /// Numbers are little-endian, so the message starts with D5 F6. F6 D5 is the same number with its bytes
+    /// swapped; anything else stands where the answer to an open poll belongs.
+    ENV_002 = "SFQ-ENV-002" Error "magic is not 0xF6D5" {
+        cite: api("Protocol"),
+        examples: [Example::of(&[C("f6d50001efcdab896745230101")])],
+    }
+    /// Only polls (0) and state responses (1) exist.
+    ENV_003 = "SFQ-ENV-003" Error "message type is neither 0 nor 1" {
+        cite: api("Protocol, message types"),
+        examples: [Example::of(&[C("d5f6 02 01 efcdab8967452301 01")])],
+    }
+    /// Version 1 is the current one. Version 0, before the game's 1.0, never had this envelope.
+    ENV_004 = "SFQ-ENV-004" Error "protocol version is not 1" {
+        cite: api("Protocol"),
+        examples: [Example::of(&[C("d5f6 00 02 efcdab8967452301 01")])],
+    }
+    /// Messages that do not end with 0x01 are discarded: Unreal takes the highest bit set in the last byte
+    /// as the end of the data, and refuses a last byte of 0.
+    ENV_005 = "SFQ-ENV-005" Error "last byte is not the terminator" {
+        cite: api("Protocol"),
+        examples: [Example::of(&[C("d5f6 00 01 efcdab8967452301 00")])],
+    }
+    /// The name is the last field of the payload.
+    ENV_006 = "SFQ-ENV-006" Warning "bytes stand between server name and terminator" {
+        cite: api("Server State"),
+        examples: [Example::of(&[PQ, S("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 0011000101000305000201000300466162aa01")])],
+    }
+    /// Its cookie is incomplete, or the terminator is missing.
+    REQ_001 = "SFQ-REQ-001" Error "poll is shorter than 13 bytes" {
+        cite: api("Poll Server State"),
+        examples: [Example::of(&[C("d5f6 00 01 efcdab8967452301")])],
+    }
+    /// Bytes stand between cookie and terminator.
+    REQ_002 = "SFQ-REQ-002" Warning "poll is longer than 13 bytes" {
+        cite: api("Poll Server State"),
+        examples: [Example::of(&[C("d5f6 00 01 efcdab8967452301 0001")])],
+    }
+    /// The cookie should be a unique identifier of the request.
+    REQ_004 = "SFQ-REQ-004" Note "cookie is 0" {
+        cite: api("Poll Server State"),
+        strict: Warning,
+        examples: [Example::of(&[C("d5f6 00 01 0000000000000000 01")])],
+    }
+    /// A state response from the client, or a poll from the server.
+    REQ_005 = "SFQ-REQ-005" Error "message type contradicts the direction" {
+        cite: api("Protocol, message types"),
+        examples: [Example::of(&[PQ, OK, C("d5f6 01 01 efcdab8967452301 037a960500000000000000000004001100010100030500020100030046616201")])],
+    }
+}
+
+rules! {
+    list VERSION_RULES;
+    /// It should be that of the poll, which was 1.
+    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
+}
+
+pub(super) static ENVELOPE: Ends = Ends::new(&ENV_001, &ENV_006, &SURPLUS);
+static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
+
+#[inline(always)]
+pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
+    c.require(&ENV_002, magic == MAGIC)?;
+    let kind = c.field(&MESSAGE_TYPE, byte)?;
+    c.require(&ENV_003, kind <= 1)?;
+    let by_server = cx.direction == Direction::S2c;
+    c.check(&REQ_005, || (kind == 1) == by_server);
+    let version = c.field(&PROTOCOL_VERSION, byte)?;
+    c.check(&ENV_004, || version == 1);
+    c.check(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server);
+    if c.rest().is_empty() {
+        return Err(c.short(&ENV_001));
+    }
+    let out = if kind == 1 { state(c) } else { poll(c) };
+    out.map_err(|fault| c.apart(|c| cut_short(c, fault)))
+}
+
+#[inline(always)]
+fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.ends(&POLL_ENDS);
+    let cookie = c.field(&COOKIE, le_u64)?;
+    c.check(&REQ_004, || cookie != 0);
+    if c.rest().is_empty() {
+        c.about(Some(&TERMINATOR));
+        return Err(c.short(&REQ_001));
+    }
+    terminator(c, &REQ_001, &REQ_002)
+}
+
+/// A message that was cut short has lost its terminator, too, unless its last byte looks like one: that is told behind
+/// its cause.
+#[cold]
+#[inline(never)]
+fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
+    let whole = c.whole();
+    let lost = [&RSP_001, &RSP_004, &RSP_005, &REQ_001].contains(&fault.rule) && c.last_byte() != Some(1);
+    if !lost {
+        return fault;
+    }
+    c.tell(fault);
+    let at = Span { start: whole.end.saturating_sub(1), ..whole };
+    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
+}
+
+/// The terminator, which is the last byte. `none` says that there is no byte left for it, `more` that
+/// others stand before it.
+#[inline(always)]
+fn terminator<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    none: &'static Rule,
+    more: &'static Rule,
+) -> Result<(), Fault> {
+    let before = c.rest().len().saturating_sub(1);
+    if c.is_cut() {
+        c.about(Some(&TERMINATOR));
+        return Err(c.short(none));
+    }
+    if c.rest().is_empty() {
+        // Everything before it was read, and is told.
+        let at = c.to_end();
+        c.about(Some(&TERMINATOR));
+        c.check_at(none, at, || false);
+        return Ok(());
+    }
+    if before > 0 {
+        c.apart(|c| surplus(c, &PAYLOAD_SURPLUS, before, more))?;
+    }
+    let last = c.field(&TERMINATOR, byte)?;
+    c.check(&ENV_005, || last == 1);
+    Ok(())
+}
+
+#[cold]
+fn surplus<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    len: usize,
+    rule: &'static Rule,
+) -> Result<(), Fault> {
+    c.field(field, bytes(len))?;
+    c.check(rule, || false);
+    Ok(())
+}
+
+// --- The state
 
 /// The game client's receive buffer in bytes.
 const CLIENT_BUFFER: usize = 256;
 
 /// Names of the server states, by number.
-pub(super) static STATES: [&str; 4] = ["Offline", "Idle", "Loading", "Playing"];
+static STATES: [&str; 4] = ["Offline", "Idle", "Loading", "Playing"];
 const PLAYING: u8 = 3;
 
 /// Names of the server flags, lowest bit first.
@@ -40,6 +266,7 @@ const VANILLA: u64 = 0x0f;
 const ENTRY: usize = 3;
 
 fields! {
+    list STATE_FIELDS;
     /// State of the server: 0 offline, 1 idle, 2 loading, 3 playing.
     SERVER_STATE = "server_state": Uint, Labels::FromZero(&STATES);
     /// The same by name.
@@ -69,6 +296,7 @@ fields! {
 }
 
 rules! {
+    list STATE_RULES;
     /// It is cut in the cookie, state, changelist, flags, number of sub states or length of the name.
     RSP_001 = "SFQ-RSP-001" Error "response ends inside its fixed fields" {
         cite: api("Server State"),
@@ -178,7 +406,7 @@ const fn ends(early: &'static Rule) -> Ends {
 }
 
 #[inline(always)]
-pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&FIXED);
     let wire_len = c.wire_len();
     c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
@@ -215,39 +443,6 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Faul
         ..Facts::default()
     };
     terminator(c, &ENV_005, &ENV_006)
-}
-
-/// Where the changelist stands in a message with its envelope.
-pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
-/// Where the sub states begin.
-const SUB_STATES_AT: usize = 26;
-
-/// What is compared from one response to the next.
-pub(super) struct Brief<'a> {
-    pub net_cl: u32,
-    entries: &'a [u8],
-}
-
-/// Reads it out of a whole state response; `None` where that is too short.
-pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
-    let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
-    let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
-    let rest = p.get(SUB_STATES_AT..)?;
-    let (entries, behind) = rest.split_at_checked(count.saturating_mul(ENTRY))?;
-    if behind.is_empty() && rest.last() == Some(&1) {
-        return None; // the last one would hold the terminator
-    }
-    Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
-}
-
-impl Brief<'_> {
-    /// Place of the version, number and version of each sub state.
-    pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
-        self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {
-            let start = i.saturating_mul(ENTRY).saturating_add(SUB_STATES_AT).saturating_add(1) as u16;
-            (Span { start, end: start.saturating_add(2) }, id, u16::from_le_bytes([low, high]))
-        })
-    }
 }
 
 /// The terminator, if it is all that is left, is not taken for a field of `width` bytes.
@@ -341,4 +536,83 @@ fn follows_misprint(count: usize, rest: &[u8]) -> bool {
         clean && rest.get(end..) == Some(&[1])
     };
     fits(count.saturating_mul(ENTRY), 1) || count > 0 && fits(count.saturating_mul(10), 2)
+}
+
+// --- What is compared from one response to the next
+
+/// Where the changelist stands in a message with its envelope.
+pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
+/// Where the sub states begin.
+const SUB_STATES_AT: usize = 26;
+
+/// What is compared from one response to the next.
+pub(super) struct Brief<'a> {
+    pub net_cl: u32,
+    entries: &'a [u8],
+}
+
+/// Reads it out of a whole state response; `None` where that is too short.
+pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
+    let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
+    let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
+    let rest = p.get(SUB_STATES_AT..)?;
+    let (entries, behind) = rest.split_at_checked(count.saturating_mul(ENTRY))?;
+    if behind.is_empty() && rest.last() == Some(&1) {
+        return None; // the last one would hold the terminator
+    }
+    Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
+}
+
+impl Brief<'_> {
+    /// Place of the version, number and version of each sub state.
+    pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
+        self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {
+            let start = i.saturating_mul(ENTRY).saturating_add(SUB_STATES_AT).saturating_add(1) as u16;
+            (Span { start, end: start.saturating_add(2) }, id, u16::from_le_bytes([low, high]))
+        })
+    }
+}
+
+// --- Before 1.0
+
+fields! {
+    list LEGACY_FIELDS;
+    /// UDP port of the beacon.
+    BEACON_PORT = "beacon_port": Uint;
+}
+
+rules! {
+    list LEGACY_RULES;
+    /// Version 0 on UDP port 15777, without envelope. Servers of today do not answer it.
+    LEG_001 = "SFQ-LEG-001" Note "protocol is the one before 1.0" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        per_server: true,
+        examples: [Example::on(15777, &[C("0000efcdab8967452301"), S("0100efcdab8967452301037f3b0300983a")])],
+    }
+    /// The client of that time takes exactly 17 bytes.
+    LEG_002 = "SFQ-LEG-002" Error "answer of version 0 is not 17 bytes" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::on(15777, &[C("0000efcdab8967452301"), S("0100efcdab896745230103")])],
+    }
+}
+
+static LEGACY: Ends = Ends::new(&LEG_002, &LEG_002, &SURPLUS);
+
+pub(super) fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    c.ends(&LEGACY);
+    let kind = c.field(&MESSAGE_TYPE, byte)?;
+    let version = c.field(&PROTOCOL_VERSION, byte)?;
+    c.check_whole(&LEG_001, || false);
+    let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
+    c.require(&LEG_002, (kind, version) == (expected, 0))?;
+    c.field(&COOKIE, le_u64)?;
+    if cx.message == LEGACY_POLL {
+        return Ok(());
+    }
+    let server_state = c.field(&SERVER_STATE, byte)?;
+    let name = STATES.get(server_state as usize).copied();
+    c.derived(&SERVER_STATE_NAME, Value::Named(server_state as u32, name));
+    let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
+    c.facts.version = Some(Version::Number(server_net_cl.into()));
+    c.field(&BEACON_PORT, le_u16).map(drop)
 }
