@@ -19,7 +19,6 @@ use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
 use super::clock::Clock;
 use super::facts::{self, Facts, Statistics};
-use super::pcapng::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 
@@ -39,9 +38,94 @@ pub(super) const SECTION_LEAST: usize = 28;
 /// taken for not described.
 pub(super) const MAX_INTERFACES: usize = 65_536;
 
+/// Enhanced Packet Block.
+pub(super) const ENHANCED: u32 = 6;
+/// Packet Block, obsolete since 2009.
+pub(super) const PACKET: u32 = 2;
+/// Simple Packet Block.
+pub(super) const SIMPLE: u32 = 3;
+
+/// Bytes of a block before its body, and of the total length behind it.
+pub(super) const HEAD: usize = 8;
+pub(super) const TRAILER: usize = 4;
+
+/// An interface of the section, as far as packets need it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interface {
+    pub(super) link: u16,
+    /// Counted from 0 over all sections.
+    pub(super) number: u32,
+    pub(super) snaplen: u32,
+    pub(super) clock: Clock,
+}
+
+/// A block whose first eight bytes have been read. It stands at the front of the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) at: u64,
+    pub(super) kind: u32,
+    /// As announced.
+    pub(super) announced: u32,
+    /// Rounded up to a multiple of four: some writers do not count the padding.
+    pub(super) total: u64,
+}
+
+/// The state of the section that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    pub(super) big: bool,
+    pub(super) interfaces: Vec<Interface>,
+    /// Interfaces described in this section and those before it.
+    pub(super) described: u32,
+    /// The block whose frame has been handed out but whose end is still to come, because the block
+    /// is larger than the buffer; and how much of it.
+    pub(super) tail: Option<(Block, u64)>,
+}
+
 /// Blocks that are no packets and that Wireshark numbers like frames all the same: journal entries,
 /// custom blocks, and three kinds of system call events.
 const NUMBERED: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
+
+impl Block {
+    /// What to call it in messages.
+    pub(super) fn name(&self) -> &'static str {
+        match self.kind {
+            SECTION => "section header block",
+            INTERFACE => "interface description block",
+            PACKET => "packet block",
+            SIMPLE => "simple packet block",
+            ENHANCED => "enhanced packet block",
+            _ => "block",
+        }
+    }
+
+    pub(super) fn damaged(&self, wrong: impl std::fmt::Display) -> Error {
+        Error::damaged(self.name(), self.at, wrong)
+    }
+
+    /// Reads until `count` bytes are in the buffer; they belong to this block.
+    pub(super) fn fill(&self, buffer: &mut Buffer, count: usize) -> Result<(), Error> {
+        if buffer.fill(count)? { Ok(()) } else { Err(self.cut(buffer)) }
+    }
+
+    /// The input has ended inside this block.
+    pub(super) fn cut(&self, buffer: &Buffer) -> Error {
+        let missing = self.at.saturating_add(self.total).saturating_sub(buffer.end_offset());
+        Error::cut(self.name(), self.at, self.total, missing)
+    }
+
+    /// Checks the total length behind the body, `trailer`, against the one before it.
+    pub(super) fn ends_with(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
+        let again = word_in(big, trailer, 0);
+        if again == self.announced || u64::from(again) == self.total {
+            return Ok(());
+        }
+        let announced = self.announced;
+        Err(self.damaged(format_args!(
+            "has a total length of {announced} bytes at its start and {again} at its end"
+        )))
+    }
+}
 
 impl Section {
     /// Reads up to the next packet block and leaves it at the front of the buffer; `None` at the

@@ -6,8 +6,6 @@
 //!          ^ file offset `base`
 //! ```
 
-use super::compressed::{Packing, Unpacked};
-use super::input::Input;
 use super::{Error, MAX_FRAME};
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -78,16 +76,6 @@ impl Default for Buffer {
 impl Buffer {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Buffer {
         Buffer { reader, data: vec![0; CAPACITY].into(), ended: false, ..Buffer::default() }
-    }
-
-    /// Decompresses what has been read and what is to come; gives how it is compressed.
-    ///
-    /// # Errors
-    /// As [`Unpacked::open`].
-    pub(super) fn unpack(&mut self) -> Result<&'static Packing, Error> {
-        let (unpacked, packing) = Unpacked::open(Input::new(mem::take(self)))?;
-        *self = Buffer::new(Box::new(unpacked));
-        Ok(packing)
     }
 
     /// What is there to look at; never `None`, and left to the caller to rule out because that costs

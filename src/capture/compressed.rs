@@ -11,27 +11,22 @@
 //!
 //! A reader takes from a pipe no more than it needs: what it can decode is handed out before more is read.
 
-use super::legacy::Legacy;
+use super::Error;
+use super::buffer::Buffer;
+use super::input::{Fault, Input, MAX_WINDOW, is_skippable};
+use super::legacy::{FRAME, Legacy};
 use super::zstd::Zstd;
-use super::{Error, input::Input};
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
-use lz4_flex::frame::{Error as Lz4Error, FrameDecoder};
+use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::mem;
-
-/// The largest window or dictionary that is kept: 32 MiB, what `xz -8` and `zstd --ultra -20` need. Of a stream that
-/// announces a larger one, so much is read.
-pub(super) const MAX_WINDOW: u64 = 32 << 20;
 
 /// Bytes asked of a reader that loses them where it fails. The one for gzip has decoded up to 32 KiB beyond.
 const PART: usize = 32 << 10;
 /// The one for xz waits until it has as many as it was asked for, and loses them also where a stream is cut.
 const XZ_PART: usize = 4 << 10;
-
-/// What may be lost, in words.
-pub(super) const LOST: &str = "64 KiB";
 
 /// A way of compressing that is read.
 pub(super) struct Packing {
@@ -70,7 +65,7 @@ static PACKINGS: [Packing; 6] = [
         open: |input| Ok(Stream::Zstd(Box::new(Zstd::open(input)?))),
     },
     Packing {
-        magic: b"\x04\x22\x4d\x18",
+        magic: FRAME,
         name: "lz4",
         command: "lz4 -dc FILE",
         between: Between::Frames,
@@ -114,49 +109,6 @@ pub(super) fn packing(head: &[u8]) -> Option<&'static Packing> {
         head.starts_with(packing.magic.get(..4).unwrap_or(packing.magic))
             && (packing.name != "bzip2" || level(head))
     })
-}
-
-/// Whether `head` begins a skippable frame, of zstd or of lz4: only what follows tells which.
-pub(super) fn is_skippable(head: &[u8]) -> bool {
-    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
-}
-
-/// Why there is no more to decode, but for an error of the input, which knows it itself.
-pub(super) enum Fault {
-    /// The input ends inside a stream.
-    Cut,
-    /// What is wrong with the stream, as a predicate: "has a wrong checksum".
-    Damaged(String),
-    /// What the stream would need that is not given, as a predicate: "needs a dictionary".
-    Refused(String),
-}
-
-impl Fault {
-    pub(super) fn damaged(text: impl Into<String>) -> Fault {
-        Fault::Damaged(text.into())
-    }
-
-    pub(super) fn window() -> Fault {
-        let most = MAX_WINDOW >> 20;
-        Fault::Refused(format!("needs a window of more than the {most} MiB that are kept"))
-    }
-}
-
-impl From<io::Error> for Fault {
-    /// Of a reader.
-    fn from(error: io::Error) -> Fault {
-        let lz4 = error.get_ref().and_then(|error| error.downcast_ref());
-        match (error.kind(), lz4) {
-            (ErrorKind::OutOfMemory, _) => Fault::window(),
-            (ErrorKind::Unsupported, _)
-            | (_, Some(Lz4Error::DictionaryNotSupported | Lz4Error::UnsupportedVersion(_))) => {
-                Fault::Refused(format!("needs what is not supported here ({error})"))
-            }
-            _ => Fault::Damaged(format!(
-                "cannot be decoded ({error}; up to {LOST} of what was decoded are lost)"
-            )),
-        }
-    }
 }
 
 /// One stream, member or frame, with the input that it is decoded from.
@@ -224,6 +176,16 @@ fn open_xz(input: &mut Input) -> Result<Stream, Fault> {
         }
         _ => Stream::Xz(Box::new(XzReader::new_mem_limit(input, false, limit)), u64::MAX),
     })
+}
+
+/// Decompresses what `buffer` has read and what is to come; gives how it is compressed.
+///
+/// # Errors
+/// As [`Unpacked::open`].
+pub(super) fn unpack(buffer: &mut Buffer) -> Result<&'static Packing, Error> {
+    let (unpacked, packing) = Unpacked::open(Input::new(mem::take(buffer)))?;
+    *buffer = Buffer::new(Box::new(unpacked));
+    Ok(packing)
 }
 
 /// The decompressed input. Its errors are [`Error`]s inside of [`io::Error`], but for those of the
@@ -311,7 +273,9 @@ impl Unpacked {
             (Fault::Damaged(_), _) if input.starved => Error::packing_cut(name, at, self.given),
             (Fault::Cut, _) => Error::packing_cut(name, at, self.given),
             (Fault::Damaged(text), Some(_)) => Error::packing_damaged(name, at, self.given, &text),
-            (Fault::Refused(text), Some(packing)) => Error::packing_refused(packing, at, self.given, &text),
+            (Fault::Refused(text), Some(packing)) => {
+                Error::packing_refused([packing.name, packing.command], at, self.given, &text)
+            }
             (_, None) => Error::not_a_capture(format!(
                 "it begins with skippable frames of zstd or lz4, and at byte {at} stands neither"
             )),

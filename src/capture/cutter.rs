@@ -3,10 +3,9 @@
 //! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
 
 use super::MAX_FRAME;
-use super::blocks::{SECTION, SECTION_LEAST, is_big};
+use super::blocks::{ENHANCED, HEAD, PACKET, SECTION, SECTION_LEAST, SIMPLE, TRAILER, is_big};
 use super::buffer::{word, word_in};
 use super::pcap::{self, FILE_HEAD, Layout};
-use super::pcapng::{ENHANCED, HEAD, PACKET, SIMPLE, TRAILER};
 
 /// The longest block taken for whole, in bytes: four times the largest frame.
 const MAX_BLOCK: u64 = 4 * MAX_FRAME as u64;

@@ -1,9 +1,7 @@
 //! Why reading a capture ended early.
 
-use super::compressed::Packing;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// What became of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,9 +112,8 @@ impl Error {
         Error::new(ErrorKind::Damaged, Some(given), text, None)
     }
 
-    /// Likewise of a stream that cannot be read though nothing is wrong with it.
-    pub(super) fn packing_refused(packing: &Packing, at: u64, given: u64, text: &str) -> Error {
-        let Packing { name, command, .. } = packing;
+    /// Likewise of a stream that cannot be read though nothing is wrong with it; `command` decompresses it.
+    pub(super) fn packing_refused([name, command]: [&str; 2], at: u64, given: u64, text: &str) -> Error {
         let text = format!(
             "the capture cannot be read on: its {name} stream {text}, at byte {at}; decompress it on the way, \
              with `{command} | qdissect -`"

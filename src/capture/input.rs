@@ -1,8 +1,58 @@
-//! The bytes of a compressed input, in order, with their places.
+//! The bytes of a compressed input, in order, with their places, and why there are no more.
 
 use super::buffer::Buffer;
-use super::compressed::Fault;
-use std::io::{self, BufRead, Read};
+use lz4_flex::frame::Error as Lz4Error;
+use std::io::{self, BufRead, ErrorKind, Read};
+
+/// The largest window or dictionary that is kept: 32 MiB, what `xz -8` and `zstd --ultra -20` need. Of a stream that
+/// announces a larger one, so much is read.
+pub(super) const MAX_WINDOW: u64 = 32 << 20;
+
+/// What may be lost, in words.
+pub(super) const LOST: &str = "64 KiB";
+
+/// Whether `head` begins a skippable frame, of zstd or of lz4: only what follows tells which.
+pub(super) fn is_skippable(head: &[u8]) -> bool {
+    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// Why there is no more to decode, but for an error of the input, which knows it itself.
+pub(super) enum Fault {
+    /// The input ends inside a stream.
+    Cut,
+    /// What is wrong with the stream, as a predicate: "has a wrong checksum".
+    Damaged(String),
+    /// What the stream would need that is not given, as a predicate: "needs a dictionary".
+    Refused(String),
+}
+
+impl Fault {
+    pub(super) fn damaged(text: impl Into<String>) -> Fault {
+        Fault::Damaged(text.into())
+    }
+
+    pub(super) fn window() -> Fault {
+        let most = MAX_WINDOW >> 20;
+        Fault::Refused(format!("needs a window of more than the {most} MiB that are kept"))
+    }
+}
+
+impl From<io::Error> for Fault {
+    /// Of a reader.
+    fn from(error: io::Error) -> Fault {
+        let lz4 = error.get_ref().and_then(|error| error.downcast_ref());
+        match (error.kind(), lz4) {
+            (ErrorKind::OutOfMemory, _) => Fault::window(),
+            (ErrorKind::Unsupported, _)
+            | (_, Some(Lz4Error::DictionaryNotSupported | Lz4Error::UnsupportedVersion(_))) => {
+                Fault::Refused(format!("needs what is not supported here ({error})"))
+            }
+            _ => Fault::Damaged(format!(
+                "cannot be decoded ({error}; up to {LOST} of what was decoded are lost)"
+            )),
+        }
+    }
+}
 
 /// What is to be decompressed, as the readers of the crates ask for it.
 #[derive(Default)]

@@ -5,11 +5,13 @@
 //!  02 21 4c 18 | block ...        block: size 4 (little-endian) | data, which decompresses to 8 MiB at the most
 //! ```
 
-use super::compressed::{Fault, is_skippable, packing};
-use super::input::Input;
+use super::input::{Fault, Input, is_skippable};
 use lz4_flex::block::decompress_into;
 use std::io::{BufRead, Read};
 use std::mem;
+
+/// Magic number of a frame, the form that followed.
+pub(super) const FRAME: &[u8] = b"\x04\x22\x4d\x18";
 
 /// What a block decompresses to at the most.
 const LEGACY_BLOCK: usize = 8 << 20;
@@ -49,8 +51,8 @@ impl Legacy {
     /// Decodes the next block; `false` when there is none.
     fn block(&mut self) -> Result<bool, Fault> {
         let head = self.input.peek(4)?;
-        if head.is_empty() || packing(head).is_some_and(|packing| packing.name == "lz4") || is_skippable(head)
-        {
+        let other = head.starts_with(FRAME) || head.starts_with(Legacy::MAGIC) || is_skippable(head);
+        if head.is_empty() || other {
             return Ok(false);
         }
         let size = u32::from_le_bytes(self.input.array()?) as usize;

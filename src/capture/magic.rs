@@ -10,7 +10,8 @@
 use super::Error;
 use super::blocks::{SECTION, SECTION_LEAST, is_big};
 use super::buffer::{Buffer, word};
-use super::compressed::{Packing, is_skippable, packing};
+use super::compressed::{Packing, packing, unpack};
+use super::input::is_skippable;
 use super::pcap::{self, Layout};
 
 /// A format that is read.
@@ -27,7 +28,7 @@ pub(super) fn format(buffer: &mut Buffer) -> Result<(Format, Option<&'static str
     if packing(buffer.rest()).is_none() && !is_skippable(buffer.rest()) {
         return bare(buffer).map(|format| (format, None));
     }
-    let outer = buffer.unpack()?;
+    let outer = unpack(buffer)?;
     buffer.fill(4)?;
     if let Some(inner) = packing(buffer.rest()) {
         return Err(nested(outer, inner));

@@ -13,60 +13,16 @@
 //! All in the byte order of the section. draft-ietf-opsawg-pcapng, sections 3.1, 4.3, 4.4, and
 //! appendix A for the Packet Block.
 
+use super::blocks::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
-use super::clock::Clock;
 use super::comments::MAX_OF_PACKET;
 use super::facts::{MAX_TEXT, text};
 use super::pcap::Found;
 use super::{Error, MAX_FRAME, Time};
 
-/// Enhanced Packet Block.
-pub(super) const ENHANCED: u32 = 6;
-/// Packet Block, obsolete since 2009.
-pub(super) const PACKET: u32 = 2;
-/// Simple Packet Block.
-pub(super) const SIMPLE: u32 = 3;
-
 /// Options of an Enhanced Packet Block: a comment, and packets lost since the one before it (`epb_dropcount`).
 const COMMENT: u16 = 1;
 const DROPPED: u16 = 4;
-
-/// Bytes of a block before its body, and of the total length behind it.
-pub(super) const HEAD: usize = 8;
-pub(super) const TRAILER: usize = 4;
-
-/// An interface of the section, as far as packets need it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Interface {
-    pub(super) link: u16,
-    /// Counted from 0 over all sections.
-    pub(super) number: u32,
-    pub(super) snaplen: u32,
-    pub(super) clock: Clock,
-}
-
-/// A block whose first eight bytes have been read. It stands at the front of the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
-    pub(super) at: u64,
-    pub(super) kind: u32,
-    /// As announced.
-    pub(super) announced: u32,
-    /// Rounded up to a multiple of four: some writers do not count the padding.
-    pub(super) total: u64,
-}
-
-/// The state of the section that is being read.
-#[derive(Debug, Default)]
-pub(super) struct Section {
-    pub(super) big: bool,
-    pub(super) interfaces: Vec<Interface>,
-    /// Interfaces described in this section and those before it.
-    pub(super) described: u32,
-    /// The block whose frame has been handed out but whose end is still to come, because the block
-    /// is larger than the buffer; and how much of it.
-    pub(super) tail: Option<(Block, u64)>,
-}
 
 impl Section {
     /// The Enhanced Packet Block at the start of `rest`; `None` when it is not complete there, is
@@ -230,45 +186,4 @@ fn options(big: bool, mut list: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         list = list.get(len.next_multiple_of(4).saturating_add(4)..).unwrap_or_default();
         Some((code, value))
     })
-}
-
-impl Block {
-    /// What to call it in messages.
-    pub(super) fn name(&self) -> &'static str {
-        match self.kind {
-            super::blocks::SECTION => "section header block",
-            super::blocks::INTERFACE => "interface description block",
-            PACKET => "packet block",
-            SIMPLE => "simple packet block",
-            ENHANCED => "enhanced packet block",
-            _ => "block",
-        }
-    }
-
-    pub(super) fn damaged(&self, wrong: impl std::fmt::Display) -> Error {
-        Error::damaged(self.name(), self.at, wrong)
-    }
-
-    /// Reads until `count` bytes are in the buffer; they belong to this block.
-    pub(super) fn fill(&self, buffer: &mut Buffer, count: usize) -> Result<(), Error> {
-        if buffer.fill(count)? { Ok(()) } else { Err(self.cut(buffer)) }
-    }
-
-    /// The input has ended inside this block.
-    pub(super) fn cut(&self, buffer: &Buffer) -> Error {
-        let missing = self.at.saturating_add(self.total).saturating_sub(buffer.end_offset());
-        Error::cut(self.name(), self.at, self.total, missing)
-    }
-
-    /// Checks the total length behind the body, `trailer`, against the one before it.
-    pub(super) fn ends_with(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
-        let again = word_in(big, trailer, 0);
-        if again == self.announced || u64::from(again) == self.total {
-            return Ok(());
-        }
-        let announced = self.announced;
-        Err(self.damaged(format_args!(
-            "has a total length of {announced} bytes at its start and {again} at its end"
-        )))
-    }
 }

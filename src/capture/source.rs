@@ -1,10 +1,10 @@
 //! An open capture.
 
+use super::blocks::Section;
 use super::buffer::{Buffer, Bytes, Refill};
 use super::cutter::{Cut, Cutter};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
-use super::pcapng::Section;
 use super::{Comments, Error, Facts, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;

@@ -15,8 +15,7 @@
 //! much as the snap length of the first one allows, and takes no comment; where this does not fit, the
 //! frame becomes an Enhanced Packet Block at the start of 1970, with a comment that says so.
 
-use super::blocks::{BYTE_ORDER, INTERFACE, MAX_INTERFACES, SECTION, STATISTICS};
-use super::pcapng::{ENHANCED, SIMPLE};
+use super::blocks::{BYTE_ORDER, ENHANCED, INTERFACE, MAX_INTERFACES, SECTION, SIMPLE, STATISTICS};
 use super::{Facts, Frame, Interface};
 use hashbrown::HashMap;
 use std::io::{self, Write};

@@ -4,8 +4,7 @@
 //! is read with that delay, and where a frame breaks it is closed with an empty last block, which
 //! makes the decoder give all it has.
 
-use super::compressed::{Fault, MAX_WINDOW};
-use super::input::Input;
+use super::input::{Fault, Input, MAX_WINDOW};
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{BufRead, Read};

@@ -7,11 +7,9 @@
 //!                                    └─ 60 s, or no room ──> over
 //! ```
 
-use super::table::Conversations;
-use super::{Conversation, IDLE, Slot};
 use crate::capture::Time;
 use crate::packed::Count;
-use crate::protocols::{Id, Level};
+use crate::protocols::Id;
 use std::collections::VecDeque;
 
 /// Most conversations that stay known so with 64 MiB.
@@ -19,7 +17,7 @@ pub const MAX_IDLE: usize = 8_192;
 /// How long they do after their last datagram, in milliseconds of capture time.
 const KEPT: u64 = 60_000;
 /// What comes this soon after the last datagram is not worth another entry, in milliseconds.
-const SOON: u64 = 1_000;
+pub(super) const SOON: u64 = 1_000;
 /// Of stamps: makes them larger than any sequence number, and none 0.
 const BIAS: i64 = 1 << 45;
 const MS: i64 = 1_000_000;
@@ -37,16 +35,16 @@ pub(super) struct Idle {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    last: Count,
-    at: u32,
+pub(super) struct Entry {
+    pub(super) last: Count,
+    pub(super) at: u32,
 }
 
 /// The list of those that said something.
-const HEARD: usize = Id::ALL.len();
+pub(super) const HEARD: usize = Id::ALL.len();
 
 /// A time in milliseconds that fits where the number of the latest request stands, and is none.
-fn stamp(time: Time) -> u64 {
+pub(super) fn stamp(time: Time) -> u64 {
     (time.nanos().unwrap_or(i64::MIN).div_euclid(MS) + BIAS) as u64
 }
 
@@ -57,7 +55,7 @@ impl Idle {
         (self.len, self.oldest) = (0, None);
     }
 
-    fn add(&mut self, list: usize, last: u64, at: u32) {
+    pub fn add(&mut self, list: usize, last: u64, at: u32) {
         self.lists[list].push_back(Entry { last: Count::new(last), at });
         self.len += 1;
         if self.lists[list].len() == 1 {
@@ -65,12 +63,28 @@ impl Idle {
         }
     }
 
-    fn pop_oldest(&mut self) -> Option<Entry> {
+    pub fn pop_oldest(&mut self) -> Option<Entry> {
         let (list, _) = self.oldest?;
         let entry = self.lists[list].pop_front()?;
         self.len -= 1;
         self.find_oldest();
         Some(entry)
+    }
+
+    /// How many entries there are, of conversations that are over, too.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the oldest one has been idle for too long at that stamp.
+    pub fn is_over(&self, now: u64) -> bool {
+        self.oldest.is_some_and(|(_, last)| last + KEPT < now)
+    }
+
+    /// After this time one has been idle for too long; `None` where there is none.
+    pub fn until(&self) -> Option<Time> {
+        let (_, last) = self.oldest?;
+        Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
     }
 
     fn find_oldest(&mut self) {
@@ -79,82 +93,14 @@ impl Idle {
     }
 }
 
-impl Conversations {
-    /// The last request of a conversation is forgotten, which was sent at that time: it stays known if it was certain.
-    pub fn rest(&mut self, slot: Slot, last: Time) {
-        match self.get_mut(slot) {
-            Some(c) if c.decided() && c.level >= Level::Medium => {
-                c.marks.set(IDLE, true);
-                c.latest = Count::new(stamp(last));
-                let list = c.id as usize;
-                self.idle.add(list, stamp(last), slot.at);
-                self.keep_to_bound();
-            }
-            _ => self.close(slot),
-        }
-    }
-
-    /// An idle conversation goes on.
-    #[cold]
-    pub fn wake(&mut self, slot: Slot, asks: bool, clock: Time) {
-        let now = stamp(clock);
-        let Some(c) = self.get_mut(slot).filter(|c| c.marks.has(IDLE)) else { return };
-        if asks {
-            c.marks.set(IDLE, false);
-            c.latest = Count::new(1); // the first request of all, which is forgotten
-        } else if now > c.latest.get() + SOON {
-            c.latest = Count::new(now);
-            self.idle.add(HEARD, now, slot.at);
-            self.keep_to_bound();
-        }
-    }
-
-    fn keep_to_bound(&mut self) {
-        if self.idle.len > self.most_idle {
-            self.drop_first();
-        }
-    }
-
-    /// Ends those that have been idle for too long.
-    pub fn expire_idle(&mut self, clock: Time) {
-        let now = stamp(clock);
-        while self.idle.oldest.is_some_and(|(_, last)| last + KEPT < now) {
-            self.drop_first();
-        }
-    }
-
-    /// After this time one has been idle for too long; `None` where there is none.
-    pub fn idle_until(&self) -> Option<Time> {
-        let (_, last) = self.idle.oldest?;
-        Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
-    }
-
-    /// Ends the one that has been idle for longest, for want of room; `false` where none is.
-    #[cold]
-    pub(super) fn drop_idle(&mut self) -> bool {
-        while self.idle.len > 0 {
-            if self.drop_first() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Takes the oldest entry out; whether a conversation ended by it.
-    fn drop_first(&mut self) -> bool {
-        let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
-        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
-        let slot = self.at(at).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
-        slot.into_iter().for_each(|slot| self.close(slot));
-        slot.is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Slot;
+    use super::super::table::Conversations;
     use super::*;
     use crate::contract::Budget;
     use crate::net::Endpoint;
+    use crate::protocols::Level;
 
     const S: i64 = 1_000 * MS;
 

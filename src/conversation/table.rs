@@ -3,10 +3,11 @@
 //! Bounded. When it is full an idle conversation goes, see `idle`, else the one whose last request is oldest, and is
 //! counted.
 
-use super::idle::{Idle, MAX_IDLE};
+use super::idle::{Entry, HEARD, Idle, MAX_IDLE, SOON, stamp};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
 use crate::buckets::Buckets;
+use crate::capture::Time;
 use crate::contract::Budget;
 use crate::net::Endpoint;
 use crate::packed::Count;
@@ -256,6 +257,76 @@ impl Conversations {
         if self.newest == at {
             self.newest = if older == at { NONE } else { older };
         }
+    }
+}
+
+impl Conversations {
+    /// The last request of a conversation is forgotten, which was sent at that time: it stays known if it was certain.
+    pub fn rest(&mut self, slot: Slot, last: Time) {
+        match self.get_mut(slot) {
+            Some(c) if c.decided() && c.level >= Level::Medium => {
+                c.marks.set(IDLE, true);
+                c.latest = Count::new(stamp(last));
+                let list = c.id as usize;
+                self.idle.add(list, stamp(last), slot.at);
+                self.keep_to_bound();
+            }
+            _ => self.close(slot),
+        }
+    }
+
+    /// An idle conversation goes on.
+    #[cold]
+    pub fn wake(&mut self, slot: Slot, asks: bool, clock: Time) {
+        let now = stamp(clock);
+        let Some(c) = self.get_mut(slot).filter(|c| c.marks.has(IDLE)) else { return };
+        if asks {
+            c.marks.set(IDLE, false);
+            c.latest = Count::new(1); // the first request of all, which is forgotten
+        } else if now > c.latest.get() + SOON {
+            c.latest = Count::new(now);
+            self.idle.add(HEARD, now, slot.at);
+            self.keep_to_bound();
+        }
+    }
+
+    fn keep_to_bound(&mut self) {
+        if self.idle.len() > self.most_idle {
+            self.drop_first();
+        }
+    }
+
+    /// Ends those that have been idle for too long.
+    pub fn expire_idle(&mut self, clock: Time) {
+        let now = stamp(clock);
+        while self.idle.is_over(now) {
+            self.drop_first();
+        }
+    }
+
+    /// After this time one has been idle for too long; `None` where there is none.
+    pub fn idle_until(&self) -> Option<Time> {
+        self.idle.until()
+    }
+
+    /// Ends the one that has been idle for longest, for want of room; `false` where none is.
+    #[cold]
+    pub(super) fn drop_idle(&mut self) -> bool {
+        while self.idle.len() > 0 {
+            if self.drop_first() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the oldest entry out; whether a conversation ended by it.
+    fn drop_first(&mut self) -> bool {
+        let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
+        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
+        let slot = self.at(at).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
+        slot.into_iter().for_each(|slot| self.close(slot));
+        slot.is_some()
     }
 }
 

@@ -1,12 +1,10 @@
 //! An answer: which request it belongs to, and the record of the exchange that closes by it.
 
-use super::ask::Orphan;
-use super::parts::Numbered;
-use super::queue::{Kept, Request, State};
+use super::incomplete::{Answering, Numbered, Orphan, Reply, record};
+use super::queue::{Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_PARTS, Outcome, PARTS_WINDOW, Pairing};
-use crate::capture::Time;
+use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
@@ -15,37 +13,6 @@ use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
-
-/// An answer of which some parts have come.
-#[derive(Debug)]
-pub(super) struct Answering {
-    /// Number of its exchange.
-    pub(super) exchange: u64,
-    outcome: Outcome,
-    response_time: Option<i64>,
-    /// The message, or that of its first part; `None` where many hosts answer.
-    pub(super) message: Option<u8>,
-    /// Time of its first part.
-    first: Time,
-    /// Frame of its first part; `frames` lists all of them once there are several.
-    frame: u64,
-    pub(super) frames: Vec<u64>,
-    pub(super) bytes: u64,
-    /// Frame of the first part that contradicts others.
-    pub(super) contradicted: Option<u64>,
-    /// Where its parts have numbers.
-    pub(super) numbered: Option<Numbered>,
-}
-
-/// An answer whose request is still to be found.
-#[derive(Clone, Copy)]
-pub(super) struct Reply<'a> {
-    pub d: &'a Datagram<'a>,
-    pub v: &'a Verdict,
-    pub now: Time,
-    /// See [`Table::fingerprint`].
-    pub hash: u32,
-}
 
 impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
@@ -360,95 +327,5 @@ impl Table {
             hash,
             bytes,
         });
-    }
-
-    /// A further part of an answer under way. One that comes too late, or begins a message of its own,
-    /// is none: what has come was all.
-    fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
-        let &Reply { d, v, .. } = reply;
-        let g = &v.glance;
-        if let Some(part) = g.part {
-            return self.numbered_part(slot, reply, part);
-        }
-        let steps = v.id.info().steps;
-        let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
-        let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
-        let request = self.queues[v.id as usize].get(seq)?;
-        let now = self.now(d);
-        let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
-        if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
-            self.finish_parts(slot, seq, &request);
-            return None;
-        }
-        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
-        parts.frames.push(d.frame);
-        parts.bytes += d.wire_len() as u64;
-        let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
-        if last {
-            self.finish_parts(slot, seq, &request);
-        }
-        Some(Pairing::Answered(Answer { part: true, before, ..request.answered(d.time) }))
-    }
-
-    /// Closes an exchange whose answer came in parts.
-    pub(super) fn finish_parts(&mut self, slot: Slot, seq: u64, request: &Request) {
-        let Some(c) = self.conversations.get(slot).copied() else { return };
-        self.queues[c.id as usize].set(seq, State::Answered);
-        let done = self.parts_of(&c, request);
-        done.into_iter().for_each(|e| self.closed.push(e));
-    }
-
-    /// The record of an exchange whose answer came in parts; nobody asks for it twice.
-    pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
-        let i = self.answering.iter().position(|a| a.exchange == request.id)?;
-        let parts = self.answering.remove(i)?;
-        let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
-        let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
-        let window = self.windows.answer(c.id);
-        let incomplete = parts.numbered.and_then(|numbered| numbered.lacks(self.clock, window));
-        Some(Exchange {
-            answer: parts.message,
-            response_parts: parts.frames,
-            incomplete,
-            contradicted: parts.contradicted,
-            ..done
-        })
-    }
-}
-
-/// The record of an exchange; the last three speak of the answer.
-#[inline(always)]
-pub(super) fn record(
-    c: &Conversation,
-    r: &Request,
-    outcome: Outcome,
-    response_frame: Option<u64>,
-    response_time: Option<i64>,
-    response_bytes: u64,
-) -> Exchange {
-    Exchange {
-        id: r.id,
-        protocol: c.id,
-        step: r.step,
-        level: c.level,
-        conversation: c.slot(r.conversation),
-        client: c.client(),
-        server: c.server(),
-        server_index: c.server_index(),
-        key: r.key,
-        request_frame: r.frame,
-        request_time: r.time,
-        response_frame,
-        answer: None,
-        response_parts: vec![],
-        outcome,
-        response_time,
-        request_bytes: u64::from(r.bytes),
-        response_bytes,
-        retransmissions: r.retransmissions,
-        reason: None,
-        incomplete: None,
-        contradicted: None,
-        hidden: r.hidden,
     }
 }

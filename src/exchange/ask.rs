@@ -1,9 +1,10 @@
 //! A request: opens an exchange, repeats one that is open, or is a further part of one.
 
-use super::answer::record;
+use super::incomplete::{Orphan, record};
 use super::queue::{Kept, Request, State};
 use super::table::Table;
-use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, MS, Outcome, PARTS_WINDOW, Pairing};
+use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
+use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
@@ -12,13 +13,6 @@ use crate::protocols::{Id, Level, Role, StepInfo};
 
 /// Exchanges remembered that turned out to be none: as many as may wait to be told of.
 const MAX_WITHDRAWN: usize = 1_024;
-
-/// A request without a key is given up when its endpoint asks again this much later.
-pub(super) const GIVE_UP: i64 = 250 * MS;
-/// An answer may stand this far before its request, in nanoseconds.
-pub const EARLY: i64 = 10 * MS;
-/// … and this many frames.
-pub const EARLY_FRAMES: u64 = 64;
 
 /// What stands before a request in its conversation.
 enum Earlier {
@@ -33,34 +27,6 @@ enum Earlier {
         /// One with the same key was answered.
         reused: bool,
     },
-}
-
-/// An answer that stands before its request, if there is one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Orphan {
-    pub conversation: Slot,
-    pub step: u8,
-    /// Index into the protocol's messages.
-    pub message: Option<u8>,
-    pub key: Option<u64>,
-    /// What the pair would be worth.
-    pub paired: Level,
-    /// See [`Glance::memo`](crate::protocols::Glance::memo).
-    pub memo: u32,
-    pub frame: u64,
-    pub time: Time,
-    /// Capture time when it came.
-    pub since: Time,
-    pub hash: u32,
-    pub bytes: u32,
-}
-
-impl Orphan {
-    /// What seemed to ask, as an answer.
-    fn of(conversation: Slot, r: &Request) -> Orphan {
-        let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
-        Orphan { conversation, step, message: None, key: None, paired, memo, frame, time, since, hash, bytes }
-    }
 }
 
 impl Table {

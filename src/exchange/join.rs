@@ -3,15 +3,13 @@
 //! Which request the parts answer is found as for any answer in parts; here their bytes are kept until all have come, and what
 //! they make is read as the protocol's own message.
 
-use super::table::Table;
-use super::{Answer, MS, Pairing};
+use super::{Answer, MS};
 use crate::bounded::Bounded;
 use crate::capture::Time;
-use crate::classify::Verdict;
-use crate::contract::{Joining, Known, Layout, Part, Piece, Role, Split, Whole};
+use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
 use crate::conversation::Slot;
 use crate::net::{Datagram, Endpoint};
-use crate::protocols::{Direction, Glance, Id, Level};
+use crate::protocols::{Direction, Id, Level};
 use std::collections::VecDeque;
 use std::io::Read;
 
@@ -31,7 +29,7 @@ const GIVEN_UP: i64 = 3_000 * MS;
 
 /// A message of which some parts have come.
 #[derive(Debug)]
-struct Join {
+pub(super) struct Join {
     slot: Slot,
     exchange: u64,
     first: Split,
@@ -41,7 +39,7 @@ struct Join {
     parts: Vec<(u8, u64, Vec<u8>)>,
     last: Time,
     /// A frame that contradicts one of them.
-    contradicted: Option<u64>,
+    pub(super) contradicted: Option<u64>,
 }
 
 /// Messages under way.
@@ -49,7 +47,7 @@ struct Join {
 pub(super) struct Joins {
     list: VecDeque<Join>,
     bytes: usize,
-    layouts: Bounded<(Id, Endpoint), u8>,
+    pub(super) layouts: Bounded<(Id, Endpoint), u8>,
     forgotten: u64,
 }
 
@@ -66,7 +64,7 @@ impl Joins {
     }
 
     /// What is known of the layout of a part: that of its message, or else what its server used.
-    fn layout(&self, slot: Slot, id: u32, now: Time, server: (Id, Endpoint)) -> Layout {
+    pub fn layout(&self, slot: Slot, id: u32, now: Time, server: (Id, Endpoint)) -> Layout {
         let its = |join: &&Join| join.slot == slot && join.first.id == id && !join.is_over(now);
         match (self.list.iter().rev().find(its), self.layouts.get(&server)) {
             (Some(join), _) => Layout::Certain(join.first.layout),
@@ -105,7 +103,7 @@ impl Joins {
     }
 
     /// Takes a part of an answer in; the message, if all of it has come now.
-    fn take(
+    pub fn take(
         &mut self,
         slot: Slot,
         d: &Datagram<'_>,
@@ -178,7 +176,7 @@ impl Join {
     }
 
     /// What the parts make, or the rule that they break.
-    fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
+    pub fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
         self.parts.sort_by_key(|(number, ..)| *number);
         let mut bytes = self.expanded().ok_or(joining.damaged)?;
         let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
@@ -190,53 +188,6 @@ impl Join {
         let parts = self.parts.iter().map(|(_, frame, _)| *frame).collect();
         let split = Split { packed: self.packed, ..self.first };
         Ok((split, Whole { message, bytes, length, parts }))
-    }
-}
-
-impl Table {
-    /// An answer that is a part of a message: pairs it by the layout of that, and joins what has come.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn answer_part(
-        &mut self,
-        slot: Slot,
-        d: &Datagram<'_>,
-        v: &Verdict,
-        joining: &'static Joining,
-    ) -> Pairing {
-        let now = self.now(d);
-        let server = (v.id, v.server(d));
-        let id = v.glance.key.map_or(0, |key| key as u32);
-        let layout = self.joins.layout(slot, id, now, server);
-        let Some(split) = (joining.read)(d.payload, layout) else { return self.answer(slot, d, v) };
-        let makes = v.glance.part.and_then(|part| part.makes);
-        let part = Part { number: split.number, total: Some(split.total), makes };
-        let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
-        let pairing =
-            self.answer(slot, d, &Verdict { glance: Glance { part: Some(part), role, ..v.glance }, ..*v });
-        let mut piece = Piece { split, whole: None, broken: None, contradicted: None };
-        if let Pairing::Answered(answer) = &pairing {
-            self.joins.layouts.insert(server, split.layout);
-            if let Some(mut join) = self.joins.take(slot, d, now, &split, answer) {
-                piece.contradicted = join.contradicted;
-                match join.whole(v.id, joining) {
-                    Ok((first, whole)) => {
-                        self.closed.name(answer.exchange, whole.message);
-                        piece.split = Split { number: split.number, ..first };
-                        piece.whole = Some(whole);
-                    }
-                    Err(rule) => piece.broken = Some(rule),
-                }
-            }
-        }
-        self.piece = Some(Box::new(piece));
-        pairing
-    }
-
-    /// What the datagram that was paired last is a part of.
-    #[inline(always)]
-    pub fn take_piece(&mut self) -> Option<Box<Piece>> {
-        self.piece.take()
     }
 }
 

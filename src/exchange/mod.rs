@@ -13,6 +13,7 @@
 
 mod answer;
 mod ask;
+mod incomplete;
 mod join;
 mod open;
 mod parts;
@@ -22,11 +23,10 @@ mod search;
 mod table;
 mod windows;
 
-pub use ask::{EARLY, EARLY_FRAMES};
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};
 pub use table::Table;
-pub use windows::Windows;
+pub use windows::{EARLY, EARLY_FRAMES, Windows};
 
 use crate::capture::Time;
 pub use crate::contract::{Answer, Pairing, Seen};

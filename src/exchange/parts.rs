@@ -1,79 +1,14 @@
-//! Answers whose parts have numbers: they come in any order, some twice, some never.
+//! Answers in parts: one behind the other, by numbers in any order, some twice, some never, and as pieces of a message.
 
-use super::answer::Reply;
-use super::queue::State;
+use super::incomplete::{Numbered, Reply, record};
+use super::queue::{Kept, Request, State};
 use super::table::Table;
-use super::{Answer, Lack, MAX_HOSTS, Pairing};
-use crate::capture::Time;
-use crate::contract::Part;
-use crate::conversation::Slot;
-
-/// Which parts of an answer have come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered {
-    /// One bit each.
-    seen: [u128; 2],
-    /// The highest number among them.
-    highest: u8,
-    /// How many there are, once one has said so.
-    total: Option<u8>,
-    /// The key that they carry.
-    key: Option<u64>,
-    /// Time of the last one.
-    last: Time,
-}
-
-/// Where the bit of a part stands.
-fn place(number: u8) -> (usize, u128) {
-    (usize::from(number >> 7), 1 << (number & 127))
-}
-
-impl Numbered {
-    /// An answer of which this part comes first.
-    pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
-        let mut numbered = Numbered { seen: [0; 2], highest: 0, total: None, key, last: now };
-        numbered.add(part, now);
-        numbered
-    }
-
-    /// Adds a part; `false` where it contradicts those that came before.
-    fn add(&mut self, part: Part, now: Time) -> bool {
-        self.last = self.last.max(now);
-        let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
-        let total = part.total.or(self.total);
-        let highest = self.highest.max(part.number);
-        let (half, bit) = place(part.number);
-        if self.seen[half] & bit != 0 || other_total || total.is_some_and(|total| highest >= total) {
-            return false;
-        }
-        self.seen[half] |= bit;
-        (self.highest, self.total) = (highest, total);
-        true
-    }
-
-    fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| u32::from(total) == self.came())
-    }
-
-    /// How many have come.
-    fn came(&self) -> u32 {
-        self.seen.iter().map(|half| half.count_ones()).sum()
-    }
-
-    /// Whether the part with that number has come.
-    fn has(&self, part: Part) -> bool {
-        let (half, bit) = place(part.number);
-        self.seen[half] & bit != 0
-    }
-
-    /// What is missing that is no longer expected, so long after the last part.
-    pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
-        let over = now.since(self.last).is_some_and(|age| age > window);
-        let gap = self.total.is_some() || self.came() <= self.highest.into();
-        let lack = if gap { Lack::Part } else { Lack::End };
-        (over && !self.is_complete()).then_some(lack)
-    }
-}
+use super::{Answer, Exchange, MAX_HOSTS, MAX_PARTS, PARTS_WINDOW, Pairing};
+use crate::classify::Verdict;
+use crate::contract::{Joining, Part, Piece, Split};
+use crate::conversation::{Conversation, Slot};
+use crate::net::Datagram;
+use crate::protocols::{Glance, Role};
 
 impl Table {
     /// A further part of an answer whose parts have numbers; `None` where none is under way with its key.
@@ -133,41 +68,102 @@ impl Table {
             Some(Pairing::Copy { exchange: r.id, request_frame: r.frame, of, asked: r.memo })
         })
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const AT: Time = Time::from_nanos(0);
-
-    fn part(number: u8, total: Option<u8>) -> Part {
-        Part { number, total, makes: None }
+    /// A further part of an answer under way. One that comes too late, or begins a message of its own,
+    /// is none: what has come was all.
+    pub(super) fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
+        let &Reply { d, v, .. } = reply;
+        let g = &v.glance;
+        if let Some(part) = g.part {
+            return self.numbered_part(slot, reply, part);
+        }
+        let steps = v.id.info().steps;
+        let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
+        let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
+        let request = self.queues[v.id as usize].get(seq)?;
+        let now = self.now(d);
+        let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
+        if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
+            self.finish_parts(slot, seq, &request);
+            return None;
+        }
+        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
+        parts.frames.push(d.frame);
+        parts.bytes += d.wire_len() as u64;
+        let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
+        if last {
+            self.finish_parts(slot, seq, &request);
+        }
+        Some(Pairing::Answered(Answer { part: true, before, ..request.answered(d.time) }))
     }
 
-    #[test]
-    fn parts_come_in_any_order_and_all_of_them_make_the_answer() {
-        let mut numbered = Numbered::new(part(2, Some(3)), None, AT);
-        assert!(numbered.add(part(0, None), AT) && !numbered.is_complete());
-        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    /// Closes an exchange whose answer came in parts.
+    pub(super) fn finish_parts(&mut self, slot: Slot, seq: u64, request: &Request) {
+        let Some(c) = self.conversations.get(slot).copied() else { return };
+        self.queues[c.id as usize].set(seq, State::Answered);
+        let done = self.parts_of(&c, request);
+        done.into_iter().for_each(|e| self.closed.push(e));
     }
 
-    #[test]
-    fn what_contradicts_is_said_and_changes_nothing() {
-        let mut numbered = Numbered::new(part(0, None), None, AT);
-        assert!(!numbered.add(part(0, None), AT), "the same number");
-        assert!(numbered.add(part(2, Some(3)), AT));
-        assert!(!numbered.add(part(3, None), AT) && !numbered.add(part(1, Some(2)), AT), "beyond the last");
-        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    /// The record of an exchange whose answer came in parts; nobody asks for it twice.
+    pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
+        let i = self.answering.iter().position(|a| a.exchange == request.id)?;
+        let parts = self.answering.remove(i)?;
+        let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
+        let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
+        let window = self.windows.answer(c.id);
+        let incomplete = parts.numbered.and_then(|numbered| numbered.lacks(self.clock, window));
+        Some(Exchange {
+            answer: parts.message,
+            response_parts: parts.frames,
+            incomplete,
+            contradicted: parts.contradicted,
+            ..done
+        })
     }
 
-    #[test]
-    fn parts_are_missed_only_after_the_window() {
-        let numbered = Numbered::new(part(0, None), None, AT);
-        let lacks = |numbered: &Numbered, time| numbered.lacks(Time::from_nanos(time), 10);
-        assert_eq!([10, 11].map(|time| lacks(&numbered, time)), [None, Some(Lack::End)]);
-        assert_eq!(lacks(&Numbered::new(part(0, Some(1)), None, AT), 11), None);
-        assert_eq!(lacks(&Numbered::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
-        assert_eq!(lacks(&Numbered::new(part(1, None), None, AT), 11), Some(Lack::Part));
+    /// An answer that is a part of a message: pairs it by the layout of that, and joins what has come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn answer_part(
+        &mut self,
+        slot: Slot,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        joining: &'static Joining,
+    ) -> Pairing {
+        let now = self.now(d);
+        let server = (v.id, v.server(d));
+        let id = v.glance.key.map_or(0, |key| key as u32);
+        let layout = self.joins.layout(slot, id, now, server);
+        let Some(split) = (joining.read)(d.payload, layout) else { return self.answer(slot, d, v) };
+        let makes = v.glance.part.and_then(|part| part.makes);
+        let part = Part { number: split.number, total: Some(split.total), makes };
+        let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
+        let pairing =
+            self.answer(slot, d, &Verdict { glance: Glance { part: Some(part), role, ..v.glance }, ..*v });
+        let mut piece = Piece { split, whole: None, broken: None, contradicted: None };
+        if let Pairing::Answered(answer) = &pairing {
+            self.joins.layouts.insert(server, split.layout);
+            if let Some(mut join) = self.joins.take(slot, d, now, &split, answer) {
+                piece.contradicted = join.contradicted;
+                match join.whole(v.id, joining) {
+                    Ok((first, whole)) => {
+                        self.closed.name(answer.exchange, whole.message);
+                        piece.split = Split { number: split.number, ..first };
+                        piece.whole = Some(whole);
+                    }
+                    Err(rule) => piece.broken = Some(rule),
+                }
+            }
+        }
+        self.piece = Some(Box::new(piece));
+        pairing
+    }
+
+    /// What the datagram that was paired last is a part of.
+    #[inline(always)]
+    pub fn take_piece(&mut self) -> Option<Box<Piece>> {
+        self.piece.take()
     }
 }

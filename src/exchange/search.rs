@@ -1,7 +1,7 @@
 //! Which request of a conversation an answer belongs to.
 
-use super::ask::GIVE_UP;
 use super::queue::{Request, State};
+use super::windows::GIVE_UP;
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;

@@ -1,7 +1,6 @@
 //! The table of exchanges.
 
-use super::answer::{Answering, record};
-use super::ask::Orphan;
+use super::incomplete::{Answering, Orphan, record};
 use super::join::Joins;
 use super::queue::{Closed, Kept, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};

@@ -3,6 +3,13 @@
 use super::MS;
 use crate::protocols::Id;
 
+/// A request without a key is given up when its endpoint asks again this much later.
+pub(super) const GIVE_UP: i64 = 250 * MS;
+/// An answer may stand this far before its request, in nanoseconds.
+pub const EARLY: i64 = 10 * MS;
+/// … and this many frames.
+pub const EARLY_FRAMES: u64 = 64;
+
 /// Answer windows of all protocols.
 #[derive(Clone, Debug)]
 pub struct Windows {

@@ -44,17 +44,7 @@ use names::{Builtin, Wanted};
 use plan::{Plan, Source};
 use std::fmt;
 use syntax::Place;
-
-/// Longest expression in bytes.
-pub const MAX_LENGTH: usize = 16_384;
-/// Deepest nesting of brackets, `not`, functions and masks.
-pub const MAX_DEPTH: usize = 64;
-/// Most operands: fields, values, members of sets.
-pub const MAX_NODES: usize = 2_048;
-/// Most regular expressions.
-pub const MAX_PATTERNS: usize = 32;
-/// Most bytes that a regular expression takes once compiled, and again while it runs.
-pub const REGEX_SIZE: usize = 1 << 20;
+pub use syntax::{MAX_DEPTH, MAX_LENGTH, MAX_NODES, MAX_PATTERNS, REGEX_SIZE};
 
 /// A compiled display filter.
 #[derive(Clone, Debug)]

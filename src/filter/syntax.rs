@@ -2,6 +2,17 @@
 
 use std::fmt;
 
+/// Longest expression in bytes.
+pub const MAX_LENGTH: usize = 16_384;
+/// Deepest nesting of brackets, `not`, functions and masks.
+pub const MAX_DEPTH: usize = 64;
+/// Most operands: fields, values, members of sets.
+pub const MAX_NODES: usize = 2_048;
+/// Most regular expressions.
+pub const MAX_PATTERNS: usize = 32;
+/// Most bytes that a regular expression takes once compiled, and again while it runs.
+pub const REGEX_SIZE: usize = 1 << 20;
+
 /// Where something stands in the expression, in bytes. Two things are the same wherever they stand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {

@@ -1,9 +1,11 @@
 //! What the network stage hands on: one UDP datagram with its two ends.
 
-use super::udp::HEADER;
 use crate::capture::Time;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Bytes of a UDP header.
+pub const UDP_HEADER: usize = 8;
 
 /// An IP address and UDP port, in a form that is cheap to hash and compare.
 ///
@@ -248,7 +250,7 @@ impl Datagram<'_> {
 
     /// The UDP header and what was captured of the payload.
     pub fn segment(&self) -> Vec<u8> {
-        let length = u16::try_from(self.wire_len().saturating_add(HEADER)).unwrap_or(u16::MAX);
+        let length = u16::try_from(self.wire_len().saturating_add(UDP_HEADER)).unwrap_or(u16::MAX);
         let header = [self.src.port(), self.dst.port(), length, self.checksum].map(u16::to_be_bytes);
         [header.as_flattened(), self.payload].concat()
     }

@@ -13,10 +13,9 @@
 use super::fragment_header::{Addresses, Header, Key};
 use super::fragment_set::Packet;
 use super::fragments::{FragmentCounts, Fragments};
-use super::gre;
 use super::ip_payload::IpPayload;
 use super::tunnels::{MAX_DEPTH, Path, Tunnels};
-use super::{Datagram, DropReason, Endpoint, Quote, ethertype, ip, link, overlay, quote};
+use super::{Datagram, DropReason, Endpoint, Quote, ethertype, gre, header, link, overlay, quote};
 use crate::capture::{Frame, Time};
 use arrayvec::ArrayVec;
 
@@ -205,8 +204,8 @@ fn follow<'a>(
             return Ok(End::Fragment(payload, header));
         }
         let inner = match payload.protocol {
-            ip::ICMP | ip::ICMPV6 => return Ok(End::Content(Content::Icmp(quote::of(&payload)))),
-            ip::UDP => {
+            header::ICMP | header::ICMPV6 => return Ok(End::Content(Content::Icmp(quote::of(&payload)))),
+            header::UDP => {
                 let d = payload.datagram(true)?;
                 let wire_len = u32::try_from(d.wire_len()).unwrap_or(u32::MAX);
                 let frame = Frame { at: d.at, wire_len, bytes: d.payload, ..payload.frame };

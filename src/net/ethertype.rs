@@ -9,7 +9,7 @@
 //! ```
 
 use super::DropReason;
-use super::link::{Packet, header, missing};
+use super::header::{Packet, header, missing};
 use crate::capture::Frame;
 
 /// Headers between an ethertype and IP followed in one frame; real frames have two or three at most.

@@ -12,10 +12,12 @@
 //! fragments follow. Which fragments belong together: RFC 791 goes by source, destination, protocol and
 //! identification, RFC 8200 by source, destination and identification.
 
-use super::fragment_set::MAX_TOTAL;
-use super::{Endpoint, ip};
+use super::{Endpoint, header};
 use crate::capture::Time;
 use etherparse::Ipv6FragmentHeaderSlice;
+
+/// The longest payload of an IP packet, in bytes: its length field has 16 bits.
+pub(super) const MAX_TOTAL: usize = 65_535;
 
 /// More-fragments flag in the word of flags and offset of an IPv4 header.
 const V4_MORE: u16 = 0x2000;
@@ -118,7 +120,7 @@ impl<'a> Fragment<'a> {
 /// What an IPv4 header (its first 20 bytes) says of its fragment; `None` where the packet is whole.
 pub(super) fn v4(head: &[u8; 20], tunnel: u16) -> Option<Header> {
     let word = u16::from_be_bytes([head[6], head[7]]);
-    let (source, destination) = ip::v4_addresses(head);
+    let (source, destination) = header::v4_addresses(head);
     let (addresses, protocol) = (Addresses::V4(source, destination), head[9]);
     let id = u32::from(u16::from_be_bytes([head[4], head[5]]));
     let offset = usize::from(word & V4_OFFSET).saturating_mul(8);

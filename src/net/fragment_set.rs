@@ -15,12 +15,9 @@
 //! Who looks at a capture wants to see them all the same, and to be told. A fragment that brings nothing new and
 //! contradicts nothing is no overlap but a copy, and makes no difference (RFC 8200, 4.5).
 
-use super::fragment_header::{Addresses, Fragment, Key, Location};
+use super::fragment_header::{Addresses, Fragment, Key, Location, MAX_TOTAL};
 use crate::capture::Time;
 use arrayvec::ArrayVec;
-
-/// The longest payload of an IP packet, in bytes: its length field has 16 bits.
-pub(super) const MAX_TOTAL: usize = 65_535;
 
 /// The most runs of a packet. Fragments that come in order are one run; in any other order 64 KiB over links of 576
 /// bytes, the least that every receiver of RFC 791 must take, are 119. So only splinters find no room, and finding

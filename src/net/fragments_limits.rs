@@ -1,8 +1,8 @@
 //! What fragments may hold, and for how long.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::fragment_header::{Addresses, Fragment, Header, Key, Location};
-use super::fragment_set::{MAX_FRAMES, MAX_RUNS, MAX_TOTAL, MAX_WEIGHT, Packet};
+use super::fragment_header::{Addresses, Fragment, Header, Key, Location, MAX_TOTAL};
+use super::fragment_set::{MAX_FRAMES, MAX_RUNS, MAX_WEIGHT, Packet};
 use super::fragments::{Fragments, MAX_AGE, MAX_BYTES, MAX_SETS};
 use super::fragments_tests::{bytes, in_frame, piece};
 use crate::capture::Time;

@@ -18,10 +18,10 @@
 //! ERSPAN after draft-foschiano-erspan-03.
 
 use super::fragment_header::Addresses;
+use super::header::split;
 use super::ip_payload::{IpPayload, behind};
-use super::link::split;
 use super::tunnels::Tunnel;
-use super::{DropReason, ethertype, ip};
+use super::{DropReason, ethertype, header};
 use crate::capture::Frame;
 
 /// A packet in a tunnel.
@@ -49,10 +49,10 @@ const SESSION: u16 = 0x03ff;
 pub(super) fn inner<'a>(outer: &IpPayload<'a>) -> Result<Inner<'a>, DropReason> {
     let (frame, v4) = (outer.frame, matches!(outer.addresses, Addresses::V4(..)));
     let (tunnel, kind) = match (outer.protocol, v4) {
-        (ip::IPV4, true) => (Tunnel::IpInIp, ethertype::IPV4),
-        (ip::IPV4, false) => (Tunnel::FourInSix, ethertype::IPV4),
-        (ip::IPV6, true) => (Tunnel::SixInFour, ethertype::IPV6),
-        (ip::IPV6, false) => (Tunnel::SixInSix, ethertype::IPV6),
+        (header::IPV4, true) => (Tunnel::IpInIp, ethertype::IPV4),
+        (header::IPV4, false) => (Tunnel::FourInSix, ethertype::IPV4),
+        (header::IPV6, true) => (Tunnel::SixInFour, ethertype::IPV6),
+        (header::IPV6, false) => (Tunnel::SixInSix, ethertype::IPV6),
         _ => return gre(&frame),
     };
     Ok(Inner { tunnel, kind, frame })

@@ -22,27 +22,14 @@
 //! Both versions are read in the same order: header, protocol, fragment, lengths. [`v4`] and [`v6`] read what
 //! query traffic looks like and leave the rest to [`slow_path`], which reads everything, in the steps of `ip_payload.rs`.
 
+use super::header::{
+    ICMP, ICMPV6, Packet, TCP, UDP, V4_FRAGMENT, V4_HEADER, V6_HEADER, v4_addresses, v6_addresses,
+};
 use super::ip_payload::IpPayload;
-use super::link::{self, Packet};
-use super::{Datagram, DropReason, Endpoint, udp};
+use super::{Datagram, DropReason, Endpoint, link, udp};
 use crate::capture::Frame;
 
-/// Bytes of an IPv4 header without options.
-pub(super) const V4_HEADER: usize = 20;
-/// Bytes of an IPv6 header.
-pub(super) const V6_HEADER: usize = 40;
-/// More-fragments flag and fragment offset: not zero in every fragment, zero in whole packets.
-pub(super) const V4_FRAGMENT: u16 = 0x3fff;
-
 // Protocol numbers (IANA, "Assigned Internet Protocol Numbers").
-pub(super) const ICMP: u8 = 1;
-pub(super) const IPV4: u8 = 4;
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-pub(super) const IPV6: u8 = 41;
-pub(super) const GRE: u8 = 47;
-pub(super) const ICMPV6: u8 = 58;
-
 /// The datagram of an IPv4 packet; `packet` is the captured rest of the frame.
 #[inline(always)]
 pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, DropReason> {
@@ -102,19 +89,4 @@ pub(super) fn slow_path<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Data
         ICMP | ICMPV6 => Err(DropReason::Icmp),
         _ => Err(DropReason::Tunnel),
     }
-}
-
-/// Source and destination of an IPv4 header.
-#[inline(always)]
-pub(super) fn v4_addresses(head: &[u8; V4_HEADER]) -> ([u8; 4], [u8; 4]) {
-    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *head;
-    ([s0, s1, s2, s3], [d0, d1, d2, d3])
-}
-
-/// Source and destination of an IPv6 header.
-#[inline(always)]
-pub(super) fn v6_addresses(head: &[u8; V6_HEADER]) -> ([u8; 16], [u8; 16]) {
-    let [_, _, _, _, _, _, _, _, both @ ..] = head;
-    let address = |chunk: Option<&[u8; 16]>| chunk.copied().unwrap_or_default();
-    (address(both.first_chunk()), address(both.last_chunk()))
 }

@@ -8,11 +8,10 @@
 //! length in units of 8 bytes, less one        words of 4, less two          13 bits of offset, in units of 8 bytes
 //! ```
 
-use super::fragment_header::{self, Addresses, Fragment, Header, Location};
-use super::fragment_set::{MAX_TOTAL, Packet};
-use super::ip::{self, ICMP, ICMPV6, UDP, V4_HEADER, V6_HEADER};
-use super::link::{self, skip, split};
-use super::{Datagram, DropReason, Endpoint, on_wire, udp};
+use super::fragment_header::{self, Addresses, Fragment, Header, Location, MAX_TOTAL};
+use super::fragment_set::Packet;
+use super::header::{self, ICMP, ICMPV6, UDP, V4_HEADER, V6_HEADER, on_wire, skip, split};
+use super::{Datagram, DropReason, Endpoint, udp};
 use crate::capture::Frame;
 use etherparse::Ipv6FragmentHeaderSlice;
 
@@ -46,10 +45,10 @@ pub(super) struct IpPayload<'a> {
 impl<'a> IpPayload<'a> {
     /// The payload of a packet, which is the captured end of the frame. Its protocol is UDP, ICMP or that of a
     /// tunnel, or it is a fragment of such a packet.
-    pub fn of(frame: &Frame<'a>, packet: link::Packet<'a>) -> Result<Self, DropReason> {
+    pub fn of(frame: &Frame<'a>, packet: header::Packet<'a>) -> Result<Self, DropReason> {
         match packet {
-            link::Packet::V4(packet) => Self::of_v4(frame, packet)?.behind_extensions(),
-            link::Packet::V6(packet) => Self::of_v6(frame, packet)?.behind_extensions(),
+            header::Packet::V4(packet) => Self::of_v4(frame, packet)?.behind_extensions(),
+            header::Packet::V6(packet) => Self::of_v6(frame, packet)?.behind_extensions(),
         }
     }
 
@@ -73,7 +72,7 @@ impl<'a> IpPayload<'a> {
             return Err(if fragment.is_some() { DropReason::Fragment } else { DropReason::BadIp });
         }
         let length = total.checked_sub(header).ok_or(DropReason::BadIp)?;
-        let (source, destination) = ip::v4_addresses(head);
+        let (source, destination) = header::v4_addresses(head);
         Ok(IpPayload {
             frame: narrow(frame, packet.get(header..).unwrap_or_default(), length),
             protocol,
@@ -102,7 +101,7 @@ impl<'a> IpPayload<'a> {
         if length > wire {
             return Err(DropReason::BadIp);
         }
-        let (source, destination) = ip::v6_addresses(head);
+        let (source, destination) = header::v6_addresses(head);
         let addresses = Addresses::V6(source, destination);
         Ok(IpPayload { frame: narrow(frame, rest, length), protocol, addresses, ip_id: 0, fragment: None })
     }
@@ -228,8 +227,8 @@ fn is_extension(next: u8) -> bool {
 /// Whether a packet of this protocol can hold a datagram, or the reason why it cannot.
 fn check(protocol: u8) -> Result<(), DropReason> {
     match protocol {
-        UDP | ICMP | ICMPV6 | ip::IPV4 | ip::IPV6 | ip::GRE => Ok(()),
-        ip::TCP => Err(DropReason::Tcp),
+        UDP | ICMP | ICMPV6 | header::IPV4 | header::IPV6 | header::GRE => Ok(()),
+        header::TCP => Err(DropReason::Tcp),
         _ => Err(DropReason::OtherProtocol),
     }
 }

@@ -12,17 +12,9 @@
 //! raw IP     ...
 //! ```
 
-use super::{DropReason, ethertype, on_wire};
+use super::header::{Packet, header, missing};
+use super::{DropReason, ethertype};
 use crate::capture::Frame;
-
-/// An IP packet with what follows it in the frame, by what the link header announces.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Packet<'a> {
-    /// Announced as IPv4.
-    V4(&'a [u8]),
-    /// Announced as IPv6.
-    V6(&'a [u8]),
-}
 
 const LINK_NULL: u16 = 0;
 const LINK_ETHERNET: u16 = 1;
@@ -116,6 +108,11 @@ pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
     }
 }
 
+/// Whether frames of a link type say which way they went: that tells copies of a datagram from each other.
+pub fn has_direction(link: u16) -> bool {
+    matches!(link, LINK_SLL | LINK_SLL2)
+}
+
 /// Where a frame was captured: its interface's number in the upper 24 bits, and below it what Linux cooked
 /// captures say of its way (0 to us, 4 from us), 0 elsewhere.
 #[inline(always)]
@@ -126,48 +123,4 @@ pub(super) fn origin(frame: &Frame<'_>) -> u32 {
         _ => None,
     };
     frame.interface << 8 | u32::from(kind.copied().unwrap_or(0))
-}
-
-/// Whether frames of a link type say which way they went: that tells copies of a datagram from each other.
-pub fn has_direction(link: u16) -> bool {
-    matches!(link, LINK_SLL | LINK_SLL2)
-}
-
-/// Splits off a link header of `N` bytes; `rest` is the captured end of the frame.
-#[inline(always)]
-pub(super) fn header<'a, const N: usize>(
-    frame: &Frame<'a>,
-    rest: &'a [u8],
-) -> Result<(&'a [u8; N], &'a [u8]), DropReason> {
-    split(frame, rest, DropReason::BadLink)
-}
-
-/// The same of any header: `damage` is what its absence is where the snap length has not cut it.
-#[inline(always)]
-pub(super) fn split<'a, const N: usize>(
-    frame: &Frame<'a>,
-    rest: &'a [u8],
-    damage: DropReason,
-) -> Result<(&'a [u8; N], &'a [u8]), DropReason> {
-    match rest.split_first_chunk::<N>() {
-        Some(split) => Ok(split),
-        None => Err(missing(*frame, rest, N, damage)),
-    }
-}
-
-/// What follows `length` bytes of a header, likewise.
-pub(super) fn skip<'a>(
-    frame: &Frame<'a>,
-    rest: &'a [u8],
-    length: usize,
-    damage: DropReason,
-) -> Result<&'a [u8], DropReason> {
-    rest.get(length..).ok_or_else(|| missing(*frame, rest, length, damage))
-}
-
-/// Why `rest` is shorter than the `need` bytes of a header: the snap length, or `damage`.
-#[cold]
-#[inline(never)]
-pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: DropReason) -> DropReason {
-    if on_wire(&frame, rest) < need { damage } else { DropReason::HeadersCut }
 }

@@ -39,6 +39,7 @@ mod fragment_header;
 mod fragment_set;
 mod fragments;
 mod gre;
+mod header;
 mod ip;
 mod ip_payload;
 mod link;
@@ -65,6 +66,7 @@ mod tests;
 #[cfg(test)]
 mod tunnel_tests;
 
+pub(crate) use datagram::UDP_HEADER;
 pub use datagram::{Datagram, Endpoint};
 pub use decapsulate::{Content, Decapsulated, Decapsulator, Ends, ends};
 pub use drop_reason::{DropCounts, DropReason};
@@ -74,7 +76,6 @@ pub use link::has_direction;
 pub use owned_frame::OwnedFrame;
 pub use quote::Quote;
 pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
-pub(crate) use udp::HEADER as UDP_HEADER;
 
 use crate::capture::Frame;
 
@@ -91,8 +92,8 @@ use crate::capture::Frame;
 #[inline(always)]
 pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
     match link::packet(frame)? {
-        link::Packet::V4(packet) => ip::v4(frame, packet),
-        link::Packet::V6(packet) => ip::v6(frame, packet),
+        header::Packet::V4(packet) => ip::v4(frame, packet),
+        header::Packet::V6(packet) => ip::v6(frame, packet),
     }
 }
 
@@ -102,15 +103,6 @@ pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
 #[inline(never)]
 pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
     match link::packet(frame).ok()? {
-        link::Packet::V4(packet) | link::Packet::V6(packet) => Some(packet),
+        header::Packet::V4(packet) | header::Packet::V6(packet) => Some(packet),
     }
-}
-
-/// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.
-///
-/// Never less than was captured, whatever the capture file says.
-#[inline(always)]
-fn on_wire(frame: &Frame<'_>, rest: &[u8]) -> usize {
-    let wire = usize::try_from(frame.wire_len).unwrap_or(usize::MAX);
-    rest.len().saturating_add(wire.saturating_sub(frame.bytes.len()))
 }

@@ -12,9 +12,9 @@
 //! ```
 
 use super::gre::{Inner, inside};
-use super::link::{skip, split};
+use super::header::{on_wire, skip, split};
 use super::tunnels::Tunnel;
-use super::{DropReason, ethertype, on_wire, udp};
+use super::{DropReason, ethertype, udp};
 use crate::capture::Frame;
 
 /// What a header is that contradicts its tunnel: the datagram is one like any other then.

@@ -5,9 +5,9 @@
 //! ```
 
 use super::fragment_header::Addresses;
-use super::ip::{self, UDP, V4_HEADER};
+use super::header::{UDP, V4_HEADER};
 use super::ip_payload::IpPayload;
-use super::{Endpoint, UDP_HEADER};
+use super::{Endpoint, UDP_HEADER, header};
 
 /// Bytes of an ICMP error before the packet it quotes.
 const HEADER: usize = 8;
@@ -33,13 +33,13 @@ pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
     let (reason, addresses, segment) = match icmp.addresses {
         Addresses::V4(..) => {
             let head = packet.first_chunk()?;
-            let (src, dst) = ip::v4_addresses(head);
+            let (src, dst) = header::v4_addresses(head);
             (reason_v4(kind, code)?, Addresses::V4(src, dst), v4_segment(head, packet)?)
         }
         Addresses::V6(..) => {
             // Without extension headers.
             let (head, segment) = packet.split_first_chunk()?;
-            let (src, dst) = ip::v6_addresses(head);
+            let (src, dst) = header::v6_addresses(head);
             let fits = head[0] >> 4 == 6 && head[6] == UDP;
             (reason_v6(kind, code)?, Addresses::V6(src, dst), fits.then_some(segment)?)
         }

@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::link::Packet;
+use super::header::Packet;
 use super::{DropReason, ethertype, ip, parse};
 use proptest::prelude::*;
 

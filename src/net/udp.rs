@@ -10,11 +10,9 @@
 //! │ payload ...                       │
 //! ```
 
+use super::datagram::UDP_HEADER;
 use super::{Datagram, DropReason, Endpoint, link};
 use crate::capture::Frame;
-
-/// Bytes of a UDP header.
-pub const HEADER: usize = 8;
 
 // Ports of tunnels (IANA, "Service Name and Transport Protocol Port Number Registry").
 pub(super) const GTP: u16 = 2152;
@@ -59,14 +57,14 @@ pub(super) fn datagram<'a, A>(
     ip_id: u16,
     all: bool,
 ) -> Result<Datagram<'a>, DropReason> {
-    let Some((head, rest)) = segment.split_first_chunk::<HEADER>() else {
-        return Err(if room < HEADER { DropReason::BadUdpLength } else { DropReason::HeadersCut });
+    let Some((head, rest)) = segment.split_first_chunk::<UDP_HEADER>() else {
+        return Err(if room < UDP_HEADER { DropReason::BadUdpLength } else { DropReason::HeadersCut });
     };
     let length = usize::from(u16::from_be_bytes([head[4], head[5]]));
     if length > room {
         return Err(DropReason::BadUdpLength);
     }
-    let Some(announced) = length.checked_sub(HEADER) else {
+    let Some(announced) = length.checked_sub(UDP_HEADER) else {
         return Err(DropReason::BadUdpLength);
     };
     let ports = (u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]]));

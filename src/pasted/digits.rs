@@ -1,7 +1,10 @@
 //! A line of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
-use super::{Found, MAX_PIECE, hex, is_hex, shown};
+use super::{Form, Found, MAX_PIECE, hex, is_hex, shown};
 use nom::Offset;
+
+/// Bytes, how they are written, and what follows them.
+pub type Read<'a> = (Found<'a>, Form, &'a str);
 
 /// Characters that may stand between bytes.
 const SEPARATORS: &[char] = &[' ', '\t', ',', ';', ':', '-', '|', '\u{a0}'];

@@ -1,6 +1,7 @@
 //! Lists of numbers, as programs write and print them, and the first literal of a line. A literal may span lines.
 
 use super::{Form, Found, MAX_PIECE, digits, pattern, shown, string};
+use digits::Read;
 use nom::Offset;
 use regex::Regex;
 use std::sync::LazyLock;
@@ -40,9 +41,6 @@ pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
         Some(Literal { found, form, before, behind })
     })
 }
-
-/// Bytes, how they are written, and what follows them.
-pub type Read<'a> = (Found<'a>, Form, &'a str);
 
 fn buffer(here: &str) -> Option<Read<'_>> {
     let parts = BUFFER.captures(here)?;

@@ -5,7 +5,7 @@
 //!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`  \?  \/
 //! ```
 
-use super::list::Read;
+use super::digits::Read;
 use super::{Form, Found, MAX_PIECE, digits, pattern, shown};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;

@@ -2,7 +2,8 @@
 
 use super::hot::MAX_TIMED;
 use super::screen::{Screen, style};
-use super::summary::{Server, Summary};
+use super::server::Server;
+use super::summary::Summary;
 use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;

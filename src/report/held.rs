@@ -1,6 +1,7 @@
 //! What the summary holds back of a server that has answered nothing so far: in the end it may be a symptom of that.
 
-use super::summary::{Broken, Server, Summary};
+use super::server::{Broken, Server};
+use super::summary::Summary;
 use super::{Place, Silent};
 use crate::check::Finding;
 use crate::exchange::Exchange;

@@ -1,6 +1,6 @@
 //! What nearly every exchange changes of a server, apart from what few change: a line of the cache for each server.
 
-use super::summary::Server;
+use super::server::{Server, UNIT};
 use super::times::Times;
 use crate::decode::{Facts, Value, Version};
 use crate::exchange::{Exchange, Outcome};
@@ -10,8 +10,6 @@ use std::hash::{BuildHasher, Hasher};
 
 /// Servers whose response times are kept; memory for them grows to some 10 KiB each.
 pub const MAX_TIMED: usize = 1_024;
-/// Response times that are no further apart are not told apart, in nanoseconds.
-pub const UNIT: i64 = 1_000;
 /// Response times of a server that wait to be put into its histogram together.
 const WAITING: usize = 7;
 

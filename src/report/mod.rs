@@ -42,6 +42,8 @@ mod safe;
 pub mod screen;
 pub(crate) mod secrets;
 #[cfg(feature = "page")]
+pub(crate) mod server;
+#[cfg(feature = "page")]
 pub mod server_rows;
 mod short;
 mod stamp;

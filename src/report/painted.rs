@@ -1,10 +1,12 @@
 //! A screen: how wide it is, its colours, and how tables are laid out on it.
 
-use super::screen::MAX_ROWS;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use std::io::{self, Write};
+
+/// Most rows of a table; the worst come first.
+pub(crate) const MAX_ROWS: usize = 200;
 
 /// How the screen is.
 #[derive(Clone, Copy, Debug, Default)]

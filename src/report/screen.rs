@@ -3,8 +3,9 @@
 use super::foot::foot;
 pub(crate) use super::painted::BOLD;
 pub use super::painted::{Screen, Sort, style};
+use super::server::{Broken, Server};
 use super::stamp::stamp;
-use super::summary::{Broken, Server, Summary};
+use super::summary::Summary;
 use super::{Captures, Place, Totals, count, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
@@ -17,8 +18,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// Most rows of a table; the worst come first.
-pub(crate) const MAX_ROWS: usize = 200;
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
 /// From this width on, numbers and addresses have room in one line.

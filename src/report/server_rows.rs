@@ -1,8 +1,9 @@
 //! The servers of the summary as rows of CSV and TSV.
 
 use super::fields::Layout;
+use super::server::Server;
 use super::stamp::seconds;
-use super::summary::{Server, Summary};
+use super::summary::Summary;
 use std::io::{self, Write};
 
 /// The columns; the keys are those of the records.

@@ -1,7 +1,8 @@
 //! Columns hold whatever a server calls itself.
 
 use super::screen::{MAX_CELL, Screen, arrange};
-use super::summary::{Said, Server, Summary};
+use super::server::{Server, ServerFacts};
+use super::summary::Summary;
 use super::{Totals, short, shown};
 use crate::capture::{Facts, Interface};
 use crate::net::Endpoint;
@@ -43,7 +44,7 @@ fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
     };
     let facts = Facts { interfaces: (0..interfaces).map(interface).collect(), ..Facts::default() };
     summary.files.begin("a", &facts, 0);
-    let said = Said { server_name: Some(name.into()), ..Said::default() };
+    let said = ServerFacts { server_name: Some(name.into()), ..ServerFacts::default() };
     summary.servers.push(Some(Server { said, ..Server::new(endpoint, Id::Sqp) }));
     let mut out = vec![];
     let how = Screen { width: 300, colour: false, ..Screen::default() };

@@ -25,7 +25,7 @@ use crate::decode::Notes;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
-use crate::report::summary::keep;
+use crate::report::server::keep;
 use crate::report::times::Times;
 use crate::report::{Captures, Output, Packet, Report, Totals, Wants, capture_record};
 use hierarchy::Hierarchy;

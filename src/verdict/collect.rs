@@ -1,7 +1,7 @@
 //! Gathers what the pipeline finds into a verdict.
 
 use super::coverage::Scope;
-use super::unheard::Unheard;
+use super::unheard::{MAX_REMARKS, Unheard};
 use super::{
     Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
     Verdict,
@@ -17,11 +17,6 @@ use crate::rule::{Rule, Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::io;
-
-/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which
-/// servers are there with one side only, and which answer nothing. Further ones are judged at once, as if both sides were
-/// there, and as if answers were.
-pub(super) const MAX_REMARKS: usize = 50_000;
 
 /// The report behind `check`.
 pub struct Check<F> {

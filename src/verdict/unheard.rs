@@ -1,14 +1,19 @@
 //! Findings about requests without an answer, while their server has answered none: in the end they may be symptoms of that.
 
 use super::Entry;
-use super::collect::MAX_REMARKS;
 use crate::capture::Facts;
 use crate::check::Cause;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome};
 use crate::general::{GEN_004, GEN_009};
 use crate::rule::Severity;
+
 use hashbrown::HashMap;
+
+/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which
+/// servers are there with one side only, and which answer nothing. Further ones are judged at once, as if both sides were
+/// there, and as if answers were.
+pub(super) const MAX_REMARKS: usize = 50_000;
 
 /// See the module's words.
 #[derive(Debug, Default)]

@@ -1,0 +1,210 @@
+//! What is not complete: answers of which some parts have come, and answers that stand before their request.
+
+use super::queue::Request;
+use super::{Exchange, Lack, Outcome};
+use crate::capture::Time;
+use crate::classify::Verdict;
+use crate::contract::Part;
+use crate::conversation::{Conversation, Slot};
+use crate::net::Datagram;
+use crate::protocols::Level;
+
+/// Which parts of an answer have come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered {
+    /// One bit each.
+    seen: [u128; 2],
+    /// The highest number among them.
+    pub(super) highest: u8,
+    /// How many there are, once one has said so.
+    total: Option<u8>,
+    /// The key that they carry.
+    pub key: Option<u64>,
+    /// Time of the last one.
+    last: Time,
+}
+
+/// Where the bit of a part stands.
+fn place(number: u8) -> (usize, u128) {
+    (usize::from(number >> 7), 1 << (number & 127))
+}
+
+impl Numbered {
+    /// An answer of which this part comes first.
+    pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
+        let mut numbered = Numbered { seen: [0; 2], highest: 0, total: None, key, last: now };
+        numbered.add(part, now);
+        numbered
+    }
+
+    /// Adds a part; `false` where it contradicts those that came before.
+    pub fn add(&mut self, part: Part, now: Time) -> bool {
+        self.last = self.last.max(now);
+        let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
+        let total = part.total.or(self.total);
+        let highest = self.highest.max(part.number);
+        let (half, bit) = place(part.number);
+        if self.seen[half] & bit != 0 || other_total || total.is_some_and(|total| highest >= total) {
+            return false;
+        }
+        self.seen[half] |= bit;
+        (self.highest, self.total) = (highest, total);
+        true
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.total.is_some_and(|total| u32::from(total) == self.came())
+    }
+
+    /// How many have come.
+    pub fn came(&self) -> u32 {
+        self.seen.iter().map(|half| half.count_ones()).sum()
+    }
+
+    /// Whether the part with that number has come.
+    pub fn has(&self, part: Part) -> bool {
+        let (half, bit) = place(part.number);
+        self.seen[half] & bit != 0
+    }
+
+    /// What is missing that is no longer expected, so long after the last part.
+    pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
+        let over = now.since(self.last).is_some_and(|age| age > window);
+        let gap = self.total.is_some() || self.came() <= self.highest.into();
+        let lack = if gap { Lack::Part } else { Lack::End };
+        (over && !self.is_complete()).then_some(lack)
+    }
+}
+
+/// An answer of which some parts have come.
+#[derive(Debug)]
+pub(super) struct Answering {
+    /// Number of its exchange.
+    pub(super) exchange: u64,
+    pub(super) outcome: Outcome,
+    pub(super) response_time: Option<i64>,
+    /// The message, or that of its first part; `None` where many hosts answer.
+    pub(super) message: Option<u8>,
+    /// Time of its first part.
+    pub(super) first: Time,
+    /// Frame of its first part; `frames` lists all of them once there are several.
+    pub(super) frame: u64,
+    pub(super) frames: Vec<u64>,
+    pub(super) bytes: u64,
+    /// Frame of the first part that contradicts others.
+    pub(super) contradicted: Option<u64>,
+    /// Where its parts have numbers.
+    pub(super) numbered: Option<Numbered>,
+}
+
+/// An answer whose request is still to be found.
+#[derive(Clone, Copy)]
+pub(super) struct Reply<'a> {
+    pub d: &'a Datagram<'a>,
+    pub v: &'a Verdict,
+    pub now: Time,
+    /// See [`Table::fingerprint`].
+    pub hash: u32,
+}
+
+/// An answer that stands before its request, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Orphan {
+    pub conversation: Slot,
+    pub step: u8,
+    /// Index into the protocol's messages.
+    pub message: Option<u8>,
+    pub key: Option<u64>,
+    /// What the pair would be worth.
+    pub paired: Level,
+    /// See [`Glance::memo`](crate::protocols::Glance::memo).
+    pub memo: u32,
+    pub frame: u64,
+    pub time: Time,
+    /// Capture time when it came.
+    pub since: Time,
+    pub hash: u32,
+    pub bytes: u32,
+}
+
+impl Orphan {
+    /// What seemed to ask, as an answer.
+    pub fn of(conversation: Slot, r: &Request) -> Orphan {
+        let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
+        Orphan { conversation, step, message: None, key: None, paired, memo, frame, time, since, hash, bytes }
+    }
+}
+
+/// The record of an exchange; the last three speak of the answer.
+#[inline(always)]
+pub(super) fn record(
+    c: &Conversation,
+    r: &Request,
+    outcome: Outcome,
+    response_frame: Option<u64>,
+    response_time: Option<i64>,
+    response_bytes: u64,
+) -> Exchange {
+    Exchange {
+        id: r.id,
+        protocol: c.id,
+        step: r.step,
+        level: c.level,
+        conversation: c.slot(r.conversation),
+        client: c.client(),
+        server: c.server(),
+        server_index: c.server_index(),
+        key: r.key,
+        request_frame: r.frame,
+        request_time: r.time,
+        response_frame,
+        answer: None,
+        response_parts: vec![],
+        outcome,
+        response_time,
+        request_bytes: u64::from(r.bytes),
+        response_bytes,
+        retransmissions: r.retransmissions,
+        reason: None,
+        incomplete: None,
+        contradicted: None,
+        hidden: r.hidden,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Time = Time::from_nanos(0);
+
+    fn part(number: u8, total: Option<u8>) -> Part {
+        Part { number, total, makes: None }
+    }
+
+    #[test]
+    fn parts_come_in_any_order_and_all_of_them_make_the_answer() {
+        let mut numbered = Numbered::new(part(2, Some(3)), None, AT);
+        assert!(numbered.add(part(0, None), AT) && !numbered.is_complete());
+        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    }
+
+    #[test]
+    fn what_contradicts_is_said_and_changes_nothing() {
+        let mut numbered = Numbered::new(part(0, None), None, AT);
+        assert!(!numbered.add(part(0, None), AT), "the same number");
+        assert!(numbered.add(part(2, Some(3)), AT));
+        assert!(!numbered.add(part(3, None), AT) && !numbered.add(part(1, Some(2)), AT), "beyond the last");
+        assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
+    }
+
+    #[test]
+    fn parts_are_missed_only_after_the_window() {
+        let numbered = Numbered::new(part(0, None), None, AT);
+        let lacks = |numbered: &Numbered, time| numbered.lacks(Time::from_nanos(time), 10);
+        assert_eq!([10, 11].map(|time| lacks(&numbered, time)), [None, Some(Lack::End)]);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(1)), None, AT), 11), None);
+        assert_eq!(lacks(&Numbered::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
+        assert_eq!(lacks(&Numbered::new(part(1, None), None, AT), 11), Some(Lack::Part));
+    }
+}
