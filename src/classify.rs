@@ -1,7 +1,7 @@
 //! Recognises datagrams by content and conversation, never by port alone.
 //!
 //! Two halves. [`glance`] is pure and may run on any thread: a table from the first byte to the
-//! protocols worth asking, then their own look at a few bytes. [`Memory::settle`] runs in frame order
+//! protocols worth asking, then their own look at a few bytes. [`Memory::classify`] runs in frame order
 //! and holds what was learnt: which endpoints are servers of what, and what the user pinned. What a
 //! conversation has shown is handed in, see [`crate::conversation`].
 
@@ -139,7 +139,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What the bytes alone tell, for [`Memory::settle`].
+    /// What the bytes alone tell, for [`Memory::classify`].
     #[inline(always)]
     pub fn by_looks(id: Id, glance: Glance) -> Verdict {
         Verdict {
@@ -249,7 +249,7 @@ impl Memory {
     /// Settles a datagram that a glance recognised, see [`Verdict::by_looks`]; `false` where its conversation says
     /// that it is none of ours.
     #[inline(always)]
-    pub fn settle(
+    pub fn classify(
         &self,
         d: &Datagram<'_>,
         v: &mut Verdict,
@@ -382,7 +382,7 @@ impl Memory {
     }
 
     /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
-    pub fn settle_unrecognised(
+    pub fn classify_unrecognised(
         &self,
         d: &Datagram<'_>,
         conversation: impl Fn(Id) -> Option<(Slot, Conversation, Waiting)>,

@@ -1,65 +1,22 @@
 //! The end of the way: what is known of a datagram or an exchange is decoded, judged and reported.
 
-use super::blame::{self, Blame};
+use super::Pipeline;
+use super::attribution::{self, Attribution};
+use super::options::Options;
+use super::pending::Claimed;
 use super::silence::Silences;
-use super::{Options, Pipeline};
-use crate::check::Finding;
-use crate::classify::Verdict;
-use crate::contract::{Piece, Raised, Whole};
 use crate::conversation::Slot;
 use crate::decode::Listener;
-use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::general::{GEN_003, GEN_008};
+use crate::exchange::{Exchange, Outcome};
+use crate::general::GEN_003;
 use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Glance, Level, Role};
+use crate::protocols::{Context, Direction, Level, Role};
 use crate::report::{Packet, Report, Totals};
 use std::io;
 
-/// Everything known of a datagram when it is reported.
-pub(super) struct Told<'a> {
-    pub verdict: &'a Verdict,
-    pub pairing: &'a Pairing,
-    pub raised: &'a Raised,
-    /// Its request may stand before the capture.
-    pub edge: bool,
-    pub server_index: u32,
-    pub slot: Slot,
-    /// What it is a part of.
-    pub piece: Option<&'a Piece>,
-}
-
-impl Told<'_> {
-    /// The message that it completes.
-    pub fn whole(&self) -> Option<&Whole> {
-        self.piece?.whole.as_ref()
-    }
-    /// The bytes that its fields and findings speak of: its payload, or the message that it completes.
-    pub fn bytes<'b>(&'b self, d: &Datagram<'b>) -> &'b [u8] {
-        self.piece.map_or(d.payload, |piece| piece.bytes(d))
-    }
-    /// How many more there are that cannot be decoded.
-    fn missing(&self, d: &Datagram<'_>) -> usize {
-        self.whole().map_or(d.cut as usize, Whole::missing)
-    }
-    /// The capture holds it twice; what it breaks is said of the first.
-    pub fn is_copy(&self) -> bool {
-        !self.raised.is_empty() && self.raised.has(&GEN_008)
-    }
-    /// Whether a finding is about the field that an answer repeats from its request.
-    pub fn repeats(&self, finding: &Finding) -> bool {
-        let Verdict { id, glance, .. } = self.verdict;
-        finding.field.is_some() && finding.field == id.info().steps[usize::from(glance.step)].repeats
-    }
-    /// Whether a finding in an answer is the matter of another exchange, which it names. Only that it names that, is not.
-    pub fn is_of_another(&self, finding: &Finding) -> bool {
-        let Glance { role, key, .. } = self.verdict.glance;
-        role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
-    }
-}
-
 impl<S: Listener> Pipeline<'_, S> {
     pub(super) fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.wants.ordered && self.options.all && !self.room.is_empty() {
+        if self.wants.ordered && self.options.all && !self.pending.is_empty() {
             return self.wait(d, None);
         }
         self.deliver_unclaimed(d)
@@ -83,7 +40,7 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     /// Reports a datagram of one of the protocols, whose conversation is so sure.
-    pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Told<'_>) -> io::Result<()> {
+    pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Claimed<'_>) -> io::Result<()> {
         let v = told.verdict;
         let level = match v.glance.role {
             Role::Stray => v.glance.level.max(sure.min(Level::Medium)),
@@ -122,10 +79,10 @@ impl<S: Listener> Pipeline<'_, S> {
             if self.has_news(&told) {
                 let awaited = self.table.awaited(told.slot, d, v, told.pairing);
                 let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
-                self.blame.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
+                self.attribution.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
                 self.findings.iter().for_each(|f| self.totals.findings.see(f));
             } else if direction == Direction::C2s {
-                self.blame.remarked(d, &told, &self.sink);
+                self.attribution.remarked(d, &told, &self.sink);
             }
             findings = &self.findings;
         }
@@ -150,7 +107,7 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Whether a rule is broken of which not everything has been said.
     #[inline]
-    fn has_news(&self, told: &Told<'_>) -> bool {
+    fn has_news(&self, told: &Claimed<'_>) -> bool {
         let servers = &self.memory.servers;
         let news = |rule| self.wants.every || !servers.knows(told.server_index, told.verdict.id, rule);
         let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
@@ -160,7 +117,7 @@ impl<S: Listener> Pipeline<'_, S> {
     #[inline(always)]
     pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
         while let Some(e) = self.table.front_closed() {
-            let judges = (&self.blame, &mut self.silences, self.wants.silence);
+            let judges = (&self.attribution, &mut self.silences, self.wants.silence);
             deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
             self.table.drop_closed();
         }
@@ -172,7 +129,7 @@ impl<S: Listener> Pipeline<'_, S> {
 pub(super) fn deliver_exchange<S: Listener>(
     e: &Exchange,
     options: &Options,
-    (blame, silences, silence_wanted): (&Blame, &mut Silences, bool),
+    (attribution, silences, silence_wanted): (&Attribution, &mut Silences, bool),
     totals: &mut Totals,
     report: &mut dyn Report<Sink = S>,
 ) -> io::Result<()> {
@@ -193,19 +150,19 @@ pub(super) fn deliver_exchange<S: Listener>(
             if silence_wanted {
                 silences.answered(e.server_index);
             }
-            let missing = blame::incomplete(e, &options.policy);
+            let missing = attribution::incomplete(e, &options.policy);
             missing.iter().for_each(|f| totals.findings.see(f));
             return report.exchange(e, missing.as_slice());
         }
         Outcome::Unanswered => {
-            totals.memory_forgotten += u64::from(blame.may_have_forgotten(e));
-            blame.silence(e, &options.policy)
+            totals.memory_forgotten += u64::from(attribution.may_have_forgotten(e));
+            attribution.silence(e, &options.policy)
         }
-        Outcome::Refused => blame::refusal(&options.policy),
+        Outcome::Refused => attribution::refusal(&options.policy),
         Outcome::Undecided => None,
     };
     silence.iter().for_each(|f| totals.findings.see(f));
-    if silence_wanted && !blame::asks_many(e) {
+    if silence_wanted && !attribution::asks_many(e) {
         silences.unanswered(e, silence.as_ref());
     }
     report.exchange(e, silence.as_slice())

@@ -22,12 +22,12 @@ impl<S: Listener> Pipeline<'_, S> {
         self.close()?;
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
-        self.totals.waiting_overflow = self.room.early();
+        self.totals.waiting_overflow = self.pending.early();
         self.totals.servers_refused = self.memory.servers.refused();
-        self.totals.tunnels_unnamed = self.deep.tunnels().unnamed();
-        self.totals.fragments = *self.deep.fragments();
+        self.totals.tunnels_unnamed = self.decapsulator.tunnels().unnamed();
+        self.totals.fragments = *self.decapsulator.fragments();
         self.totals.memory_forgotten +=
-            self.memories.forgotten() + self.blame.forgotten() + self.table.forgotten();
+            self.memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();
         self.totals.memory_forgotten += self.silences.forgotten();
         let servers = &self.memory.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());

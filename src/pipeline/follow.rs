@@ -1,6 +1,6 @@
 //! A capture that is still being made: while nothing comes, time goes on all the same.
 
-use super::room::MAX_WAIT;
+use super::pending::MAX_WAIT;
 use super::{Pipeline, Stopped};
 use crate::capture::{Refill, Source, Time};
 use crate::decode::Listener;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 impl<S: Listener> Pipeline<'_, S> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
-    /// When nothing has come for `quiet`, whoever is in the waiting room waits no longer, and from then
+    /// When nothing has come for `quiet`, no pending datagram waits any longer, and from then
     /// on exchanges time out by the clock on the wall. `reached` hears the capture time of what has been
     /// read so far, whenever that is all there is. The reader of `source` must give up a wait now
     /// and then, see [`Source::refill`].
@@ -69,6 +69,6 @@ impl<S: Listener> Pipeline<'_, S> {
     /// Nothing has come since capture time `began`; `passed` nanoseconds may be counted on top of it.
     fn idle(&mut self, began: Time, passed: i64) -> io::Result<()> {
         self.table.advance(began.plus(passed));
-        self.settle_room(self.table.clock().max(began.plus(MAX_WAIT + 1)))
+        self.release_pending(self.table.clock().max(began.plus(MAX_WAIT + 1)))
     }
 }

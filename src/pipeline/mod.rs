@@ -1,26 +1,27 @@
 //! The loop: the one place where the stages meet.
 //!
-//! The ordered half of the work is here (settle, pair, judge, report). What comes before it (read,
-//! parse, glance) holds no state, and may run on a thread of its own (`ahead.rs`).
+//! The ordered half of the work is here (classify, pair, judge, report). What comes before it (read,
+//! parse, glance) holds no state, and may run on a thread of its own (`readahead.rs`).
 
-mod ahead;
-mod blame;
-mod copies;
-mod deeper;
+mod attribution;
+mod checksums;
+mod classification;
+mod dedup;
 mod deliver;
 mod end;
 mod follow;
-mod late;
+mod options;
+mod pending;
 mod read;
-mod room;
-mod settle;
+mod readahead;
+mod reorder;
 mod silence;
-mod sums;
+mod slow_path;
 
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::{Finding, Policy};
-use crate::classify::{self, Choice, Memory, Verdict};
-use crate::contract::{Budget, Issued, Piece, Raised};
+use crate::check::Finding;
+use crate::classify::{self, Memory, Verdict};
+use crate::contract::{Issued, Piece, Raised};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::{Listener, Span};
 use crate::exchange::{self, Pairing, Seen, Table, Windows};
@@ -29,59 +30,17 @@ use crate::net::{self, Datagram, Decapsulator, DropReason};
 use crate::protocols::{Glance, Id, Level, Memories};
 use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
-use blame::Blame;
-use copies::Copies;
-use deliver::Told;
-use room::{Claim, MAX_WAIT, Room, is_part};
-use settle::{settle, settle_unrecognised};
+use attribution::Attribution;
+use checksums::Checksums;
+use classification::{classify, classify_unrecognised};
+use dedup::Dedup;
+pub use options::Options;
+use pending::{Claim, Claimed, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
-use sums::Sums;
 
 /// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
 const EDGE: i64 = 5_000_000_000;
-/// What the user asked for.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Which recognisers speak, and what is pinned.
-    pub choice: Choice,
-    /// Overrides every protocol's answer window, in nanoseconds.
-    pub timeout: Option<i64>,
-    /// Datagrams below this are taken for unclaimed.
-    pub min_confidence: Level,
-    /// Report datagrams that no protocol claims, too.
-    pub all: bool,
-    /// Show passwords.
-    pub secrets: bool,
-    /// What the user makes of the rules.
-    pub policy: Policy,
-    /// Stop after this many frames.
-    pub count: Option<u64>,
-    /// Nothing goes on from one file to the next.
-    pub per_file: bool,
-    /// How much may be remembered.
-    pub budget: Budget,
-    /// Who asked has waited until then: it ends the input, and a server that answered nothing had its time.
-    pub watched: Option<Time>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let choice = Choice::default();
-        Options {
-            choice,
-            timeout: None,
-            min_confidence: Level::Medium,
-            all: false,
-            secrets: false,
-            policy: Policy::default(),
-            count: None,
-            per_file: false,
-            budget: Budget::default(),
-            watched: None,
-        }
-    }
-}
 
 /// Why reading stopped before the end of the input.
 #[derive(Debug)]
@@ -110,14 +69,14 @@ pub struct Pipeline<'r, S: Listener> {
     memory: Memory,
     table: Table,
     memories: Memories,
-    blame: Blame,
+    attribution: Attribution,
     silences: Silences,
     /// Answered exchanges of what was read before that stands for itself.
     heard_before: u64,
-    sums: Sums,
-    room: Room,
-    copies: Copies,
-    deep: Decapsulator,
+    checksums: Checksums,
+    pending: Pending,
+    dedup: Dedup,
+    decapsulator: Decapsulator,
     /// The highest number of a way through tunnels that the report knows.
     told: u16,
     totals: Totals,
@@ -151,11 +110,11 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             heard_before: 0,
             table: Table::new(windows, options.budget),
             memories: Memories::from(options.budget),
-            blame: Blame::from(options.budget),
-            sums: Sums::default(),
-            room: Room::default(),
-            copies: Copies::default(),
-            deep: Decapsulator::default(),
+            attribution: Attribution::from(options.budget),
+            checksums: Checksums::default(),
+            pending: Pending::default(),
+            dedup: Dedup::default(),
+            decapsulator: Decapsulator::default(),
             told: 0,
             totals: Totals::default(),
             wants: report.wants(),
@@ -191,7 +150,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
         match &parsed {
             Ok(d) => self.take(d)?,
-            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.deeper(*frame)?,
+            Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.decapsulate(*frame)?,
             Err(reason) => self.totals.not_datagrams.add(*reason),
         }
         Ok(self.after()?)
@@ -232,10 +191,10 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     #[inline(always)]
     fn advance(&mut self, time: Time) -> io::Result<()> {
         let clock = self.table.clock().max(time);
-        if !self.room.is_empty() && !self.room.first_stays(self.table.changes(), (self.frame, clock)) {
-            self.settle_room(clock)?;
+        if !self.pending.is_empty() && !self.pending.first_stays(self.table.changes(), (self.frame, clock)) {
+            self.release_pending(clock)?;
         }
-        if self.deep.has_pending() {
+        if self.decapsulator.has_pending() {
             self.give_up(clock, false)?;
         }
         self.table.advance(time);
@@ -257,12 +216,12 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     /// Tells what is certain by now.
     #[inline(always)]
     fn after(&mut self) -> io::Result<()> {
-        if !self.room.is_empty() {
-            let stays = self.room.first_stays(self.table.changes(), (self.frame, self.table.clock()));
+        if !self.pending.is_empty() {
+            let stays = self.pending.first_stays(self.table.changes(), (self.frame, self.table.clock()));
             if stays && self.table.closed_level().is_none() {
                 return Ok(());
             }
-            return self.settle_room(self.table.clock());
+            return self.release_pending(self.table.clock());
         }
         self.deliver_closed()
     }
@@ -278,14 +237,14 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let (memory, table) = (&self.memory, &self.table);
         let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
         match &mut verdict {
-            Some(v) if memory.contradicts(d, v.id) => verdict = settle_unrecognised(memory, table, d),
+            Some(v) if memory.contradicts(d, v.id) => verdict = classify_unrecognised(memory, table, d),
             Some(v) => {
-                let ours = settle(memory, table, d, v);
+                let ours = classify(memory, table, d, v);
                 if !ours {
                     verdict = None;
                 }
             }
-            None if memory.may_know(d) => verdict = settle_unrecognised(memory, table, d),
+            None if memory.may_know(d) => verdict = classify_unrecognised(memory, table, d),
             None => {}
         }
         match &verdict {
@@ -307,12 +266,12 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     }
 
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
-        if let Some(of) = self.copies.copy_of(d) {
+        if let Some(of) = self.dedup.copy_of(d) {
             return self.twice(d, v, of);
         }
         let slot = self.table.enter(d, v);
-        if !self.room.is_empty() {
-            self.room.touch(slot);
+        if !self.pending.is_empty() {
+            self.pending.touch(slot);
         }
         let first = self.first;
         let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
@@ -325,7 +284,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let mut piece = self.table.take_piece();
         let joined = piece.as_mut().map(|piece| self.joined(piece, v, &mut raised));
         let v = joined.as_ref().unwrap_or(v);
-        if d.checksum != 0 && self.sums.wrong(d) {
+        if d.checksum != 0 && self.checksums.wrong(d) {
             raised.add(&GEN_003);
         }
         if d.cut > 0 {
@@ -349,13 +308,13 @@ impl<'r, S: Listener> Pipeline<'r, S> {
                 self.answered_early(slot, frame, exchange, d, v);
             }
             Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
-                self.room.count_missed(a.request_frame);
+                self.pending.count_missed(a.request_frame);
             }
             Pairing::Again { exchange, part: false, .. } if self.wants.silence => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.again(v.id, exchange, time, d.frame);
             }
-            _ if pairing.continues() => self.room.go_on(slot, v.direction),
+            _ if pairing.continues() => self.pending.go_on(slot, v.direction),
             _ => {}
         }
         // Nearly always everything is known by now.
@@ -368,7 +327,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             return self.deliver(
                 d,
                 level,
-                Told { verdict, pairing, raised, edge, server_index, slot, piece },
+                Claimed { verdict, pairing, raised, edge, server_index, slot, piece },
             );
         }
         let verdict = Verdict { server_index, ..*v };

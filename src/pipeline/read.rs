@@ -1,6 +1,6 @@
 //! Files: where they begin and end, and which go on with the one before.
 
-use super::sums::Sums;
+use super::checksums::Checksums;
 use super::{Pipeline, Stopped};
 use crate::capture::{self, Frame, Source, Time};
 use crate::decode::Listener;
@@ -70,8 +70,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.fresh = true;
         self.file_at = self.frame;
         self.counted = self.counts();
-        self.copies
-            .begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
+        self.dedup.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
         self.report.file(name, facts, self.frame)
     }
 
@@ -115,8 +114,8 @@ impl<S: Listener> Pipeline<'_, S> {
         if !goes_on {
             self.close()?;
             self.report.listened(&mut self.sink);
-            self.sums = Sums::default();
-            self.copies.clear();
+            self.checksums = Checksums::default();
+            self.dedup.clear();
             // Captures of the same time are of different places, or the same once more: none speaks for another.
             self.tell_one_sided()?;
             self.forget();
@@ -129,9 +128,9 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Nothing that is remembered of the files so far counts any more.
     fn forget(&mut self) {
-        self.totals.memory_forgotten += self.memories.forgotten() + self.blame.forgotten();
+        self.totals.memory_forgotten += self.memories.forgotten() + self.attribution.forgotten();
         self.totals.memory_forgotten += self.table.conversations.forgotten();
-        (self.memories, self.blame) = (self.options.budget.into(), self.options.budget.into());
+        (self.memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused();
         self.memory.servers.begin_anew();
     }

@@ -3,7 +3,7 @@
 //! That no request was answered is known at the end of the input, and so is nothing else here: what is added up comes from
 //! exchanges that close without an answer. Of an answered one it is only remembered that its server answers.
 
-use super::Options;
+use super::options::Options;
 use crate::bounded::Numbered;
 use crate::capture::Time;
 use crate::check::{Counts, Finding, Silence};

@@ -54,7 +54,7 @@ fn closed(glanced: &[Glanced]) -> usize {
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
         let mut verdict = Verdict::by_looks(*id, *glance);
-        if !memory.settle(d, &mut verdict, known, open) {
+        if !memory.classify(d, &mut verdict, known, open) {
             continue;
         }
         let slot = table.enter(d, &verdict);

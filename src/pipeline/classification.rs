@@ -10,12 +10,12 @@ use crate::protocols::{Id, Level};
 
 /// Whether a datagram is what it looks like, or what else.
 #[inline(always)]
-pub(super) fn settle(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
+pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
     let slot = table.conversations.find(d.src, d.dst, v.id);
     let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
     let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
     let weak = v.glance.level <= Level::Low;
-    if !memory.settle(d, v, known, open) {
+    if !memory.classify(d, v, known, open) {
         return false;
     }
     if weak && slot.is_none() && v.server_index == NONE {
@@ -43,17 +43,17 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
         Some(g) => {
             let known = table.conversations.get(slot).map(|c| (slot, c));
             let mut v = Verdict::by_looks(owner, g);
-            memory.settle(d, &mut v, known, |step| table.has_open(slot, step)).then_some(v)
+            memory.classify(d, &mut v, known, |step| table.has_open(slot, step)).then_some(v)
         }
-        None => settle_unrecognised(memory, table, d),
+        None => classify_unrecognised(memory, table, d),
     }
 }
 
 /// What a datagram is that no glance recognised, by what is known of its ends.
 #[cold]
 #[inline(never)]
-pub(super) fn settle_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {
-    memory.settle_unrecognised(d, |id| {
+pub(super) fn classify_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {
+    memory.classify_unrecognised(d, |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;
         Some((slot, *table.conversations.get(slot)?, table.waiting(slot)))
     })

@@ -61,19 +61,19 @@ impl Original {
 
 /// The latest datagrams, to know copies of them.
 #[derive(Debug)]
-pub struct Copies {
+pub struct Dedup {
     places: Box<[Original; PLACES]>,
     /// Every frame is captured in the same place: only identifications tell copies.
     one_origin: bool,
 }
 
-impl Default for Copies {
+impl Default for Dedup {
     fn default() -> Self {
-        Copies { places: Box::new([Original::NONE; PLACES]), one_origin: false }
+        Dedup { places: Box::new([Original::NONE; PLACES]), one_origin: false }
     }
 }
 
-impl Copies {
+impl Dedup {
     /// The frame of the original, if a datagram is a copy of one; else it is an original from now on.
     ///
     /// Without a time stamp there is no evidence.
@@ -158,17 +158,17 @@ mod tests {
         Datagram { frame, time, at: frame * 100, checksum, ..Datagram::between(CLIENT, SERVER, payload) }
     }
 
-    fn see(copies: &mut Copies, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
-        copies.copy_of(&Datagram { ip_id, origin, ..*d })
+    fn see(dedup: &mut Dedup, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
+        dedup.copy_of(&Datagram { ip_id, origin, ..*d })
     }
 
     /// What is said of datagrams of equal bytes: microseconds, IP identification, origin.
     fn said<const N: usize>(seen: [(i64, u16, u32); N]) -> [Option<u64>; N] {
-        let mut copies = Copies::default();
+        let mut dedup = Dedup::default();
         let mut frame = 0;
         seen.map(|(micros, ip_id, origin)| {
             frame += 1;
-            see(&mut copies, &datagram(frame, micros * 1000, b"the same bytes"), ip_id, origin)
+            see(&mut dedup, &datagram(frame, micros * 1000, b"the same bytes"), ip_id, origin)
         })
     }
 
@@ -218,25 +218,25 @@ mod tests {
         let same =
             payloads.iter().skip(1).find(|other| place(&other[..]) == place(first)).expect("one of them");
         let others = payloads.iter().filter(|other| place(&other[..]) != place(first)).take(5_000);
-        let mut copies = Copies::default();
-        assert_eq!(see(&mut copies, &datagram(1, 0, first), 7, 0), None);
+        let mut dedup = Dedup::default();
+        assert_eq!(see(&mut dedup, &datagram(1, 0, first), 7, 0), None);
         for other in others {
-            see(&mut copies, &datagram(2, 0, other), 7, 0);
+            see(&mut dedup, &datagram(2, 0, other), 7, 0);
         }
-        assert_eq!(see(&mut copies, &datagram(3, 0, first), 7, 0), Some(1), "in spite of 5,000 others");
-        assert_eq!(see(&mut copies, &datagram(4, 0, same), 7, 0), None);
-        assert_eq!(see(&mut copies, &datagram(5, 0, first), 7, 0), None, "now it is an original again");
+        assert_eq!(see(&mut dedup, &datagram(3, 0, first), 7, 0), Some(1), "in spite of 5,000 others");
+        assert_eq!(see(&mut dedup, &datagram(4, 0, same), 7, 0), None);
+        assert_eq!(see(&mut dedup, &datagram(5, 0, first), 7, 0), None, "now it is an original again");
     }
 
     #[test]
     fn without_a_time_stamp_there_is_no_evidence() {
-        let mut copies = Copies::default();
+        let mut dedup = Dedup::default();
         let timeless = |frame| Datagram { time: Time::UNKNOWN, ..datagram(frame, 0, b"question") };
-        assert_eq!(see(&mut copies, &timeless(1), 7, 0), None);
-        assert_eq!(see(&mut copies, &timeless(2), 7, 1), None);
-        assert_eq!(see(&mut copies, &datagram(3, 0, b"question"), 7, 0), None);
-        assert_eq!(see(&mut copies, &timeless(4), 7, 1), None);
-        assert_eq!(see(&mut copies, &datagram(5, 0, b"question"), 7, 1), Some(3));
+        assert_eq!(see(&mut dedup, &timeless(1), 7, 0), None);
+        assert_eq!(see(&mut dedup, &timeless(2), 7, 1), None);
+        assert_eq!(see(&mut dedup, &datagram(3, 0, b"question"), 7, 0), None);
+        assert_eq!(see(&mut dedup, &timeless(4), 7, 1), None);
+        assert_eq!(see(&mut dedup, &datagram(5, 0, b"question"), 7, 1), Some(3));
     }
 
     #[test]
@@ -260,18 +260,18 @@ mod tests {
             Datagram { payload: b"", ..one },
         ];
         for other in others {
-            let mut copies = Copies::default();
-            assert_eq!(see(&mut copies, &one, 7, 0), None);
-            assert_eq!(see(&mut copies, &other, 7, 0), None, "{other:?}");
+            let mut dedup = Dedup::default();
+            assert_eq!(see(&mut dedup, &one, 7, 0), None);
+            assert_eq!(see(&mut dedup, &other, 7, 0), None, "{other:?}");
         }
     }
 
     #[test]
     fn files_have_nothing_to_do_with_each_other() {
-        let mut copies = Copies::default();
-        assert_eq!(see(&mut copies, &datagram(1, 0, b"question"), 7, 0), None);
-        copies.clear();
-        assert_eq!(see(&mut copies, &datagram(1, 0, b"question"), 7, 0), None);
+        let mut dedup = Dedup::default();
+        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
+        dedup.clear();
+        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
     }
 
     proptest! {
@@ -280,12 +280,12 @@ mod tests {
         fn no_copy_is_invented(
             seen in prop::collection::vec((0_u8..4, 0_usize..20, 0_i64..3_000_000, 0_u16..3, 0_u32..40), 1..200),
         ) {
-            let mut copies = Copies::default();
+            let mut dedup = Dedup::default();
             let payloads: Vec<Vec<u8>> = seen.iter().map(|(fill, length, ..)| vec![*fill; *length]).collect();
             // Frames by the original they belong to.
             let mut whose: Vec<usize> = vec![];
             for (index, (payload, &(_, _, nanos, ip_id, origin))) in payloads.iter().zip(&seen).enumerate() {
-                let Some(frame) = see(&mut copies, &datagram(index as u64, nanos, payload), ip_id, origin) else {
+                let Some(frame) = see(&mut dedup, &datagram(index as u64, nanos, payload), ip_id, origin) else {
                     whose.push(index);
                     continue;
                 };
@@ -300,7 +300,7 @@ mod tests {
             }
         }
 
-        /// Copies of any datagram are found, whatever came long before.
+        /// Dedup of any datagram are found, whatever came long before.
         #[test]
         fn copies_are_found(
             earlier in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..50),
@@ -308,14 +308,14 @@ mod tests {
             (ip_id, origin) in (1_u16.., any::<u32>()),
             apart in -(WINDOW as i64)..=WINDOW as i64,
         ) {
-            let mut copies = Copies::default();
+            let mut dedup = Dedup::default();
             for earlier in &earlier {
-                see(&mut copies, &datagram(1, 0, earlier), ip_id, origin);
+                see(&mut dedup, &datagram(1, 0, earlier), ip_id, origin);
             }
-            prop_assert_eq!(see(&mut copies, &datagram(2, 10_000_000, &payload), ip_id, origin), None);
+            prop_assert_eq!(see(&mut dedup, &datagram(2, 10_000_000, &payload), ip_id, origin), None);
             let copy = datagram(3, 10_000_000 + apart, &payload);
-            prop_assert_eq!(see(&mut copies, &copy, ip_id, origin), Some(2));
-            prop_assert_eq!(see(&mut copies, &copy, ip_id, origin ^ 1), Some(2));
+            prop_assert_eq!(see(&mut dedup, &copy, ip_id, origin), Some(2));
+            prop_assert_eq!(see(&mut dedup, &copy, ip_id, origin ^ 1), Some(2));
         }
     }
 }

@@ -11,9 +11,9 @@ impl<S: Listener> Pipeline<'_, S> {
     /// A frame with a packet inside its packet.
     #[cold]
     #[inline(never)]
-    pub(super) fn deeper(&mut self, frame: Frame<'_>) -> io::Result<()> {
+    pub(super) fn decapsulate(&mut self, frame: Frame<'_>) -> io::Result<()> {
         // What is put together lies in there while it is looked at.
-        let mut deep = std::mem::take(&mut self.deep);
+        let mut deep = std::mem::take(&mut self.decapsulator);
         deep.advance(self.table.clock());
         let done = match deep.decapsulate(&frame) {
             Ok(opened) => self.opened(&opened),
@@ -22,7 +22,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 Ok(())
             }
         };
-        self.deep = deep;
+        self.decapsulator = deep;
         done
     }
 
@@ -30,7 +30,7 @@ impl<S: Listener> Pipeline<'_, S> {
     #[cold]
     #[inline(never)]
     pub(super) fn give_up(&mut self, clock: Time, all: bool) -> io::Result<()> {
-        let mut deep = std::mem::take(&mut self.deep);
+        let mut deep = std::mem::take(&mut self.decapsulator);
         let mut done = Ok(());
         while done.is_ok()
             && let Some(opened) = deep.next_expired(clock, all)
@@ -39,7 +39,7 @@ impl<S: Listener> Pipeline<'_, S> {
             self.totals.not_datagrams.take_back(DropReason::Fragment);
             done = self.opened(&opened);
         }
-        self.deep = deep;
+        self.decapsulator = deep;
         done
     }
 

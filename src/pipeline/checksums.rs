@@ -8,7 +8,7 @@ const INTERFACES: usize = 64;
 /// UDP checksums of a file so far, by interface. Where most are wrong the network card computes them after the
 /// capture.
 #[derive(Debug)]
-pub struct Sums([Count; INTERFACES]);
+pub struct Checksums([Count; INTERFACES]);
 
 #[derive(Clone, Copy, Debug)]
 struct Count {
@@ -16,13 +16,13 @@ struct Count {
     wrong: u64,
 }
 
-impl Default for Sums {
+impl Default for Checksums {
     fn default() -> Self {
-        Sums([Count { checked: 0, wrong: 0 }; INTERFACES])
+        Checksums([Count { checked: 0, wrong: 0 }; INTERFACES])
     }
 }
 
-impl Sums {
+impl Checksums {
     /// Whether the checksum of a datagram is wrong, and that means something.
     #[inline(always)]
     pub fn wrong(&mut self, d: &Datagram<'_>) -> bool {
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn sixty_three_interfaces_are_judged_apart_and_all_others_together() {
         let wrong = |seen: &[(u32, bool)], last: u32| {
-            let mut sums = Sums::default();
+            let mut sums = Checksums::default();
             for &(interface, right) in seen {
                 sums.wrong(&datagram(interface, right));
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  reader                                        the loop, in order
-//!  Source ─> parse ─> glance ─> Block ══ FULL ══> settle ─> pair ─> decode ─> ... ─> report
+//!  Source ─> parse ─> probe ─> Block ══ FULL ══> classify ─> pair ─> decode ─> ... ─> report
 //!                                ^                 │
 //!                                └──── empty ──────┘
 //! ```
@@ -239,7 +239,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 }
                 What::Deeper => {
                     let Some(place) = frames.next() else { continue };
-                    self.deeper(block.frame(place))?;
+                    self.decapsulate(block.frame(place))?;
                 }
                 What::Dropped(reason) => self.totals.not_datagrams.add(reason),
             }

@@ -1,4 +1,4 @@
-//! The waiting room: datagrams whose record must wait for what follows in their conversation.
+//! Pending datagrams: their record must wait for what follows in their conversation.
 //!
 //! Three kinds wait: a candidate that only its conversation can confirm (SQP's five zero bytes), an
 //! answer whose request may stand behind it in the file, and a part of a message whose next part may
@@ -7,17 +7,19 @@
 //! capture time; whoever leaves early is taken for what its own bytes are worth, and is counted.
 
 use crate::capture::Time;
+use crate::check::Finding;
 use crate::classify::Verdict;
-use crate::contract::{Piece, Raised};
+use crate::contract::{Piece, Raised, Whole};
 use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
+use crate::general::GEN_008;
 use crate::net::Datagram;
-use crate::protocols::{Direction, Level, Role};
+use crate::protocols::{Direction, Glance, Level, Role};
 use std::collections::VecDeque;
 
-/// Most items in the room.
+/// Most pending items.
 pub const MAX_WAITING: usize = 1024;
-/// Most bytes of payload in the room.
+/// Most bytes of their payloads.
 pub const MAX_WAITING_BYTES: usize = 256 * 1024;
 /// How long a candidate waits in any case, in nanoseconds of capture time. One that asks waits on while its answer may come,
 /// as long as there is room.
@@ -57,10 +59,52 @@ impl Claim {
     }
 }
 
+/// Everything known of a datagram of a protocol when it is reported.
+pub(super) struct Claimed<'a> {
+    pub verdict: &'a Verdict,
+    pub pairing: &'a Pairing,
+    pub raised: &'a Raised,
+    /// Its request may stand before the capture.
+    pub edge: bool,
+    pub server_index: u32,
+    pub slot: Slot,
+    /// What it is a part of.
+    pub piece: Option<&'a Piece>,
+}
+
+impl Claimed<'_> {
+    /// The message that it completes.
+    pub fn whole(&self) -> Option<&Whole> {
+        self.piece?.whole.as_ref()
+    }
+    /// The bytes that its fields and findings speak of: its payload, or the message that it completes.
+    pub fn bytes<'b>(&'b self, d: &Datagram<'b>) -> &'b [u8] {
+        self.piece.map_or(d.payload, |piece| piece.bytes(d))
+    }
+    /// How many more there are that cannot be decoded.
+    pub fn missing(&self, d: &Datagram<'_>) -> usize {
+        self.whole().map_or(d.cut as usize, Whole::missing)
+    }
+    /// The capture holds it twice; what it breaks is said of the first.
+    pub fn is_copy(&self) -> bool {
+        !self.raised.is_empty() && self.raised.has(&GEN_008)
+    }
+    /// Whether a finding is about the field that an answer repeats from its request.
+    pub fn repeats(&self, finding: &Finding) -> bool {
+        let Verdict { id, glance, .. } = self.verdict;
+        finding.field.is_some() && finding.field == id.info().steps[usize::from(glance.step)].repeats
+    }
+    /// Whether a finding in an answer is the matter of another exchange, which it names. Only that it names that, is not.
+    pub fn is_of_another(&self, finding: &Finding) -> bool {
+        let Glance { role, key, .. } = self.verdict.glance;
+        role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
+    }
+}
+
 /// Something whose turn to be reported has not come.
 #[derive(Debug)]
 pub enum Item {
-    /// A datagram without its payload, which lies in the room's own memory.
+    /// A datagram without its payload, which lies apart, in one ring for all.
     Datagram(Datagram<'static>, usize, Option<Claim>),
     /// A closed exchange, and whether it waits until its conversation is surer.
     Exchange(Exchange, bool),
@@ -68,7 +112,7 @@ pub enum Item {
 
 /// See the module's words.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Pending {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
     /// Bytes of joined messages.
@@ -99,7 +143,7 @@ impl Default for Until {
     }
 }
 
-impl Room {
+impl Pending {
     /// Whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {

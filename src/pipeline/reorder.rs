@@ -1,7 +1,7 @@
-//! What waits in the room, and how it gets out.
+//! How pending datagrams are released: in the order of frames where records are printed in it.
 
-use super::deliver::{Told, deliver_exchange};
-use super::room::{Claim, Item};
+use super::deliver::deliver_exchange;
+use super::pending::{Claim, Claimed, Item};
 use super::{Pipeline, learn, observe, seen};
 use crate::capture::Time;
 use crate::classify::{Memory, Verdict};
@@ -28,7 +28,7 @@ impl<S: Listener> Pipeline<'_, S> {
     ) {
         let mut payload = std::mem::take(&mut self.payload);
         let conversation = self.table.conversations.get(slot);
-        if let Some((claim, d)) = self.room.orphan(slot, frame, &mut payload)
+        if let Some((claim, d)) = self.pending.orphan(slot, frame, &mut payload)
             && conversation.is_some()
         {
             claim.pairing = Pairing::Answered(Answer {
@@ -55,7 +55,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.copies += 1;
         // The conversation may have ended since the first one.
         let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
-        self.room.touch(slot);
+        self.pending.touch(slot);
         let (pairing, verdict) = self.read_twice(d, v, slot, of);
         let (level, server_index) = match self.table.conversations.get(slot) {
             Some(c) => (c.level, c.server_index()),
@@ -116,7 +116,7 @@ impl<S: Listener> Pipeline<'_, S> {
             return self.wait(d, Some(claim));
         }
         // What is said of it must not depend on whether it has to wait for its turn.
-        self.settle_late(d, &mut claim);
+        self.classify_late(d, &mut claim);
         claim.settled = true;
         if self.waits_its_turn(&claim.verdict, &claim.raised) {
             return self.wait(d, Some(claim));
@@ -127,7 +127,7 @@ impl<S: Listener> Pipeline<'_, S> {
     /// Whether a datagram must not overtake those that wait.
     #[inline(always)]
     pub(super) fn waits_its_turn(&self, v: &Verdict, raised: &Raised) -> bool {
-        !self.room.is_empty() && (self.wants.ordered || self.room.is_ahead(v, raised))
+        !self.pending.is_empty() && (self.wants.ordered || self.pending.is_ahead(v, raised))
     }
 
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
@@ -136,19 +136,23 @@ impl<S: Listener> Pipeline<'_, S> {
         let Claim { verdict, pairing, raised, edge, piece, .. } = claim;
         let (edge, server_index) = (*edge, verdict.server_index);
         let piece = piece.as_deref();
-        self.deliver(d, level, Told { verdict, pairing, raised, edge, server_index, slot: claim.slot, piece })
+        self.deliver(
+            d,
+            level,
+            Claimed { verdict, pairing, raised, edge, server_index, slot: claim.slot, piece },
+        )
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
         self.make_room(claim.as_ref().map_or(0, Claim::joined_bytes))?;
-        self.room.wait(d, claim);
+        self.pending.wait(d, claim);
         Ok(())
     }
 
-    /// Lets the first ones out while the room is full.
+    /// Releases the first ones while there is no room for another.
     fn make_room(&mut self, joined: usize) -> io::Result<()> {
-        while self.room.is_full(joined) {
-            self.room.count_early(self.table.clock());
+        while self.pending.is_full(joined) {
+            self.pending.count_early(self.table.clock());
             self.let_one_out()?;
         }
         Ok(())
@@ -156,8 +160,8 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
     #[inline(never)]
-    pub(super) fn settle_room(&mut self, clock: Time) -> io::Result<()> {
-        if !self.room.is_empty() {
+    pub(super) fn release_pending(&mut self, clock: Time) -> io::Result<()> {
+        if !self.pending.is_empty() {
             while let Some(level) = self.table.closed_level() {
                 // One whose conversation is not confirmed yet waits in any case.
                 let waits = level <= Level::Low;
@@ -165,9 +169,9 @@ impl<S: Listener> Pipeline<'_, S> {
                     let Some(mut e) = self.table.next_closed() else { break };
                     e.refresh(&self.table.conversations);
                     self.make_room(0)?;
-                    self.room.wait_exchange(e, waits);
+                    self.pending.wait_exchange(e, waits);
                 } else if let Some(e) = self.table.front_closed() {
-                    let judges = (&self.blame, &mut self.silences, self.wants.silence);
+                    let judges = (&self.attribution, &mut self.silences, self.wants.silence);
                     deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
                     self.table.drop_closed();
                 }
@@ -180,14 +184,14 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Whether the first one still has to wait.
     fn first_waits(&mut self, at: (u64, Time)) -> bool {
-        let Some(Item::Datagram(d, _, Some(claim))) = self.room.front() else { return false };
+        let Some(Item::Datagram(d, _, Some(claim))) = self.pending.front() else { return false };
         let until = claim.waits(d, self.confirmed(claim.slot), &self.table, at);
-        until.into_iter().for_each(|until| self.room.keep_first(until));
+        until.into_iter().for_each(|until| self.pending.keep_first(until));
         until.is_some()
     }
 
     pub(super) fn drain(&mut self, waits: impl Fn(&mut Self) -> bool) -> io::Result<()> {
-        while !self.room.is_empty() && !waits(self) {
+        while !self.pending.is_empty() && !waits(self) {
             self.let_one_out()?;
         }
         Ok(())
@@ -196,7 +200,7 @@ impl<S: Listener> Pipeline<'_, S> {
     fn let_one_out(&mut self) -> io::Result<()> {
         self.comments.reached(self.frame);
         let mut payload = std::mem::take(&mut self.payload);
-        let item = self.room.pop(&mut payload);
+        let item = self.pending.pop(&mut payload);
         let out = match item {
             None => Ok(()),
             Some(Item::Exchange(e, true)) if self.table.withdrew(e.id) => Ok(()),
@@ -211,7 +215,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 let d = Datagram { payload: &payload, ..d };
                 if !claim.settled {
                     self.stand_by(&d, &claim);
-                    self.settle_late(&d, &mut claim);
+                    self.classify_late(&d, &mut claim);
                 }
                 if matches!(claim.pairing, Pairing::Unasked { .. }) {
                     // Once it is told that nothing was asked, no request may claim it.
@@ -239,19 +243,19 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     /// The last word on a datagram that waited.
-    fn settle_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        settle_late(&self.memory, &mut self.table, &mut self.memories, d, claim);
+    fn classify_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+        classify_late(&self.memory, &mut self.table, &mut self.memories, d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        let judges = (&self.blame, &mut self.silences, self.wants.silence);
+        let judges = (&self.attribution, &mut self.silences, self.wants.silence);
         deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)
     }
 }
 
 /// What a datagram is that waited, by all that has come since.
 #[inline(never)]
-fn settle_late(
+fn classify_late(
     memory: &Memory,
     table: &mut Table,
     memories: &mut Memories,

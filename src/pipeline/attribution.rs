@@ -4,7 +4,7 @@
 //! What is known of earlier datagrams is kept here, bounded; which rule makes which happen is the
 //! protocol's to say.
 
-use super::deliver::Told;
+use super::pending::Claimed;
 use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::contract::Budget;
@@ -28,7 +28,7 @@ const MAX_CONVERSATIONS: usize = 4_096;
 
 /// What earlier datagrams may have caused.
 #[derive(Debug)]
-pub struct Blame {
+pub struct Attribution {
     exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>>,
     /// By client and server, as a seeded hash: a mistake would take one chance in 2^64.
     answers: Bounded<u64, Cause>,
@@ -42,9 +42,9 @@ struct Noted {
     relation: Relation,
 }
 
-impl From<Budget> for Blame {
+impl From<Budget> for Attribution {
     fn from(budget: Budget) -> Self {
-        Blame {
+        Attribution {
             exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
             answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
@@ -52,7 +52,7 @@ impl From<Budget> for Blame {
     }
 }
 
-impl Blame {
+impl Attribution {
     /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes. `awaited`
     /// is the exchange whose answer the datagram stands in for; `every` wants once-per-server remarks each time.
     #[cold]
@@ -61,7 +61,7 @@ impl Blame {
         &mut self,
         out: &mut Vec<Finding>,
         d: &Datagram<'_>,
-        told: &Told<'_>,
+        told: &Claimed<'_>,
         sink: &S,
         (policy, servers, every): (&Policy, &mut Servers, bool),
         awaited: Option<u64>,
@@ -110,7 +110,7 @@ impl Blame {
     /// A request breaks only what its server was remarked for before: that may be why it gets no answer all the same.
     #[cold]
     #[inline(never)]
-    pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Told<'_>, sink: &S) {
+    pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Claimed<'_>, sink: &S) {
         let (id, frame) = (told.verdict.id, d.frame);
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
@@ -121,7 +121,7 @@ impl Blame {
     }
 
     /// Side and sizes.
-    fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Told<'_>) {
+    fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Claimed<'_>) {
         f.sent(told.verdict.direction);
         if told.edge && f.rule.needs_past {
             f.fault = Side::Capture;
@@ -132,7 +132,7 @@ impl Blame {
     }
 
     /// Says which findings are symptoms.
-    fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Told<'_>) {
+    fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
             Direction::C2s => self.answers.get(&self.hasher.hash_one((d.src, d.dst))),
@@ -163,7 +163,7 @@ impl Blame {
         id: Id,
         found: &[Finding],
         d: &Datagram<'_>,
-        told: &Told<'_>,
+        told: &Claimed<'_>,
         awaited: Option<u64>,
     ) {
         let (silence, mut broken) = (silence_of(id, told.verdict.glance.step), false);
@@ -285,41 +285,42 @@ mod tests {
         Cause { rule: rule.expect("there are some"), frame }
     }
 
-    fn silence(blame: &Blame, id: u64) -> Option<Cause> {
+    fn silence(attribution: &Attribution, id: u64) -> Option<Cause> {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let e = Exchange::unanswered(id, Id::Sqp, [end; 2]);
-        blame.silence(&e, &Policy::default()).expect("the rule is on").caused_by
+        attribution.silence(&e, &Policy::default()).expect("the rule is on").caused_by
     }
 
     #[test]
     fn four_causes_of_an_exchange_are_remembered() {
         for (others, expected) in [(3, Some(cause(9))), (4, None)] {
-            let mut blame = Blame::from(Budget::default());
-            (0..others).for_each(|frame| blame.note(7, cause(frame), Relation::Asked));
-            blame.note(7, cause(9), Relation::Request);
-            assert_eq!(silence(&blame, 7), expected, "{others} before it");
+            let mut attribution = Attribution::from(Budget::default());
+            (0..others).for_each(|frame| attribution.note(7, cause(frame), Relation::Asked));
+            attribution.note(7, cause(9), Relation::Request);
+            assert_eq!(silence(&attribution, 7), expected, "{others} before it");
         }
     }
 
     #[test]
     fn what_is_noted_twice_takes_one_place() {
-        let mut blame = Blame::from(Budget::default());
-        (0..MAX_CAUSES).for_each(|_| blame.note(7, cause(8), Relation::Asked));
-        blame.note(7, cause(9), Relation::Instead);
-        assert_eq!(silence(&blame, 7), Some(cause(9)));
+        let mut attribution = Attribution::from(Budget::default());
+        (0..MAX_CAUSES).for_each(|_| attribution.note(7, cause(8), Relation::Asked));
+        attribution.note(7, cause(9), Relation::Instead);
+        assert_eq!(silence(&attribution, 7), Some(cause(9)));
     }
 
     #[test]
     fn the_oldest_exchanges_are_forgotten_and_that_is_known() {
-        let (mut blame, most) = (Blame::from(Budget::default()), MAX_EXCHANGES as u64);
+        let (mut attribution, most) = (Attribution::from(Budget::default()), MAX_EXCHANGES as u64);
         let cause = cause(1);
         let end = Endpoint::v4([192, 0, 2, 1], 1);
-        let doubtful =
-            |blame: &Blame, id| blame.may_have_forgotten(&Exchange::unanswered(id, Id::Sqp, [end; 2]));
-        (1..=most).for_each(|n| blame.note(2 * n, cause, Relation::Request));
-        assert_eq!((silence(&blame, 2), doubtful(&blame, 1)), (Some(cause), false));
-        blame.note(2 * most + 2, cause, Relation::Request);
-        assert_eq!((silence(&blame, 2), silence(&blame, 4)), (None, Some(cause)));
-        assert_eq!([1, 2, 3, 4].map(|id| doubtful(&blame, id)), [true, true, false, false]);
+        let doubtful = |attribution: &Attribution, id| {
+            attribution.may_have_forgotten(&Exchange::unanswered(id, Id::Sqp, [end; 2]))
+        };
+        (1..=most).for_each(|n| attribution.note(2 * n, cause, Relation::Request));
+        assert_eq!((silence(&attribution, 2), doubtful(&attribution, 1)), (Some(cause), false));
+        attribution.note(2 * most + 2, cause, Relation::Request);
+        assert_eq!((silence(&attribution, 2), silence(&attribution, 4)), (None, Some(cause)));
+        assert_eq!([1, 2, 3, 4].map(|id| doubtful(&attribution, id)), [true, true, false, false]);
     }
 }
