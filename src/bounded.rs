@@ -2,8 +2,8 @@
 
 use crate::budget::Budget;
 use crate::capture::Time;
+use crate::hash_index::Places;
 use crate::net::Endpoint;
-use crate::places::Places;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};

@@ -1,8 +1,8 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
 use super::field::SECRET;
+use super::json_text::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::labels::set;
-use super::push::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::line::Line;

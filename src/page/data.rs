@@ -1,7 +1,7 @@
 //! What the page shows, as records: those of the other commands, with what only pictures need beside their keys.
 
 use super::Gathered;
-use super::trace::Trace;
+use super::sparkline::Trace;
 use crate::capture::{Facts, Time};
 use crate::check::Counts;
 use crate::docs::{page_of, paragraph};

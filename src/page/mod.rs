@@ -12,9 +12,9 @@
 
 mod data;
 mod html;
-mod kept;
+mod retained;
+mod sparkline;
 mod table;
-mod trace;
 
 pub use html::write;
 
@@ -31,9 +31,9 @@ use crate::report::{Packet, Report, Silent, Totals, Wants};
 use crate::stats::Stats;
 use crate::verdict::{Check, Coverage, Entry, Verdict};
 use hashbrown::HashMap;
-use kept::{Exchanges, Frames};
+use retained::{Exchanges, Frames};
+use sparkline::Trace;
 use std::io;
-use trace::Trace;
 
 /// Everything that the page shows, but for the verdict.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Everything of each packet, for people: its layers and fields as a tree, its bytes, and why it is what it is.
 
 use super::bytes::Bytes;
-use super::joined::Joined;
+use super::explain::{Explain, Teller};
+use super::field_tree::{self, Manner};
 use super::layers::{self, Heads, INDENT, Layer};
-use super::leaves::{self, Manner};
-use super::story::{Explain, Teller};
+use super::reassembled::Joined;
 use super::{Lister, Packet, Place, Report, Totals, Wants, When, duration, secrets, shown};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -156,7 +156,7 @@ impl<W: Write> Details<W> {
         }
         let (tree, payload) = (&p.sink.tree, p.bytes);
         let name = |frame| self.lister.other(frame, here.file);
-        let lines = leaves::fields(tree, payload, p.findings, self.detail.manner(), &name);
+        let lines = field_tree::fields(tree, payload, p.findings, self.detail.manner(), &name);
         lines.iter().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
@@ -293,7 +293,7 @@ impl<W: Write> Report for Details<W> {
                 push(&mut out, 0, &format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
             }
         }
-        let line = |f| leaves::finding_line(f, false, self.detail.colour, &name);
+        let line = |f| field_tree::finding_line(f, false, self.detail.colour, &name);
         findings.iter().for_each(|f| push(&mut out, 1, &line(f)));
         self.write(out)
     }

@@ -1,9 +1,9 @@
 //! One line an exchange: streaming, in fixed columns, for people.
 
 #[cfg(feature = "page")]
-use super::fitted::{Column, Fitted, GiveWay};
-use super::gathered::Lines;
-use super::push::{left, push_duration, push_key, push_number, right};
+use super::aligned::{Column, Fitted, GiveWay};
+use super::format::{left, push_duration, push_key, push_number, right};
+use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::screen::Screen;
 use super::{Place, Report, Totals};

@@ -1,7 +1,7 @@
 //! Exchanges as rows of CSV and TSV.
 
 use super::fields::Layout;
-use super::stamp::{seconds, stamp};
+use super::timestamps::{seconds, stamp};
 use super::{Files, Report, Totals, shown};
 use crate::capture;
 use crate::check::Finding;

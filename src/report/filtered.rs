@@ -1,6 +1,6 @@
 //! A display filter before any report: what does not pass is not told.
 
-use super::recent::{Missed, Recent};
+use super::recent_frames::{Missed, Recent};
 use super::{Candidate, Packet, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};

@@ -1,99 +1,94 @@
 //! Where packets, exchanges, findings and totals go: one file per output format.
 
 #[cfg(feature = "page")]
+mod aligned;
+#[cfg(feature = "page")]
 mod bytes;
 mod capture_record;
+#[cfg(feature = "page")]
+mod deferred;
 #[cfg(feature = "page")]
 mod detail;
 mod exchange_lines;
 mod exchange_rows;
+#[cfg(feature = "page")]
+mod explain;
+#[cfg(feature = "page")]
+mod field_tree;
 mod fields;
 mod files;
 mod filtered;
 #[cfg(feature = "page")]
-mod fitted;
-#[cfg(feature = "page")]
-pub(crate) mod foot;
-#[cfg(feature = "page")]
-mod foreign;
-mod gathered;
-#[cfg(feature = "page")]
-mod held;
-mod hostile;
-#[cfg(feature = "page")]
-mod hot;
-mod joined;
+pub(crate) mod footer;
+mod format;
 #[cfg(feature = "page")]
 mod layers;
-#[cfg(feature = "page")]
-mod leaves;
+mod line_buffer;
 mod output;
 #[cfg(feature = "page")]
-mod painted;
-#[cfg(feature = "page")]
 mod picked;
-mod push;
-mod ready;
-mod recent;
+mod prebuilt;
+mod reassembled;
+mod recent_frames;
 mod recorder;
 mod records;
-mod safe;
 #[cfg(feature = "page")]
 pub mod screen;
 pub(crate) mod secrets;
 #[cfg(feature = "page")]
 pub(crate) mod server;
 #[cfg(feature = "page")]
-pub mod server_rows;
-mod short;
-mod stamp;
+mod server_counters;
 #[cfg(feature = "page")]
-mod story;
+pub mod server_rows;
 #[cfg(feature = "page")]
 pub mod summary;
+#[cfg(feature = "page")]
+mod terminal;
 mod text;
+mod time_column;
 #[cfg(feature = "page")]
 pub mod times;
+mod timestamps;
 mod totals;
-mod when;
+#[cfg(feature = "page")]
+mod unclaimed;
 #[cfg(all(test, feature = "page"))]
 mod width_tests;
 
+pub use crate::escape::{Safe, harmless, is_hostile, line_start, quoted, short, shown};
 pub use capture_record::capture_record;
 #[cfg(feature = "page")]
 pub use detail::{Detail, Details, Shown};
 pub use exchange_lines::Exchanges;
 pub use exchange_rows::ExchangeRows;
+#[cfg(feature = "page")]
+pub use explain::Explain;
+#[cfg(feature = "page")]
+pub use field_tree::{Manner, fields, finding_line};
 pub use fields::{Fields, Layout, Occurrence, Style};
 #[cfg(feature = "page")]
 pub use files::Captures;
 pub use files::{Files, Place};
 pub use filtered::Filtered;
-#[cfg(feature = "page")]
-pub use foreign::{Busy, Foreign};
-pub use hostile::{harmless, is_hostile, line_start, quoted, shown};
+#[cfg(feature = "tables")]
+pub(crate) use format::{push_ip, push_key};
 #[cfg(feature = "page")]
 pub use layers::MAX_HEADS;
-#[cfg(feature = "page")]
-pub use leaves::{Manner, fields, finding_line};
 pub use output::{Form, Output};
 #[cfg(feature = "page")]
 pub use picked::Picked;
-#[cfg(feature = "tables")]
-pub(crate) use push::{push_ip, push_key};
-pub use recent::Missed;
-pub use recent::{MAX_RECENT, MAX_RECENT_BYTES};
+pub use recent_frames::Missed;
+pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
-pub use safe::Safe;
-pub use short::short;
-pub(crate) use stamp::stamp;
-pub use stamp::{Stamps, duration};
-#[cfg(feature = "page")]
-pub use story::Explain;
 pub use text::Lister;
+pub use time_column::{WHENS, When};
+pub(crate) use timestamps::stamp;
+pub use timestamps::{Stamps, duration};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
-pub use when::{WHENS, When};
+#[cfg(feature = "page")]
+pub use unclaimed::{Busy, Foreign};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;

@@ -1,6 +1,6 @@
 //! One packet, picked by its frame: the fields of its message with their bytes, and its findings.
 
-use super::leaves::value;
+use super::field_tree::value;
 use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Packet, Report, Wants, harmless};
 use crate::capture::Facts;

@@ -1,7 +1,7 @@
 //! Remembers which frames a report was told of, and what was found in them, so that a second pass over
 //! the captures can pick them out.
 
-use super::joined::Joined;
+use super::reassembled::Joined;
 use super::{Files, Packet, Place, Report, Silent, Totals, Wants};
 use crate::capture::{Comments, Facts, Frame, Time};
 use crate::check::Finding;

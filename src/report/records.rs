@@ -1,11 +1,11 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
-use super::joined::Joined;
+use super::format::{push_endpoint, push_ip, push_key};
 use super::output::Output;
-use super::push::{push_endpoint, push_ip, push_key};
-use super::ready::Ready;
+use super::prebuilt::Ready;
+use super::reassembled::Joined;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
-use super::stamp::{Stamps, push_seconds};
+use super::timestamps::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{Comments, Facts};
 use crate::check::{Cause, Finding};

@@ -1,11 +1,11 @@
 //! The summary as a person sees it: the capture in two lines, servers, findings, counts.
 
-use super::foot::foot;
-pub(crate) use super::painted::BOLD;
-pub use super::painted::{Screen, Sort, style};
+use super::footer::foot;
 use super::server::{Broken, Server};
-use super::stamp::stamp;
 use super::summary::Summary;
+pub(crate) use super::terminal::BOLD;
+pub use super::terminal::{Screen, Sort, style};
+use super::timestamps::stamp;
 use super::{Captures, Place, Totals, count, duration, line_start, quoted, short, shown};
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;

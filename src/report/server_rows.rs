@@ -2,8 +2,8 @@
 
 use super::fields::Layout;
 use super::server::Server;
-use super::stamp::seconds;
 use super::summary::Summary;
+use super::timestamps::seconds;
 use std::io::{self, Write};
 
 /// The columns; the keys are those of the records.

@@ -1,7 +1,7 @@
 //! Gathers what the summary shows: servers, response times, findings by rule.
 
-use super::hot::Hot;
 use super::server::{Broken, Server};
+use super::server_counters::Hot;
 use super::{Captures, Foreign, Output, Packet, Report, Silent, Totals, Wants, capture_record};
 use crate::capture::Facts;
 use crate::check::Finding;

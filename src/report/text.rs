@@ -1,12 +1,12 @@
 //! One line a packet: streaming, in fixed columns, for people.
 
 #[cfg(feature = "page")]
-use super::fitted::{Column, Fitted, GiveWay};
-use super::gathered::Lines;
-use super::push::{left, push_duration, push_number, right};
+use super::aligned::{Column, Fitted, GiveWay};
+use super::format::{left, push_duration, push_number, right};
+use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::screen::Screen;
-use super::when::{Origin, Times, When};
+use super::time_column::{Origin, Times, When};
 use super::{Packet, Place, Report, Totals, Wants, quoted, short};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};

@@ -1,7 +1,7 @@
 //! What a run adds up to.
 
 use super::count;
-use super::stamp::stamp;
+use super::timestamps::stamp;
 use crate::capture::{Facts, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};

@@ -5,13 +5,13 @@
 
 mod columns;
 mod hierarchy;
+mod histogram;
 mod ranked;
 mod screen;
 mod series;
-mod served;
 mod sheet;
-mod spread;
 mod tables;
+mod traffic;
 
 pub use crate::report::Safe;
 pub(crate) use columns::KINDS;
@@ -29,12 +29,12 @@ use crate::report::server::keep;
 use crate::report::times::Times;
 use crate::report::{Captures, Output, Packet, Report, Totals, Wants, capture_record};
 use hierarchy::Hierarchy;
+use histogram::Spread;
 use ranked::Ranked;
 use serde_json::Value;
 use series::Series;
-use served::{Served, Traffic, UNIT, ends};
-use spread::Spread;
 use std::io::{self, Write};
+use traffic::{Served, Traffic, UNIT, ends};
 
 /// The servers that always stay in the tables; at most twice as many are in them.
 pub const MAX_SERVERS: usize = 8_192;

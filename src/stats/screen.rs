@@ -1,10 +1,10 @@
 //! The statistics as a person sees them.
 
+use super::histogram::Bucket;
 use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
-use super::spread::Bucket;
 use super::{Section, Stats};
 use crate::capture::Time;
-use crate::report::foot::limits;
+use crate::report::footer::limits;
 use crate::report::screen::{BOLD, MAX_CELL, Screen, head};
 use crate::report::{Totals, count, short, shown, stamp};
 use comfy_table::{CellAlignment, ColumnConstraint, Table};

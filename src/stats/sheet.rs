@@ -1,6 +1,6 @@
 //! A table of typed cells, and its two forms for programs: records and CSV.
 
-use super::spread::Bucket;
+use super::histogram::Bucket;
 use crate::capture::Time;
 use crate::report::{Safe, stamp};
 use serde_json::{Map, Value, json};

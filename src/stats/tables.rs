@@ -3,8 +3,8 @@
 use super::columns::{AMPLIFICATION, ENDPOINTS, HIERARCHY, LOSSES, SERIES, TIMES};
 use super::ranked::Weighed;
 use super::series::{MAX_EMPTY, Tick};
-use super::served::{Audit, Flow, Losses, Served, Traffic, UNIT};
 use super::sheet::{Cell, Sheet};
+use super::traffic::{Audit, Flow, Losses, Served, Traffic, UNIT};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;

@@ -1,7 +1,7 @@
 //! Gathers what the pipeline finds into a verdict.
 
 use super::coverage::Scope;
-use super::unheard::{MAX_REMARKS, Unheard};
+use super::unanswered::{MAX_REMARKS, Unheard};
 use super::{
     Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
     Verdict,

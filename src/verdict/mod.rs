@@ -17,13 +17,13 @@ mod github;
 mod gitlab;
 mod json;
 mod junit;
-mod listed;
 mod markdown;
+mod order;
 pub(crate) mod path;
 mod sarif;
 #[cfg(feature = "page")]
 mod table;
-mod unheard;
+mod unanswered;
 #[cfg(feature = "page")]
 mod wrap;
 

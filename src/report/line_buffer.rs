@@ -1,9 +1,9 @@
 //! Lines for people on their way out: gathered, with the names of their files above them, and on a terminal made to fit.
 
 #[cfg(feature = "page")]
-use super::fitted::Fitted;
-use super::push::{left, push_endpoint, right};
-use super::when::decimals;
+use super::aligned::Fitted;
+use super::format::{left, push_endpoint, right};
+use super::time_column::decimals;
 use super::{Files, Place, Totals, shown};
 use crate::capture::{self, Time};
 use crate::decode::push_u64;

@@ -1,6 +1,6 @@
 //! Times and durations in records.
 
-use super::push::{push_decimals, push_duration};
+use super::format::{push_decimals, push_duration};
 use crate::capture::Time;
 use crate::decode::nine;
 use crate::line::Line;

@@ -1,6 +1,6 @@
 //! The time column of lines, in the forms that tshark's `-t` has.
 
-use super::push::{push_decimals, push_fraction};
+use super::format::{push_decimals, push_fraction};
 use crate::bounded::ByFrame;
 use crate::capture::{Interface, Time};
 use crate::line::Line;

@@ -1,8 +1,8 @@
 //! The end of the summary on a screen: what everything adds up to, what nobody answered, and what memory has cost.
 
-use super::hot::MAX_TIMED;
 use super::screen::{Screen, style};
 use super::server::Server;
+use super::server_counters::MAX_TIMED;
 use super::summary::Summary;
 use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
 use crate::rule::Severity;

@@ -1,0 +1,173 @@
+//! Text from the network on its way out: it never reaches a terminal or a spreadsheet raw, and is cut to what fits.
+
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Whether a character may do something to a terminal or to the reader: control characters, marks
+/// that turn the direction of text, and characters that have no width of their own.
+pub fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The name of a file where it begins a line: one that begins with two colons, blanks aside, is a command to a GitHub
+/// runner, and gets a `./` in front.
+pub fn line_start(name: &str) -> Cow<'_, str> {
+    let name = shown(name);
+    if name.trim_start().starts_with("::") { Cow::Owned(format!("./{name}")) } else { name }
+}
+
+/// The text as it may be shown: hostile characters as `\n`, `\x1b` or `\u{202e}`, a backslash doubled.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hostile(c) || c == '\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x100 && is_hostile(c) => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if is_hostile(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The text as it may be shown, in quotes that end where the text ends.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", shown(text).replace('"', "\\\""))
+}
+
+/// JSON text in which nothing turns or hides text on a terminal; serde_json leaves characters beyond ASCII
+/// alone.
+pub fn harmless(record: &Value) -> String {
+    let mut out = String::new();
+    for c in record.to_string().chars() {
+        if !is_hostile(c) {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
+        }
+    }
+    out
+}
+
+/// Text as a field of CSV (RFC 4180): quoted where needed, escaped as on screens, and with an apostrophe in front
+/// where a spreadsheet would take it for a formula.
+#[derive(Clone, Copy, Debug)]
+pub struct Safe<'a>(pub &'a str);
+
+impl fmt::Display for Safe<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&quoted_cell(&guarded(self.0), ','))
+    }
+}
+
+/// Text escaped as on screens, with an apostrophe in front where a spreadsheet would take it for a formula.
+pub fn guarded(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = shown(text);
+    if formula { Cow::Owned(format!("'{text}")) } else { text }
+}
+
+/// A cell of one line in quotes, if it needs them between such separators.
+pub fn quoted_cell(text: &str, separator: char) -> Cow<'_, str> {
+    if text.contains([separator, '"']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Marks that have no width of their own, for each column, before a text is cut for them alone.
+const MOST_MARKS: usize = 4;
+
+/// At most `most` columns of a terminal, with an ellipsis where something was left out. Wide characters take two, and
+/// a mark stays with its letter.
+pub fn short(text: &str, most: usize) -> String {
+    let longest = most.saturating_mul(MOST_MARKS);
+    // No character takes more columns than bytes.
+    if text.len() <= most || text.len() <= longest && text.width() <= most {
+        return text.to_owned();
+    }
+    let room = most.saturating_sub(1);
+    let mut columns = 0;
+    let fits = text.chars().take(longest).take_while(|c| {
+        columns += c.width().unwrap_or(0);
+        columns <= room
+    });
+    fits.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_does_not_end_the_quotes() {
+        assert_eq!(quoted("a\" [answer to 3]"), "\"a\\\" [answer to 3]\"");
+        assert_eq!(quoted("a\\"), "\"a\\\\\"");
+    }
+
+    #[test]
+    fn nothing_that_moves_a_cursor_or_turns_text_is_left() {
+        assert_eq!(shown("\x1b[2J\u{9b}31m"), "\\x1b[2J\\x9b31m");
+        assert_eq!(shown("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
+        assert_eq!(shown("a\nb\\c"), "a\\nb\\\\c");
+        assert_eq!(shown("Zoé ☃ サーバー"), "Zoé ☃ サーバー");
+    }
+
+    #[test]
+    fn a_spreadsheet_sees_no_formula_and_a_terminal_no_command() {
+        for (text, safe) in [
+            ("plain", "plain"),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@a", "'@a"),
+            ("\tx", "'\\tx"),
+            ("\rx", "'\\rx"),
+            ("=\"a\",b", "\"'=\"\"a\"\",b\""),
+            ("a\r\nb", "a\\r\\nb"),
+            ("\x1b[2J", "\\x1b[2J"),
+        ] {
+            assert_eq!(Safe(text).to_string(), safe);
+        }
+    }
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_is_cut_by_columns() {
+        for (text, most, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("サーバー", 8, "サーバー"),
+            ("サーバー", 7, "サーバ…"),
+            ("サーバー", 6, "サー…"),
+            ("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}"),
+            ("e\u{301}e\u{301}e\u{301}x", 3, "e\u{301}e\u{301}…"),
+            ("", 0, ""),
+            ("a", 0, "…"),
+        ] {
+            assert_eq!(short(text, most), expected, "{text} {most}");
+        }
+    }
+
+    #[test]
+    fn marks_without_end_are_cut_too() {
+        let cut = short(&format!("a{}", "\u{301}".repeat(100_000)), 10);
+        assert_eq!((cut.chars().count(), cut.width()), (41, 2));
+    }
+}
