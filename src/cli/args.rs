@@ -6,12 +6,12 @@ pub use super::choices::{
     TableFormat, TopArgs,
 };
 use super::columns::{ColumnArgs, RowFormat};
+use super::completion_values;
 use super::detail::DetailArgs;
 use super::export::ExportArgs;
 use super::filter::{Expression, expression};
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
-use super::offered;
 use super::report::ReportArgs;
 use super::save::SaveArgs;
 use super::show::{ProtocolCommand, RuleCommand};
@@ -125,7 +125,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub show: Option<Show>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
-    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = offered::PROTOCOL)]
+    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     pub require: Vec<Id>,
     /// Fail, with exit code 3, unless that share of a protocol's rules was checked
     #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
@@ -159,10 +159,10 @@ pub struct RuleArgs {
     #[arg(long, value_enum, default_value_t = ProfileName::Default, value_name = "NAME")]
     pub profile: ProfileName,
     /// Only these rules, by id or its beginning: SQP, SQP-TXN, SQP-TXN-004
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = offered::RULES, hide_possible_values = true)]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = completion_values::RULES, hide_possible_values = true)]
     pub select: Vec<String>,
     /// Not these rules, likewise
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = offered::RULES, hide_possible_values = true)]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = completion_values::RULES, hide_possible_values = true)]
     pub ignore: Vec<String>,
     /// Severity of rules: error, warning, note or off
     #[arg(long, value_name = "RULE=SEVERITY", value_parser = level)]
@@ -224,7 +224,7 @@ pub struct Common {
     #[arg(short = 'Y', long, value_name = "EXPR", value_parser = expression)]
     pub display_filter: Option<Expression>,
     /// Only these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = offered::PROTOCOL)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     pub protocol: Vec<Id>,
     /// Pins a protocol on a port: udp.port==7779,sqp
     #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]

@@ -152,7 +152,7 @@ impl Baseline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::played::{HERE, THERE, example};
+    use super::super::recordings::{HERE, THERE, example};
     use super::*;
     use crate::rule::Step;
     use crate::verdict::Verdict;

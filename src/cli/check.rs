@@ -1,13 +1,13 @@
 //! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
 
+use super::accepted::Accepted;
 use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName};
 use super::config::Config;
 use super::inputs::Inputs;
-use super::known::Known;
+use super::interrupt;
 use super::output::Target;
 use super::read;
 use super::run::{self, Done, FAILED};
-use super::stop;
 use super::suppress::today;
 use super::{error, note};
 use crate::page::{self, Gathered, Page};
@@ -33,8 +33,8 @@ pub fn check(
     inputs: Inputs,
 ) -> io::Result<Done> {
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let mut known = match Known::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
-        Ok(known) => known,
+    let mut accepted = match Accepted::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
+        Ok(accepted) => accepted,
         Err(e) => {
             error(&e);
             return Ok((FAILED, 0));
@@ -44,7 +44,7 @@ pub fn check(
     let (mut judged, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
-            known.excuse(entry, file);
+            accepted.excuse(entry, file);
             if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
                 let line = harmless(&verdict::finding_record(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
@@ -71,7 +71,7 @@ pub fn check(
     let whole = code == run::OK && args.common.display_filter.is_none();
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
-    let kept = match known.finish(&verdict, whole) {
+    let kept = match accepted.finish(&verdict, whole) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
             true
@@ -84,7 +84,7 @@ pub fn check(
     let evidence = evidence(args, &verdict);
     let code = match () {
         () if !(written && kept) => FAILED,
-        () if code == FAILED || stop::is_signal(code) => code,
+        () if code == FAILED || interrupt::is_signal(code) => code,
         () if limit(args.fail_on).is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
         () if !evidence => NOTHING,
         () => code,

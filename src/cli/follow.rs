@@ -1,9 +1,9 @@
 //! `--follow`: files that grow, and directories that fill.
 
+use super::followed_file::FollowedFile;
 use super::inputs::{Input, Inputs};
 use super::run::name;
-use super::seen::Seen;
-use super::{note, read, stop};
+use super::{interrupt, note, read};
 use crate::capture::{Error, Source};
 use hashbrown::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};
@@ -26,7 +26,7 @@ const MAX_REMEMBERED: usize = 65_536;
 pub struct Follow {
     named: Vec<PathBuf>,
     /// Files that have been read.
-    read: HashMap<Node, Seen>,
+    read: HashMap<Node, FollowedFile>,
     /// With more than so many, it is looked which are still there.
     most: usize,
 }
@@ -42,13 +42,13 @@ impl Follow {
     /// # Errors
     /// As [`Source::open`].
     pub fn open(&mut self, input: &mut Input) -> Result<Source, Error> {
-        let seen = Seen::default();
-        self.read.extend(Node::at(&input.path).map(|(node, _)| (node, seen.clone())));
+        let followed = FollowedFile::default();
+        self.read.extend(Node::at(&input.path).map(|(node, _)| (node, followed.clone())));
         let (path, rest) = (input.path.clone(), self.clone());
         let growing = |file: File| -> Box<dyn Read + Send> {
-            stop::finish_first();
+            interrupt::finish_first();
             let node = file.metadata().ok().and_then(|data| Node::of(&data));
-            Box::new(Growing { file, path, node, rest, seen, over: false, looked: Instant::now() })
+            Box::new(Growing { file, path, node, rest, followed, over: false, looked: Instant::now() })
         };
         match is_file(&input.path) {
             true => Source::open_through(&input.path, growing),
@@ -58,7 +58,7 @@ impl Follow {
 
     /// A file has been read to its end.
     pub fn done(&mut self, path: &Path) {
-        self.read.extend(Node::at(path).map(|(node, data)| (node, Seen::all(path, &data))));
+        self.read.extend(Node::at(path).map(|(node, data)| (node, FollowedFile::all(path, &data))));
         if self.read.len() > self.most {
             self.forget();
         }
@@ -75,7 +75,7 @@ impl Follow {
 
     /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
     pub fn more(&mut self) -> Vec<Input> {
-        while stop::caught().is_none() && self.named.iter().any(|path| path.is_dir() || is_file(path)) {
+        while interrupt::caught().is_none() && self.named.iter().any(|path| path.is_dir() || is_file(path)) {
             let new = self.new_files();
             if !new.is_empty() {
                 return new;
@@ -90,7 +90,7 @@ impl Follow {
         inputs.list.retain(|input| {
             let path = &input.path;
             Node::at(path).is_some_and(|(node, data)| {
-                self.read.get(&node).is_none_or(|seen| seen.is_other(path, &data))
+                self.read.get(&node).is_none_or(|followed| followed.is_other(path, &data))
             })
         });
         inputs.order(false);
@@ -134,7 +134,7 @@ struct Growing {
     node: Option<Node>,
     rest: Follow,
     /// What has been read of it.
-    seen: Seen,
+    followed: FollowedFile,
     /// Nothing more will be written to it.
     over: bool,
     looked: Instant,
@@ -149,7 +149,7 @@ impl Growing {
         self.looked = Instant::now();
         let there = Node::at(&self.path);
         let other = there.as_ref().is_some_and(|(node, _)| Some(*node) != self.node);
-        let anew = !other && there.is_some_and(|(_, data)| self.seen.is_other(&self.path, &data));
+        let anew = !other && there.is_some_and(|(_, data)| self.followed.is_other(&self.path, &data));
         if anew {
             let name = name(&self.path);
             note(&format_args!("{name}: it was begun anew, and is read from its beginning."));
@@ -161,8 +161,8 @@ impl Growing {
 impl Read for Growing {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let got = self.file.read(space)?;
-        self.seen.note(space.get(..got).unwrap_or_default());
-        if got > 0 || self.over || stop::caught().is_some() {
+        self.followed.note(space.get(..got).unwrap_or_default());
+        if got > 0 || self.over || interrupt::caught().is_some() {
             return Ok(got);
         }
         // What was written just before is read all the same.

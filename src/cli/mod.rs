@@ -1,12 +1,13 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
 
+mod accepted;
 mod args;
 mod ask;
 mod baseline;
 mod check;
 mod choices;
-mod clash;
 mod columns;
+mod completion_values;
 mod config;
 mod detail;
 #[cfg(all(test, unix))]
@@ -14,30 +15,29 @@ mod documented;
 mod export;
 mod filter;
 mod follow;
+mod followed_file;
 mod generate;
 mod help;
 mod hex;
+mod implied_command;
 mod inputs;
-mod known;
+mod interrupt;
 #[cfg(unix)]
 mod live;
-mod meant;
-mod offered;
 mod output;
+mod output_conflict;
 mod pattern;
-#[cfg(test)]
-mod played;
 mod progress;
 mod read;
+#[cfg(test)]
+mod recordings;
 mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod save;
-mod seen;
 mod show;
 mod stats;
-mod stop;
 mod suppress;
 mod text;
 mod values;
@@ -49,7 +49,7 @@ use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use meant::with_subcommand;
+use implied_command::with_subcommand;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -81,7 +81,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
 
 /// The command line; `live` does not offer what is about files, and says so when it is asked for.
 fn command() -> clap::Command {
-    let command = meant::with_usage(help::arranged(args::Cli::command()));
+    let command = implied_command::with_usage(help::arranged(args::Cli::command()));
     if cfg!(not(unix)) {
         return command;
     }
@@ -96,7 +96,7 @@ fn command() -> clap::Command {
 
 /// The arguments, and where each came from.
 fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
-    let matches = command().try_get_matches_from(args).map_err(meant::advise)?;
+    let matches = command().try_get_matches_from(args).map_err(implied_command::advise)?;
     let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
 }

@@ -6,7 +6,7 @@ use super::follow::Follow;
 use super::inputs::{Input, Inputs};
 use super::progress::{Meter, Metered};
 use super::run::{FAILED, OK, name};
-use super::{error, save, stop};
+use super::{error, interrupt, save};
 use crate::capture::{self, ErrorKind, Source};
 use crate::decode::Listener;
 use crate::pipeline::{Options, Pipeline, Stopped};
@@ -56,10 +56,10 @@ pub fn open(path: &Path) -> Result<Source, capture::Error> {
     let mut source = match path.to_str() {
         // Where it cannot be waited for, it can still be read.
         Some("-") => {
-            let stdin = stop::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
+            let stdin = interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
             Source::from_reader("-", metered(stdin))
         }
-        _ => Source::open_through(path, |file| metered(stop::stoppable(file))),
+        _ => Source::open_through(path, |file| metered(interrupt::stoppable(file))),
     }?;
     if let Some(frames) = frames {
         source.count_into(frames);
@@ -116,7 +116,7 @@ fn read_into<S: Listener>(
             if unread.len() < MAX_UNREAD {
                 unread.push(Unread { file, why });
             }
-            if let Some(signal) = stop::caught() {
+            if let Some(signal) = interrupt::caught() {
                 code = signal;
                 break;
             }
@@ -172,10 +172,10 @@ fn read_one<S: Listener>(
         false => pipeline.read(&mut source, &file),
     };
     match read {
-        Ok(()) if grows && stop::caught().is_some() => return Ok(interrupted(path)),
+        Ok(()) if grows && interrupt::caught().is_some() => return Ok(interrupted(path)),
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
-        Err(Stopped::Capture(_)) if stop::caught().is_some() => return Ok(interrupted(path)),
+        Err(Stopped::Capture(_)) if interrupt::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) => {
             let cut = e.kind() == ErrorKind::CutShort;
             let end = if cut { End::CutShort } else { End::Unreadable };
@@ -202,7 +202,7 @@ fn is_large(path: &Path, source: &Source) -> bool {
 
 /// Says that an input cannot be opened. Who has mistaken a subcommand's place is told it.
 fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
-    if stop::caught().is_some() {
+    if interrupt::caught().is_some() {
         return interrupted(path);
     }
     let hint = match () {

@@ -1,10 +1,10 @@
 //! `qdissect report`: its arguments, and how it is run.
 
+use super::accepted::Accepted;
 use super::args::Common;
 use super::config::Config;
 use super::error;
 use super::inputs::Inputs;
-use super::known::Known;
 use super::output::Target;
 use super::read::read_all;
 use super::run::{Done, FAILED};
@@ -40,15 +40,15 @@ pub fn report(
     options: Options,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    let mut known = match Known::open(config, today(), None, false) {
-        Ok(known) => known,
+    let mut accepted = match Accepted::open(config, today(), None, false) {
+        Ok(accepted) => accepted,
         Err(e) => {
             error(&e);
             return Ok((FAILED, 0));
         }
     };
     let judge = |entry: &mut Entry, file: &str| {
-        known.excuse(entry, file);
+        accepted.excuse(entry, file);
         Ok(())
     };
     let mut page = Page::new(Check::new(options.policy.clone(), judge), &options);

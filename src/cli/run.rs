@@ -2,16 +2,16 @@
 
 use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, SummaryArgs};
 use super::check;
-use super::clash;
 use super::columns;
 use super::config::Config;
 use super::export;
 use super::inputs::{self, Inputs};
+use super::interrupt;
 use super::output::Target;
+use super::output_conflict;
 use super::progress;
 use super::read::read_all;
 use super::stats;
-use super::stop;
 use super::values::no_rule;
 use super::wrap::Wrap;
 use super::{error, note, save, warning};
@@ -146,7 +146,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
 /// What is wrong with it, as a sentence.
 fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
     let config = configure(command, given)?;
-    if let Err(e) = stop::watch() {
+    if let Err(e) = interrupt::watch() {
         warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
     }
     if !command.is_live() {
@@ -156,8 +156,8 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     let chosen = columns::asked(command)?;
     let options = choose(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(clash) = clash::refusal(command, common, &inputs) {
-        return Err(clash);
+    if let Some(conflict) = output_conflict::refusal(command, common, &inputs) {
+        return Err(conflict);
     }
     if let Reading::Export(export) = command {
         export.prepare()?;

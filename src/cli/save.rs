@@ -8,12 +8,12 @@
 //! Two passes, because what a datagram is may be known only when later ones have been seen.
 
 use super::args::Common;
-use super::clash::Mark;
 use super::inputs::Inputs;
 use super::output::{Target, folder};
+use super::output_conflict::Mark;
 use super::read;
 use super::run::{FAILED, name, why};
-use super::{error, stop, warning};
+use super::{error, interrupt, warning};
 use crate::capture::{self, Comments, Source, Writer};
 use crate::decode::Listener;
 use crate::pipeline::Options;
@@ -82,8 +82,8 @@ impl Opened {
     /// Opens what can be read only once: it is copied on the way.
     fn open_once(&mut self, path: &Path, stdin: bool) -> Result<Source, capture::Error> {
         let from = match File::open(path) {
-            _ if stdin => stop::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
-            Ok(file) => stop::stoppable(file),
+            _ if stdin => interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
+            Ok(file) => interrupt::stoppable(file),
             Err(_) => return read::open(path), // it knows what to say
         };
         let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));

@@ -206,7 +206,7 @@ impl Suppressions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::played::{HERE, Recording, example};
+    use super::super::recordings::{HERE, Recording, example};
     use super::*;
 
     const DAY: Date = jiff::civil::date(2026, 6, 30);

@@ -3,7 +3,7 @@
 use crate::cli::args::{
     CheckFormat, Colour, ConfigurationArgs, DumpFormat, FailOn, RuleArgs, report, timeout,
 };
-use crate::cli::offered;
+use crate::cli::completion_values;
 use crate::protocols::Id;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct AskArgs {
     /// The protocol that the server is asked in
-    #[arg(value_name = "PROTO", value_parser = offered::PROTOCOL)]
+    #[arg(value_name = "PROTO", value_parser = completion_values::PROTOCOL)]
     pub proto: Id,
     /// The server; without a port the protocol's own, if it has one
     #[arg(value_name = "HOST[:PORT]")]

@@ -1,7 +1,7 @@
 //! Sends what a client sends, and keeps everything that goes to and fro.
 
 use crate::capture::Time;
-use crate::cli::{now, stop};
+use crate::cli::{interrupt, now};
 use crate::net::{Endpoint, OwnedFrame};
 use crate::protocols::{Ask, Id};
 use std::collections::hash_map::RandomState;
@@ -69,7 +69,7 @@ pub fn talk(plan: &Plan) -> io::Result<Talk> {
         sleep_until(next);
         next = Instant::now() + plan.interval;
         client.ask_all(plan)?;
-        if stop::caught().is_some() {
+        if interrupt::caught().is_some() {
             break;
         }
     }
@@ -118,7 +118,7 @@ impl Client {
                 }
                 return Ok(Some(answer));
             }
-            if stop::caught().is_some() {
+            if interrupt::caught().is_some() {
                 break;
             }
         }
@@ -150,7 +150,7 @@ impl Client {
         let (until, mut space) = (Instant::now() + most, vec![0; 65_535]);
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || stop::caught().is_some() {
+            if left.is_zero() || interrupt::caught().is_some() {
                 return Ok(None);
             }
             self.socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), LOOK)))?;
@@ -175,7 +175,7 @@ impl Client {
 
 /// Sleeps, but not through a signal.
 fn sleep_until(time: Instant) {
-    while stop::caught().is_none() {
+    while interrupt::caught().is_none() {
         let left = time.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;

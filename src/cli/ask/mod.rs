@@ -9,7 +9,7 @@ use super::args::{CheckFormat, Command, Common, DumpFormat, Reading};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::run::{self, FAILED, Job, OK};
-use super::{columns, error, parse, save, stop};
+use super::{columns, error, interrupt, parse, save};
 use crate::capture::{Facts, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
@@ -46,8 +46,8 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let config = run::configure(&mut reading, given)?;
     let chosen = columns::asked(&reading)?;
     let options = run::choose(reading.common(), true)?;
-    let _ = stop::watch();
-    stop::finish_first();
+    let _ = interrupt::watch();
+    interrupt::finish_first();
     let nanos = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs());
     let plan = Plan {
         server,
@@ -68,7 +68,7 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(talk.end), ..options };
     let code = run::finish(&reading, Job { config, chosen, options, inputs });
-    Ok(match stop::caught() {
+    Ok(match interrupt::caught() {
         Some(signal) => signal,
         None if code == OK && !args.check && talk.received == 0 => {
             error(&silence(server, &talk));

@@ -1,7 +1,7 @@
 //! The command line of `hex`, as clap sees it.
 
 use crate::cli::args::{Colour, Common, Confidence, ConfigurationArgs, RuleArgs, decode_as, timeout};
-use crate::cli::offered;
+use crate::cli::completion_values;
 use crate::cli::save::SaveArgs;
 use crate::contract::Budget;
 use crate::pasted;
@@ -29,7 +29,7 @@ pub struct HexArgs {
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
     /// Only these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = offered::PROTOCOL)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     protocol: Vec<Id>,
     /// Pins a protocol on a port: udp.port==7779,sqp
     #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]

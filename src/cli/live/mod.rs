@@ -14,7 +14,7 @@ pub use args::LiveArgs;
 use super::output::Target;
 use super::read::QUIET;
 use super::run::{self, Done, FAILED, OK};
-use super::{columns, error, filter, note, stop};
+use super::{columns, error, filter, interrupt, note};
 use crate::capture::{ErrorKind, Source};
 use crate::decode::Listener;
 use crate::filter::Columns;
@@ -97,7 +97,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
         #[cfg(target_os = "linux")]
         confinement.into_iter().for_each(Confinement::enter);
     };
-    stop::finish_first();
+    interrupt::finish_first();
     Session::start(program, command, records, args.autostop, Box::new(begun))
 }
 
@@ -200,9 +200,9 @@ impl Capture<'_> {
             error(&wrong);
         }
         self.conclude(&ended, &totals);
-        let code = match stop::caught() {
+        let code = match interrupt::caught() {
             _ if !complete => FAILED,
-            Some(stop::TERMINATED) => stop::TERMINATED,
+            Some(interrupt::TERMINATED) => interrupt::TERMINATED,
             _ => OK,
         };
         Ok((totals, code))

@@ -12,7 +12,7 @@ use super::records::Records;
 use super::stderr::{Messages, Stderr};
 use crate::capture::Time;
 use crate::cli::read::QUIET;
-use crate::cli::{now, stop};
+use crate::cli::{interrupt, now};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -123,7 +123,7 @@ impl Session {
                 Phase::Running => {
                     let is_over =
                         self.until.is_some_and(|until| now >= until) || self.records.failed.is_some();
-                    if !is_over && stop::caught().is_none() {
+                    if !is_over && interrupt::caught().is_none() {
                         return self.until;
                     }
                     self.linger();
@@ -189,10 +189,10 @@ impl Session {
         if self.over {
             return Ok(0);
         }
-        if !stop::wait(&self.out, Duration::ZERO)? {
+        if !interrupt::wait(&self.out, Duration::ZERO)? {
             self.records.flush();
             let most = next.map_or(QUIET, |next| next.saturating_duration_since(Instant::now()).min(QUIET));
-            if !stop::wait(&self.out, most)? {
+            if !interrupt::wait(&self.out, most)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
@@ -218,7 +218,7 @@ impl Session {
     pub fn finish(&mut self) -> Ended {
         self.listen();
         let enough = self.records.is_enough();
-        let asked = enough || stop::caught().is_some() || !matches!(self.phase, Phase::Running);
+        let asked = enough || interrupt::caught().is_some() || !matches!(self.phase, Phase::Running);
         self.records.flush();
         let part = self.records.part();
         if enough {
@@ -245,7 +245,7 @@ impl Session {
             }
             if !open {
                 std::thread::sleep(pause);
-            } else if matches!(stop::wait(&self.out, pause), Ok(true)) {
+            } else if matches!(interrupt::wait(&self.out, pause), Ok(true)) {
                 open = matches!(self.out.read(&mut space), Ok(1..));
             }
         }

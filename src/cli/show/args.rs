@@ -1,7 +1,7 @@
 //! The command line of `rule` and `protocol`, as clap sees it.
 
 use crate::cli::args::{Colour, TableFormat};
-use crate::cli::offered;
+use crate::cli::completion_values;
 use crate::protocols::Id;
 use clap::{Args, Subcommand};
 
@@ -18,7 +18,7 @@ pub enum RuleCommand {
 #[derive(Debug, Args)]
 pub struct RuleListArgs {
     /// Only the rules of these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = offered::PROTOCOL)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     pub protocol: Vec<Id>,
     #[command(flatten)]
     pub how: How,
@@ -28,7 +28,7 @@ pub struct RuleListArgs {
 #[derive(Debug, Args)]
 pub struct RuleShowArgs {
     /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
-    #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = offered::EVERY_RULE, hide_possible_values = true)]
+    #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = completion_values::EVERY_RULE, hide_possible_values = true)]
     pub ids: Vec<String>,
     #[command(flatten)]
     pub how: How,
@@ -54,7 +54,7 @@ pub struct ProtocolListArgs {
 #[derive(Debug, Args)]
 pub struct ProtocolShowArgs {
     /// Protocols, by name
-    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = offered::PROTOCOL)]
+    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     pub names: Vec<Id>,
     #[command(flatten)]
     pub how: How,

@@ -1,4 +1,4 @@
-//! Conversations for tests, recorded here or there: with other addresses, ports, tokens and times.
+//! Recordings of the conversations of examples, for tests: two, which differ in addresses, ports, tokens and times.
 
 use crate::capture::Time;
 use crate::check::Policy;

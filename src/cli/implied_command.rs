@@ -1,4 +1,4 @@
-//! Which command is meant, where none is named or an option belongs to another.
+//! The command that arguments imply, where none is named or an option belongs to another.
 
 use super::args::Cli;
 use crate::similar::similar;

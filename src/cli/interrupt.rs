@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: reading ends, and what has been read is finished. The second one kills.
+//! Interruption by Ctrl-C or SIGTERM: reading ends, and what was read is finished. A second signal ends the process.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What was read of a file that is followed, and whether it is still that file.
+//! A file that is followed: what was read of it, and whether it is still that file.
 //!
 //! Numbers of files are used again, and a program that starts anew cuts its file and fills it: so its length and its
 //! first bytes count as well. The time stamp of the first packet is among them.
@@ -15,7 +15,7 @@ const MAX_HEAD: usize = 64;
 
 /// What was read of a file; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(Arc<Mutex<Begun>>);
+pub struct FollowedFile(Arc<Mutex<Begun>>);
 
 /// How it began, and how far it was read.
 #[derive(Debug, Default)]
@@ -26,13 +26,13 @@ struct Begun {
     looked: Option<(u64, Option<SystemTime>)>,
 }
 
-impl Seen {
+impl FollowedFile {
     /// All that a file holds now has been read.
-    pub fn all(path: &Path, data: &Metadata) -> Seen {
-        let seen = Seen::default();
-        seen.note(&head(path, MAX_HEAD));
-        seen.get().bytes = data.len();
-        seen
+    pub fn all(path: &Path, data: &Metadata) -> FollowedFile {
+        let followed = FollowedFile::default();
+        followed.note(&head(path, MAX_HEAD));
+        followed.get().bytes = data.len();
+        followed
     }
 
     /// Further bytes have been read.
@@ -84,7 +84,7 @@ mod tests {
             fs::metadata(&path).unwrap()
         };
         let data = write("head and a packet");
-        let (all, some) = (Seen::all(&path, &data), Seen::default());
+        let (all, some) = (FollowedFile::all(&path, &data), FollowedFile::default());
         some.note(b"head");
         some.note(b" and a");
         assert!(!all.is_other(&path, &data) && !some.is_other(&path, &data));
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn no_more_than_the_first_bytes_are_kept() {
-        let seen = Seen::default();
-        seen.note(&[1; 50]);
-        seen.note(&[2; 50]);
-        let read = seen.get();
+        let followed = FollowedFile::default();
+        followed.note(&[1; 50]);
+        followed.note(&[2; 50]);
+        let read = followed.get();
         assert_eq!((read.head.len(), read.bytes), (MAX_HEAD, 100));
     }
 }

@@ -1,4 +1,4 @@
-//! Values that shells offer, for options whose words are read by functions of our own.
+//! The values that shells complete, for options that are parsed by functions of our own.
 
 use super::args::protocol;
 use super::values::beginnings;
@@ -8,21 +8,21 @@ use clap::error::Error;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// Reads a value as `read` does, which knows best what to say of a wrong one, and offers words for it.
+/// A parser of values, `read`, which knows best what to say of a wrong one, and the words that shells complete.
 #[derive(Clone)]
-pub struct Offered<T: 'static> {
+pub struct CompletionValues<T: 'static> {
     read: fn(&str) -> Result<T, String>,
     words: fn() -> Vec<&'static str>,
 }
 
 /// Protocols.
-pub const PROTOCOL: Offered<Id> = Offered { read: protocol, words: protocols };
+pub const PROTOCOL: CompletionValues<Id> = CompletionValues { read: protocol, words: protocols };
 /// Rules by what their ids begin with, such as `SQP` and `SQP-TXN`. Others are read all the same, and looked up later.
-pub const RULES: Offered<String> = Offered { read: any, words: groups };
+pub const RULES: CompletionValues<String> = CompletionValues { read: any, words: groups };
 /// The same, and every rule by its id.
-pub const EVERY_RULE: Offered<String> = Offered { read: any, words: every };
+pub const EVERY_RULE: CompletionValues<String> = CompletionValues { read: any, words: every };
 
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offered<T> {
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, Error> {

@@ -1,4 +1,4 @@
-//! What the user knows already: suppressions and baseline together, as `check` asks them.
+//! The findings that the user has accepted: by the suppressions of the configuration, and by the baseline of `check`.
 
 use super::baseline::Baseline;
 use super::config::Config;
@@ -11,32 +11,32 @@ use jiff::civil::Date;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Suppressions and baseline of a run.
+/// The suppressions and the baseline of a run.
 #[derive(Debug)]
-pub struct Known {
+pub struct Accepted {
     suppressions: Suppressions,
     baseline: Option<(PathBuf, Baseline)>,
     update: bool,
-    /// Findings that are to be known from now on, and were not.
+    /// How many findings the updated baseline accepts that it did not accept before.
     new: u64,
 }
 
-impl Known {
+impl Accepted {
     /// The suppressions of a configuration as they apply today, and a baseline. With `update` the baseline
     /// need not be there, and gets to know everything that is found.
     ///
     /// # Errors
     /// A sentence that begins with the baseline's name and place.
-    pub fn open(config: &Config, today: Date, path: Option<&Path>, update: bool) -> Result<Known, String> {
+    pub fn open(config: &Config, today: Date, path: Option<&Path>, update: bool) -> Result<Accepted, String> {
         let load = |path: &Path| {
             let baseline = if update { Baseline::load_if_there(path) } else { Baseline::load(path) };
             baseline.map(|baseline| (path.to_owned(), baseline))
         };
         let baseline = path.map(load).transpose()?;
-        Ok(Known { suppressions: Suppressions::new(config, today), baseline, update, new: 0 })
+        Ok(Accepted { suppressions: Suppressions::new(config, today), baseline, update, new: 0 })
     }
 
-    /// Excuses a finding that is known. Both are asked, so that each knows what it is needed for; the reason
+    /// Excuses a finding that is accepted. Both are asked, so that each knows what it is needed for; the reason
     /// of a suppression says more than a baseline.
     pub fn excuse(&mut self, entry: &mut Entry, file: &str) {
         let suppressed = self.suppressions.excuse(entry, file);
@@ -85,7 +85,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::played::{HERE, THERE, example};
+    use super::super::recordings::{HERE, THERE, example};
     use super::super::text::Text;
     use super::*;
 
@@ -96,11 +96,11 @@ mod tests {
     }
 
     /// A run over a rule's example: what is known at its end, and the verdict.
-    fn run(config: &Config, path: &Path, update: bool, id: &str) -> (Known, Verdict) {
-        let mut known = Known::open(config, DAY, Some(path), update).unwrap();
-        let mut verdict = THERE.check(example(id), |entry| known.excuse(entry, "a.pcap"));
+    fn run(config: &Config, path: &Path, update: bool, id: &str) -> (Accepted, Verdict) {
+        let mut accepted = Accepted::open(config, DAY, Some(path), update).unwrap();
+        let mut verdict = THERE.check(example(id), |entry| accepted.excuse(entry, "a.pcap"));
         verdict.totals.files = 1;
-        (known, verdict)
+        (accepted, verdict)
     }
 
     #[test]
@@ -108,23 +108,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let nothing = Config::default();
-        assert!(Known::open(&nothing, DAY, Some(&path), false).is_err(), "it is not there yet");
-        let (known, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
+        assert!(Accepted::open(&nothing, DAY, Some(&path), false).is_err(), "it is not there yet");
+        let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
         assert_eq!(verdict.counts.total(), 0, "what is known from now on does not fail this run either");
-        let said = known.finish(&verdict, true).unwrap();
+        let said = accepted.finish(&verdict, true).unwrap();
         assert!(
             said[0].ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
             "{said:?}"
         );
-        let (known, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
-        assert_eq!((known.finish(&verdict, true), verdict.counts.total()), (Ok(vec![]), 0));
-        let (known, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
+        let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
+        assert_eq!((accepted.finish(&verdict, true), verdict.counts.total()), (Ok(vec![]), 0));
+        let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
         assert!(verdict.counts.total() > 0);
-        let said = known.finish(&verdict, true).unwrap();
+        let said = accepted.finish(&verdict, true).unwrap();
         assert!(said[0].ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
-        assert_eq!(known.finish(&verdict, false), Ok(vec![]), "the rest may hold it");
-        let (known, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
-        assert!(known.finish(&verdict, true).unwrap()[0].ends_with("dropped: 1."));
+        assert_eq!(accepted.finish(&verdict, false), Ok(vec![]), "the rest may hold it");
+        let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
+        assert!(accepted.finish(&verdict, true).unwrap()[0].ends_with("dropped: 1."));
         assert!(!std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"));
     }
 
@@ -132,18 +132,18 @@ mod tests {
     fn a_baseline_is_not_written_from_half_of_what_there_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
-        let (known, mut verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
-        assert!(known.finish(&verdict, false).unwrap_err().contains("not every input was read"));
+        let (accepted, mut verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
+        assert!(accepted.finish(&verdict, false).unwrap_err().contains("not every input was read"));
         let one = verdict.findings.clone();
         verdict.findings = vec![one[0].clone(); MAX_FINDINGS];
         verdict.more = 3;
-        assert!(known.finish(&verdict, true).unwrap_err().contains("more findings than the 50000"));
+        assert!(accepted.finish(&verdict, true).unwrap_err().contains("more findings than the 50000"));
         assert!(!path.exists());
         verdict.findings = one; // now only a datagram has more than is kept of one, which nobody counts
         let elsewhere = folder.path().join("none/base.json");
-        let known = Known::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
+        let accepted = Accepted::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
         assert!(
-            known
+            accepted
                 .finish(&verdict, true)
                 .unwrap_err()
                 .contains("none/base.json: The baseline was not written: ")
@@ -154,16 +154,16 @@ mod tests {
     fn a_suppression_goes_before_the_baseline_and_both_are_needed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
-        let (known, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
-        known.finish(&verdict, true).unwrap();
+        let (accepted, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
+        accepted.finish(&verdict, true).unwrap();
         let config = config("[[suppress]]\nrule = \"SQP-TXN-009\"\nreason = \"lab\"");
-        let (known, verdict) = run(&config, &path, false, "SQP-TXN-009");
+        let (accepted, verdict) = run(&config, &path, false, "SQP-TXN-009");
         let excused: Vec<_> = verdict.findings.iter().map(|e| e.excused.clone()).collect();
         assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
-        assert_eq!(known.finish(&verdict, true), Ok(vec![]));
+        assert_eq!(accepted.finish(&verdict, true), Ok(vec![]));
         std::fs::remove_file(&path).unwrap();
-        let (known, verdict) = run(&config, &path, true, "SQP-TXN-009");
-        assert!(known.finish(&verdict, true).unwrap()[0].contains("new findings: 0,"));
+        let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
+        assert!(accepted.finish(&verdict, true).unwrap()[0].contains("new findings: 0,"));
         assert!(
             !std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"),
             "the suppression is enough"
@@ -173,13 +173,13 @@ mod tests {
     #[test]
     fn complaints_need_something_that_was_read() {
         let config = config("[[suppress]]\nrule = \"SQP\"\nreason = \"lab\"");
-        let known = Known::open(&config, DAY, None, false).unwrap();
+        let accepted = Accepted::open(&config, DAY, None, false).unwrap();
         let mut verdict = HERE.check(example("SQP-TXN-009"), |_| {});
         verdict.totals.files = 0;
-        assert_eq!(known.finish(&verdict, true), Ok(vec![]));
+        assert_eq!(accepted.finish(&verdict, true), Ok(vec![]));
         verdict.totals.files = 1;
         assert_eq!(
-            known.finish(&verdict, true),
+            accepted.finish(&verdict, true),
             Ok(vec!["q.toml:1: The suppression of SQP matches no finding.".into()])
         );
     }

@@ -1,4 +1,4 @@
-//! What a run writes must not be what it reads, nor two things at once.
+//! Outputs that are in conflict: with an input that they would overwrite, or with another output.
 
 use super::args::{Common, Reading};
 use super::inputs::Inputs;
