@@ -1,7 +1,8 @@
 //! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
 
 use super::accepted::Accepted;
-use super::args::{CheckArgs, CheckFormat, FailOn, JunitStyleName, SarifStyleName};
+use super::args::CheckArgs;
+use super::choices::{CheckFormat, FailOn, JunitStyleName, SarifStyleName};
 use super::config::Config;
 use super::inputs::Inputs;
 use super::interrupt;

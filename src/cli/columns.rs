@@ -1,8 +1,11 @@
 //! `-T fields`, `csv` and `tsv`: the columns and how they are written.
 
-use super::args::{Common, DumpFormat, Reading};
-use super::filter::{self, Expression};
+use super::args::Reading;
+use super::choices::DumpFormat;
+use super::common_args::Common;
+use super::filter;
 use super::text::perhaps;
+use super::value_parsers::Expression;
 use crate::filter::Columns;
 use crate::report::{Fields, Form, Layout, Occurrence, Style, quoted};
 use crate::similar::similar;

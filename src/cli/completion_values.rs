@@ -1,6 +1,6 @@
 //! The values that shells complete, for options that are parsed by functions of our own.
 
-use super::args::protocol;
+use super::value_parsers::protocol;
 use super::values::beginnings;
 use crate::protocols::Id;
 use clap::builder::{PossibleValue, TypedValueParser};

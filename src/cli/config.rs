@@ -1,8 +1,10 @@
 //! `qdissect.toml`: what the user always wants, so that it need not stand on the command line.
 
-use super::args::{self, Common, Confidence, FailOn, ProfileName};
+use super::choices::{Confidence, FailOn, ProfileName};
+use super::common_args::Common;
 use super::suppress::Suppression;
 use super::text::{Text, absent};
+use super::value_parsers;
 use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
 use crate::check::within;
 use crate::protocols::Id;
@@ -115,7 +117,7 @@ fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
 }
 
 fn timeout(value: &Value<'_>) -> Result<i64, Wrong> {
-    args::timeout(string(value, "2s")?).map_err(|e| wrong(value, shown(&e).into_owned()))
+    value_parsers::timeout(string(value, "2s")?).map_err(|e| wrong(value, shown(&e).into_owned()))
 }
 
 fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {

@@ -1,6 +1,8 @@
 //! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
 
-use super::args::{Colour, Common, DumpArgs, DumpFormat};
+use super::args::DumpArgs;
+use super::choices::{Colour, DumpFormat};
+use super::common_args::Common;
 use super::error;
 use super::inputs::Inputs;
 use super::output::Target;

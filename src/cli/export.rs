@@ -1,6 +1,6 @@
 //! `qdissect export`: its arguments, and the Parquet files it writes.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::run::Done;
 use crate::pipeline::Options;
@@ -92,9 +92,9 @@ pub use written::export;
 #[cfg(feature = "parquet")]
 mod written {
     use super::*;
-    use crate::cli::filter::Expression;
     use crate::cli::output::Target;
     use crate::cli::read::read_all;
+    use crate::cli::value_parsers::Expression;
     use crate::decode::{Json, Listener, Notes};
     use crate::report::Totals;
     use crate::tables::{SCHEMA, Table, Tables};

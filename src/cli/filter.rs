@@ -1,45 +1,14 @@
-//! `-Y`: the expression, read once, and what is said about it.
+//! `-Y`: the display filter, and what is said about it.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::inputs::{is_capture, stdin_waits};
+use super::value_parsers::{Expression, expression};
 use super::warning;
 use crate::decode::Listener;
-use crate::filter::{Filter, FilterError};
+use crate::filter::Filter;
 use crate::report::{Filtered, Missed, Report, Totals, count, quoted};
-use std::convert::Infallible;
 use std::io;
 use std::path::Path;
-
-/// A display filter as given, and what was made of it.
-#[derive(Clone, Debug)]
-pub struct Expression {
-    text: String,
-    read: Result<Filter, FilterError>,
-}
-
-/// Reads an expression. What is wrong with it is said later, with a caret, which clap could not draw.
-pub fn expression(text: &str) -> Result<Expression, Infallible> {
-    Ok(Expression { text: text.to_owned(), read: Filter::parse(text) })
-}
-
-impl Expression {
-    /// As given.
-    #[cfg(feature = "parquet")]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The filter, if it is one.
-    pub fn filter(&self) -> Option<&Filter> {
-        self.read.as_ref().ok()
-    }
-
-    /// What is wrong with it: a sentence, and two lines that show the place.
-    pub fn complaint(&self) -> Option<String> {
-        let wrong = self.read.as_ref().err()?;
-        Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
-    }
-}
 
 /// Takes a last word that is no file for the filter if it reads as one, as tshark does.
 ///

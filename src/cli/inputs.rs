@@ -1,6 +1,6 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::error;
 use super::filter;
 use super::read::{self, Open};

@@ -7,6 +7,7 @@ mod baseline;
 mod check;
 mod choices;
 mod columns;
+mod common_args;
 mod completion_values;
 mod config;
 mod detail;
@@ -40,6 +41,7 @@ mod show;
 mod stats;
 mod suppress;
 mod text;
+mod value_parsers;
 mod values;
 mod view;
 mod wrap;
@@ -136,7 +138,7 @@ fn note(what: &dyn std::fmt::Display) {
 
 /// One line, as clap words its own.
 fn say_as(word: &str, colour: AnsiColor, what: &dyn std::fmt::Display) {
-    let style = if run::coloured(args::Colour::Auto, std::io::stderr().is_terminal()) {
+    let style = if run::coloured(choices::Colour::Auto, std::io::stderr().is_terminal()) {
         colour.on_default().bold()
     } else {
         anstyle::Style::new()

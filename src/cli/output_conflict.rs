@@ -1,6 +1,7 @@
 //! Outputs that are in conflict: with an input that they would overwrite, or with another output.
 
-use super::args::{Common, Reading};
+use super::args::Reading;
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::folder;
 use super::run::name;

@@ -6,7 +6,9 @@
 //!                      └── packets ──┘ told when the buffer runs out, before it is filled
 //! ```
 
-use super::args::{CheckFormat, Common, Reading};
+use super::args::Reading;
+use super::choices::CheckFormat;
+use super::common_args::Common;
 use super::run::name;
 use crate::report::short;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

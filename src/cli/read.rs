@@ -1,6 +1,6 @@
 //! Reads the inputs into a report, and says what is wrong with them.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::filter;
 use super::follow::Follow;
 use super::inputs::{Input, Inputs};

@@ -1,7 +1,7 @@
 //! `qdissect report`: its arguments, and how it is run.
 
 use super::accepted::Accepted;
-use super::args::Common;
+use super::common_args::Common;
 use super::config::Config;
 use super::error;
 use super::inputs::Inputs;

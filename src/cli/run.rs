@@ -1,8 +1,10 @@
 //! Runs a subcommand over its inputs and maps what happened to an exit code.
 
-use super::args::{Colour, Common, ProfileName, Reading, RuleArgs, SummaryArgs};
+use super::args::{Reading, SummaryArgs};
 use super::check;
+use super::choices::{Colour, ProfileName};
 use super::columns;
+use super::common_args::{Common, RuleArgs};
 use super::config::Config;
 use super::export;
 use super::inputs::{self, Inputs};
@@ -39,58 +41,6 @@ const WIDTH: u16 = 100;
 const TOP: usize = 20;
 /// Narrowest width that a table is made for.
 const NARROWEST: u16 = 60;
-
-impl Reading {
-    /// What every one of them understands.
-    pub fn common(&self) -> &Common {
-        match self {
-            Reading::Summary(a) => &a.common,
-            Reading::Exchanges(a) => &a.common,
-            Reading::Dump(a) => &a.common,
-            Reading::Check(a) => &a.common,
-            Reading::Stats(a) => &a.common,
-            Reading::Export(a) => &a.common,
-            Reading::Report(a) => &a.common,
-            #[cfg(unix)]
-            Reading::Live(a) => &a.common,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn common_mut(&mut self) -> &mut Common {
-        match self {
-            Reading::Summary(a) => &mut a.common,
-            Reading::Exchanges(a) => &mut a.common,
-            Reading::Dump(a) => &mut a.common,
-            Reading::Check(a) => &mut a.common,
-            Reading::Stats(a) => &mut a.common,
-            Reading::Export(a) => &mut a.common,
-            Reading::Report(a) => &mut a.common,
-            #[cfg(unix)]
-            Reading::Live(a) => &mut a.common,
-        }
-    }
-
-    /// Whether packets are captured, and not read.
-    pub fn is_live(&self) -> bool {
-        #[cfg(unix)]
-        return matches!(self, Reading::Live(_));
-        #[cfg(not(unix))]
-        false
-    }
-
-    /// Whether datagrams that no protocol claims are to be shown.
-    pub fn all(&self) -> bool {
-        match self {
-            Reading::Dump(a) => a.all,
-            #[cfg(unix)]
-            Reading::Live(a) => a.all,
-            // Frames are counted by what becomes of their datagrams.
-            Reading::Stats(_) => true,
-            _ => false,
-        }
-    }
-}
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
 pub struct Job {

@@ -7,7 +7,9 @@
 //! ```
 //! What is open stays open: standard output, the pipe of the capture program. Names can still be looked up.
 
-use super::args::{CheckArgs, CheckFormat, Common, Reading};
+use super::args::{CheckArgs, Reading};
+use super::choices::CheckFormat;
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::{folder, is_device};
 use landlock::{

@@ -7,7 +7,7 @@
 //! ```
 //! Two passes, because what a datagram is may be known only when later ones have been seen.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::{Target, folder};
 use super::output_conflict::Mark;
@@ -18,7 +18,6 @@ use crate::capture::{self, Comments, Source, Writer};
 use crate::decode::Listener;
 use crate::pipeline::Options;
 use crate::report::{Kept, Recorder, Report, Totals, count, quoted};
-use clap::Args;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -27,17 +26,6 @@ use std::path::{Path, PathBuf};
 const BUFFER: usize = 256 * 1024;
 /// The program, as captures name it.
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
-
-/// The options of this file.
-#[derive(Debug, Args)]
-pub struct SaveArgs {
-    /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
-    #[arg(short = 'w', long, value_name = "FILE")]
-    pub write: Option<PathBuf>,
-    /// With -w: put the findings on the packets as comments
-    #[arg(long, requires = "write")]
-    pub annotate: bool,
-}
 
 /// Whether the capture goes to standard output.
 pub fn to_stdout(path: &Path) -> bool {

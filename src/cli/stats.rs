@@ -1,10 +1,12 @@
 //! `qdissect stats`: its arguments, and how they are run.
 
-use super::args::{Colour, Common, timeout};
+use super::choices::Colour;
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::Target;
 use super::read::read_all;
 use super::run::{Done, how, wrap};
+use super::value_parsers::timeout;
 use crate::pipeline::Options;
 use crate::report::screen::Screen;
 use crate::report::{Form, Output};

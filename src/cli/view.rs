@@ -3,7 +3,7 @@
 //! The page is written by a process apart, which restricts itself as commands do that read captures and so could start no
 //! browser; this one starts it, and parses nothing.
 
-use super::args::Common;
+use super::common_args::Common;
 use super::run::{self, FAILED};
 use super::{error, note};
 use clap::Args;

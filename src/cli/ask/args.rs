@@ -1,9 +1,9 @@
 //! The command line of `ask`, as clap sees it.
 
-use crate::cli::args::{
-    CheckFormat, Colour, ConfigurationArgs, DumpFormat, FailOn, RuleArgs, report, timeout,
-};
+use crate::cli::choices::{CheckFormat, Colour, DumpFormat, FailOn};
+use crate::cli::common_args::{ConfigurationArgs, RuleArgs};
 use crate::cli::completion_values;
+use crate::cli::value_parsers::{report, timeout};
 use crate::protocols::Id;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};

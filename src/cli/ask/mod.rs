@@ -5,7 +5,9 @@ mod client;
 
 pub use args::AskArgs;
 
-use super::args::{CheckFormat, Command, Common, DumpFormat, Reading};
+use super::args::{Command, Reading};
+use super::choices::{CheckFormat, DumpFormat};
+use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::Target;
 use super::run::{self, FAILED, Job, OK};

@@ -1,8 +1,9 @@
 //! The command line of `hex`, as clap sees it.
 
-use crate::cli::args::{Colour, Common, Confidence, ConfigurationArgs, RuleArgs, decode_as, timeout};
+use crate::cli::choices::{Colour, Confidence};
+use crate::cli::common_args::{Common, ConfigurationArgs, RuleArgs, SaveArgs};
 use crate::cli::completion_values;
-use crate::cli::save::SaveArgs;
+use crate::cli::value_parsers::{decode_as, timeout};
 use crate::contract::Budget;
 use crate::pasted;
 use crate::protocols::Id;

@@ -6,7 +6,7 @@ mod text;
 pub use args::HexArgs;
 use args::InputFormat;
 
-use super::args::Common;
+use super::common_args::Common;
 use super::output::Target;
 use super::run::{self, FAILED, OK};
 use super::values::no_rule;

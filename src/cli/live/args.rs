@@ -1,8 +1,8 @@
 //! The command line of `qdissect live`.
 
-use crate::cli::args::{Common, DumpFormat};
-use crate::cli::choices::TopArgs;
+use crate::cli::choices::{DumpFormat, TopArgs};
 use crate::cli::columns::ColumnArgs;
+use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
 use crate::filter::Columns;
 use crate::report::{Layout, shown};

@@ -7,7 +7,7 @@
 //! The program is another process and keeps what it needs. It runs as root then, and to end it CAP_KILL is kept;
 //! [`begin`](Confinement::begin) sees to it that signals reach nothing else.
 
-use crate::cli::args::Common;
+use crate::cli::common_args::Common;
 use crate::cli::output::{Target, folder};
 use crate::cli::run::name;
 use crate::cli::sandbox::{self, Allowed};

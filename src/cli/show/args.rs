@@ -1,6 +1,6 @@
 //! The command line of `rule` and `protocol`, as clap sees it.
 
-use crate::cli::args::{Colour, TableFormat};
+use crate::cli::choices::{Colour, TableFormat};
 use crate::cli::completion_values;
 use crate::protocols::Id;
 use clap::{Args, Subcommand};

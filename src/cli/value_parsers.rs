@@ -1,0 +1,138 @@
+//! Parsers of the values of options, and what they say of a wrong one.
+
+use super::choices::CheckFormat;
+use super::text::absent;
+use crate::filter::{Filter, FilterError};
+use crate::protocols::Id;
+use crate::report::quoted;
+use crate::rule::Severity;
+use crate::similar::similar;
+use clap::ValueEnum;
+use jiff::SignedDuration;
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+/// A display filter as given, and what was made of it.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    text: String,
+    read: Result<Filter, FilterError>,
+}
+
+/// Reads an expression. What is wrong with it is said later, with a caret, which clap could not draw.
+pub fn expression(text: &str) -> Result<Expression, Infallible> {
+    Ok(Expression { text: text.to_owned(), read: Filter::parse(text) })
+}
+
+impl Expression {
+    /// As given.
+    #[cfg(feature = "parquet")]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The filter, if it is one.
+    pub fn filter(&self) -> Option<&Filter> {
+        self.read.as_ref().ok()
+    }
+
+    /// What is wrong with it: a sentence, and two lines that show the place.
+    pub fn complaint(&self) -> Option<String> {
+        let wrong = self.read.as_ref().err()?;
+        Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
+    }
+}
+
+/// The protocol of a name.
+pub fn protocol(text: &str) -> Result<Id, String> {
+    let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
+    Id::by_name(text).ok_or_else(|| absent("protocol", text, &known))
+}
+
+/// The severity that a rule is to have; `None` where it is switched off.
+pub fn level(text: &str) -> Result<(String, Option<Severity>), String> {
+    let wrong = || format!("\"{text}\" is not of the form RULE=SEVERITY, for example SQP-TXN-010=warning.");
+    let (rule, severity) = text.split_once('=').ok_or_else(wrong)?;
+    let severity = match severity.trim() {
+        "error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "note" => Some(Severity::Note),
+        "off" => None,
+        other => return Err(absent("severity", other, &["error", "warning", "note", "off"])),
+    };
+    Ok((rule.trim().to_owned(), severity))
+}
+
+/// A format and the file of a report.
+pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
+    let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
+    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
+    let format = CheckFormat::from_str(format, true).map_err(|_| {
+        let known: Vec<_> =
+            CheckFormat::value_variants().iter().filter_map(|v| v.to_possible_value()).collect();
+        let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
+        absent("report format", format, &known)
+    })?;
+    if path == "-" {
+        return Err("A report is a file; -T says what goes to standard output.".to_owned());
+    }
+    Ok((format, PathBuf::from(path)))
+}
+
+/// A pin: a server port and the protocol it speaks.
+pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
+    let wrong = || {
+        let meant = pin_meant(text).map(|pin| format!(" Did you mean {pin}?")).unwrap_or_default();
+        format!(
+            "{} is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.{meant}",
+            quoted(text)
+        )
+    };
+    let (selector, name) = text.split_once(',').ok_or_else(wrong)?;
+    let port = selector.trim().strip_prefix("udp.port==").ok_or_else(wrong)?;
+    let port =
+        port.parse().map_err(|_| format!("\"{port}\" is not a UDP port: a number from 0 to 65535."))?;
+    Ok((port, protocol(name.trim())?))
+}
+
+/// The pin that was perhaps meant by a text with a port and a protocol in it.
+fn pin_meant(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let port: u16 = words.find_map(|word| word.parse().ok())?;
+    let name = words.next_back()?;
+    let id = similar(name, Id::ALL.iter().map(|id| id.info().name))?;
+    Some(format!("udp.port=={port},{id}"))
+}
+
+/// An answer window in nanoseconds.
+pub fn timeout(text: &str) -> Result<i64, String> {
+    let wrong = |why: &str| format!("\"{text}\" is not a duration such as 500ms or 2s: {why}.");
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| wrong("write a number and a unit, ns, us, ms, s, m or h, less than 292 years"))?;
+    match i64::try_from(duration.as_nanos()) {
+        Ok(nanos) if nanos > 0 => Ok(nanos),
+        _ => Err(wrong("it must be more than nothing and less than 292 years")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_and_durations_are_read_or_explained() {
+        assert_eq!(decode_as("udp.port==7779,sqp"), Ok((7779, Id::Sqp)));
+        assert!(decode_as("tcp.port==1,sqp").unwrap_err().contains("udp.port==N,PROTO"));
+        for text in ["udp.prt==7779,sqp", "udp.port=7779,sqp", "7779:sqp", "tcp.port==7779,sqpp"] {
+            let said = decode_as(text).unwrap_err();
+            assert!(said.ends_with("Did you mean udp.port==7779,sqp?"), "{said}");
+        }
+        assert!(decode_as("sqp,7779").unwrap_err().ends_with("for example udp.port==7779,sqp."));
+        assert!(decode_as("udp.port==70000,sqp").unwrap_err().contains("65535"));
+        assert!(decode_as("udp.port==1,http").unwrap_err().contains("known are sqp, satisfactory"));
+        assert_eq!(timeout("500ms"), Ok(500_000_000));
+        assert_eq!(timeout("2s"), Ok(2_000_000_000));
+        assert!(timeout("0s").is_err() && timeout("-1s").is_err() && timeout("soon").is_err());
+    }
+}
