@@ -2,8 +2,8 @@
 
 use super::baseline::Baseline;
 use super::config::Config;
+use super::outcome::why;
 use super::output::Target;
-use super::run::why;
 use super::suppress::Suppressions;
 use crate::report::shown;
 use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};

@@ -3,14 +3,15 @@
 use super::accepted::Accepted;
 use super::args::CheckArgs;
 use super::choices::{CheckFormat, FailOn, JunitStyleName, SarifStyleName};
+use super::clock::today;
 use super::config::Config;
+use super::diagnostics::{error, note};
 use super::inputs::Inputs;
 use super::interrupt;
+use super::outcome::{Done, FAILED, OK, why};
 use super::output::Target;
 use super::read;
-use super::run::{self, Done, FAILED};
-use super::suppress::today;
-use super::{error, note};
+use super::terminal;
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
 use crate::report::{Candidate, ONE_WAY, Totals, count, harmless};
@@ -69,7 +70,7 @@ pub fn check(
         judged
     };
     // What a filter leaves out may be found all the same.
-    let whole = code == run::OK && args.common.display_filter.is_none();
+    let whole = code == OK && args.common.display_filter.is_none();
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let kept = match accepted.finish(&verdict, whole) {
@@ -116,13 +117,13 @@ fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::
     if args.format == CheckFormat::Github
         && let Err(e) = step_summary(&judged.verdict)
     {
-        error(&format_args!("The job summary cannot be written: {}.", run::why(&e)));
+        error(&format_args!("The job summary cannot be written: {}.", why(&e)));
         all = false;
     }
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, judged, args) {
-            let name = run::name(path);
-            error(&format_args!("The report cannot be written to \"{name}\": {}.", run::why(&e)));
+            let name = terminal::name(path);
+            error(&format_args!("The report cannot be written to \"{name}\": {}.", why(&e)));
             all = false;
         }
     }
@@ -217,12 +218,12 @@ fn write_report(
     match format {
         CheckFormat::Table => {
             let terminal = args.common.output.is_none() && io::stdout().is_terminal();
-            let width = if terminal { run::width(terminal) } else { u16::MAX };
-            let mut out = run::wrap(&mut out, &args.common);
+            let width = if terminal { terminal::width(terminal) } else { u16::MAX };
+            let mut out = terminal::wrap(&mut out, &args.common);
             verdict::table(
                 &mut out,
                 verdict,
-                (run::coloured(args.color, terminal), width),
+                (terminal::coloured(args.color, terminal), width),
                 args.common.quiet,
             )?;
             out.flush()

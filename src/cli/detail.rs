@@ -3,10 +3,12 @@
 use super::args::DumpArgs;
 use super::choices::{Colour, DumpFormat};
 use super::common_args::Common;
-use super::error;
+use super::diagnostics::error;
 use super::inputs::Inputs;
+use super::outcome::{Done, FAILED};
 use super::output::Target;
-use super::run::{Done, FAILED, how, report};
+use super::run::report;
+use super::terminal::screen;
 use super::text::{absent, perhaps};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
@@ -75,7 +77,7 @@ impl DetailArgs {
             only: self.only.clone(),
             hex: self.hex,
             explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
-            colour: how(self.color, common).colour,
+            colour: screen(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
             when: self.when.clone(),

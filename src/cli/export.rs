@@ -2,7 +2,7 @@
 
 use super::common_args::Common;
 use super::inputs::Inputs;
-use super::run::Done;
+use super::outcome::Done;
 use crate::pipeline::Options;
 use clap::{Args, ValueEnum};
 use std::io;
@@ -83,7 +83,7 @@ pub fn part(folder: &Path) -> PathBuf {
 /// Never called: without tables the command is refused before.
 #[cfg(not(feature = "parquet"))]
 pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
-    Ok((super::run::FAILED, 0))
+    Ok((super::outcome::FAILED, 0))
 }
 
 #[cfg(feature = "parquet")]

@@ -1,9 +1,9 @@
 //! `-Y`: the display filter, and what is said about it.
 
 use super::common_args::Common;
+use super::diagnostics::warning;
 use super::inputs::{is_capture, stdin_waits};
 use super::value_parsers::{Expression, expression};
-use super::warning;
 use crate::decode::Listener;
 use crate::filter::Filter;
 use crate::report::{Filtered, Missed, Report, Totals, count, quoted};

@@ -1,9 +1,11 @@
 //! `--follow`: files that grow, and directories that fill.
 
+use super::diagnostics::note;
 use super::followed_file::FollowedFile;
 use super::inputs::{Input, Inputs};
-use super::run::name;
-use super::{interrupt, note, read};
+use super::interrupt;
+use super::read;
+use super::terminal::name;
 use crate::capture::{Error, Source};
 use hashbrown::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};

@@ -1,7 +1,7 @@
 //! What is read: files and what directories hold, each once, in the order of their first time stamps.
 
 use super::common_args::Common;
-use super::error;
+use super::diagnostics::error;
 use super::filter;
 use super::read::{self, Open};
 use crate::capture::{Error, Source, Time};

@@ -6,11 +6,13 @@ mod ask;
 mod baseline;
 mod check;
 mod choices;
+mod clock;
 mod columns;
 mod common_args;
 mod completion_values;
 mod config;
 mod detail;
+mod diagnostics;
 #[cfg(all(test, unix))]
 mod documented;
 mod export;
@@ -25,6 +27,7 @@ mod inputs;
 mod interrupt;
 #[cfg(unix)]
 mod live;
+mod outcome;
 mod output;
 mod output_conflict;
 mod pattern;
@@ -40,26 +43,24 @@ mod save;
 mod show;
 mod stats;
 mod suppress;
+mod terminal;
 mod text;
 mod value_parsers;
 mod values;
 mod view;
 mod wrap;
 
-use crate::capture::Time;
-use anstyle::AnsiColor;
 use args::Command;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use implied_command::with_subcommand;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::Write;
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
     if args.len() <= 1 && !inputs::stdin_waits() {
-        say(&command().render_help());
+        diagnostics::say(&command().render_help());
         return 2;
     }
     let args = with_subcommand(args);
@@ -76,7 +77,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
         Err(e) => {
             // Help and version go to standard output and are no error; a closed pipe is none either.
             let printed = e.print().and_then(|()| std::io::stdout().flush());
-            if e.use_stderr() { run::FAILED } else { run::printed(printed) }
+            if e.use_stderr() { outcome::FAILED } else { outcome::printed(printed) }
         }
     }
 }
@@ -107,41 +108,4 @@ fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
 fn given(matches: &ArgMatches, option: &str) -> bool {
     let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
     own == Some(ValueSource::CommandLine)
-}
-
-/// The time of day.
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_wide(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
-}
-
-/// Writes to standard error; nobody need be reading it.
-fn say(what: &dyn std::fmt::Display) {
-    progress::hide();
-    let _ = write!(std::io::stderr(), "{what}");
-}
-
-/// Says what the exit code tells as well: something is wrong.
-fn error(what: &dyn std::fmt::Display) {
-    say_as("error", AnsiColor::Red, what);
-}
-
-/// Says that something is not as the user may think.
-fn warning(what: &dyn std::fmt::Display) {
-    say_as("warning", AnsiColor::Yellow, what);
-}
-
-/// Says what goes on.
-fn note(what: &dyn std::fmt::Display) {
-    say_as("note", AnsiColor::Cyan, what);
-}
-
-/// One line, as clap words its own.
-fn say_as(word: &str, colour: AnsiColor, what: &dyn std::fmt::Display) {
-    let style = if run::coloured(choices::Colour::Auto, std::io::stderr().is_terminal()) {
-        colour.on_default().bold()
-    } else {
-        anstyle::Style::new()
-    };
-    say(&format_args!("{style}{word}:{style:#} {what}\n"));
 }

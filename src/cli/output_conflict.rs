@@ -4,8 +4,8 @@ use super::args::Reading;
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::folder;
-use super::run::name;
 use super::save::to_stdout;
+use super::terminal::name;
 use std::fs::{self, Metadata};
 use std::path::Path;
 

@@ -9,7 +9,7 @@
 use super::args::Reading;
 use super::choices::CheckFormat;
 use super::common_args::Common;
-use super::run::name;
+use super::terminal::name;
 use crate::report::short;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::Metadata;

@@ -1,12 +1,15 @@
 //! Reads the inputs into a report, and says what is wrong with them.
 
 use super::common_args::Common;
+use super::diagnostics::error;
 use super::filter;
 use super::follow::Follow;
 use super::inputs::{Input, Inputs};
+use super::interrupt;
+use super::outcome::{FAILED, OK};
 use super::progress::{Meter, Metered};
-use super::run::{FAILED, OK, name};
-use super::{error, interrupt, save};
+use super::save;
+use super::terminal::name;
 use crate::capture::{self, ErrorKind, Source};
 use crate::decode::Listener;
 use crate::pipeline::{Options, Pipeline, Stopped};

@@ -1,14 +1,14 @@
 //! `qdissect report`: its arguments, and how it is run.
 
 use super::accepted::Accepted;
+use super::clock::today;
 use super::common_args::Common;
 use super::config::Config;
-use super::error;
+use super::diagnostics::error;
 use super::inputs::Inputs;
+use super::outcome::{Done, FAILED};
 use super::output::Target;
 use super::read::read_all;
-use super::run::{Done, FAILED};
-use super::suppress::today;
 use crate::page::{self, Page};
 use crate::pipeline::Options;
 use crate::verdict::{Check, Entry};

@@ -6,41 +6,31 @@ use super::choices::{Colour, ProfileName};
 use super::columns;
 use super::common_args::{Common, RuleArgs};
 use super::config::Config;
+use super::diagnostics::{error, note, warning};
 use super::export;
 use super::inputs::{self, Inputs};
 use super::interrupt;
+use super::outcome::{Done, FAILED, OK, not_writable};
 use super::output::Target;
 use super::output_conflict;
 use super::progress;
 use super::read::read_all;
+use super::save;
 use super::stats;
+use super::terminal::{self, name};
 use super::values::no_rule;
-use super::wrap::Wrap;
-use super::{error, note, save, warning};
 use crate::check::{Policy, Profile, Unknown};
 use crate::classify::Choice;
 use crate::contract::Budget;
 use crate::decode::Listener;
 use crate::filter::Columns;
 use crate::pipeline::Options;
-use crate::report::screen::{self, Screen, Sort};
+use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
 use crate::report::{
-    ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows, shown,
+    ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows,
 };
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
-
-/// Exit code: done.
-pub const OK: u8 = 0;
-/// Exit code: wrong usage, or something cannot be read or written.
-pub const FAILED: u8 = 2;
-/// Width of the screen when it is none.
-const WIDTH: u16 = 100;
-/// Most rows of a table on a terminal.
-const TOP: usize = 20;
-/// Narrowest width that a table is made for.
-const NARROWEST: u16 = 60;
+use std::io;
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
 pub struct Job {
@@ -143,7 +133,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
                 report(common, options, inputs, &mut records.with_bytes(a.detail.hex))
             }
             (None, None) => {
-                let screen = lines(a.detail.color, common);
+                let screen = terminal::lines(a.detail.color, common);
                 let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone()).fit(screen);
                 report(common, options, inputs, &mut lister)
             }
@@ -156,7 +146,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
                 report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
             }
             (None, None) => {
-                let screen = lines(Colour::Never, common);
+                let screen = terminal::lines(Colour::Never, common);
                 report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
             }
         },
@@ -194,42 +184,10 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     Ok(config)
 }
 
-/// Says that the result cannot be written; returns the exit code.
-pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
-    let why = why(e);
-    let to = common.output.as_deref().map_or("standard output".into(), |p| format!("\"{}\"", name(p)));
-    error(&format_args!("The result cannot be written to {to}: {why}."));
-    FAILED
-}
-
-/// What went wrong with an output. An error of the file aside speaks of that file's name, which nobody knows.
-pub fn why(e: &io::Error) -> String {
-    if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() }
-}
-
-/// The exit code of what was written to standard output. A closed pipe is no error.
-pub fn printed(written: io::Result<()>) -> u8 {
-    match written {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            error(&format_args!("The result cannot be written to standard output: {}.", why(&e)));
-            FAILED
-        }
-        _ => OK,
-    }
-}
-
-/// A file's name as text that a terminal can bear.
-pub fn name(path: &Path) -> String {
-    shown(&path.to_string_lossy()).into_owned()
-}
-
-/// The exit code and how many captures were read.
-pub type Done = (u8, u64);
-
 fn summarise(to: &mut Target, args: &SummaryArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
     let (mut summary, common) = (Summary::default(), &args.common);
     let (totals, code) = read_all(common, options, inputs, &mut summary)?;
-    let screen = args.rows.of(how(args.color, common));
+    let screen = args.rows.of(terminal::screen(args.color, common));
     write_summary(to, (args.format.form(), args.format.layout()), screen, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
@@ -247,65 +205,7 @@ pub fn write_summary(
         (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
         (None, Some(layout)) => server_rows::rows(to, layout, summary),
-        (None, None) => screen::write(&mut wrap(to, common), screen, summary, totals),
-    }
-}
-
-/// The screen: its width, and whether it takes colours.
-pub fn how(colour: Colour, common: &Common) -> Screen {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
-    let top = terminal.then_some(TOP);
-    Screen {
-        width: width(terminal),
-        colour: coloured(colour, terminal),
-        ascii: !utf8(),
-        top,
-        sort: Sort::default(),
-    }
-}
-
-/// Whether the locale takes other characters than those of ASCII; one that nobody has set does.
-fn utf8() -> bool {
-    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
-    locale.is_none_or(|locale| locale.to_ascii_uppercase().replace('-', "").contains("UTF8"))
-}
-
-/// The screen that lines are to fit, on a terminal or where colours are asked for; elsewhere they are as long as they
-/// are, and programs find the same columns in all of them.
-pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
-    let width = if terminal { self::width(true) } else { u16::MAX };
-    let screen = Screen { width, ..how(colour, common) };
-    (terminal || screen.colour).then_some(screen)
-}
-
-/// A result for people: on a terminal, long lines are broken between words.
-pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
-    Wrap::new(to, if terminal { width(true) } else { u16::MAX })
-}
-
-/// Columns to write for: those of the terminal, or what the user says of a file or pipe.
-pub fn width(terminal: bool) -> u16 {
-    let width = terminal_size::terminal_size().filter(|_| terminal).map(|(w, _)| w.0);
-    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
-    width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST)
-}
-
-/// Whether colours are welcome: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
-/// (bixense.com/clicolors), and whether there is a terminal that knows them.
-pub fn coloured(colour: Colour, terminal: bool) -> bool {
-    match colour {
-        Colour::Always => true,
-        Colour::Never => false,
-        Colour::Auto => {
-            let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-            let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-            let able = set("TERM").is_none_or(|term| term != "dumb");
-            let wanted = set("CLICOLOR").is_none_or(|value| value != "0");
-            set("NO_COLOR").is_none() && (forced || terminal && able && wanted)
-        }
+        (None, None) => screen::write(&mut terminal::wrap(to, common), screen, summary, totals),
     }
 }
 

@@ -8,12 +8,14 @@
 //! Two passes, because what a datagram is may be known only when later ones have been seen.
 
 use super::common_args::Common;
+use super::diagnostics::{error, warning};
 use super::inputs::Inputs;
+use super::interrupt;
+use super::outcome::{FAILED, why};
 use super::output::{Target, folder};
 use super::output_conflict::Mark;
 use super::read;
-use super::run::{FAILED, name, why};
-use super::{error, interrupt, warning};
+use super::terminal::name;
 use crate::capture::{self, Comments, Source, Writer};
 use crate::decode::Listener;
 use crate::pipeline::Options;

@@ -3,9 +3,10 @@
 use super::choices::Colour;
 use super::common_args::Common;
 use super::inputs::Inputs;
+use super::outcome::Done;
 use super::output::Target;
 use super::read::read_all;
-use super::run::{Done, how, wrap};
+use super::terminal::{self, wrap};
 use super::value_parsers::timeout;
 use crate::pipeline::Options;
 use crate::report::screen::Screen;
@@ -113,7 +114,7 @@ pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs
         _ if totals.files == 0 => {} // nothing was read, and that has been said
         (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
         (None, sections) => {
-            let screen = how(args.color, &args.common);
+            let screen = terminal::screen(args.color, &args.common);
             let screen = Screen { top: args.top.map(NonZeroUsize::get).or(screen.top), ..screen };
             stats::write(&mut wrap(to, &args.common), screen, &stats, &totals, sections)?;
         }

@@ -9,9 +9,7 @@ use crate::decode::SHARED_FIELDS;
 use crate::protocols::Id;
 use crate::report::quoted;
 use crate::verdict::{Entry, Excuse};
-use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::net::SocketAddr;
 use toml::de::{DeTable, DeValue};
 
@@ -142,11 +140,6 @@ fn speaks_of(entry: &Entry, wanted: &str) -> bool {
     let Some(field) = entry.finding.field else { return false };
     entry.finding.path().is_some_and(|path| path == wanted)
         || !wanted.replace("[]", "").contains('[') && bare(field.name) == bare(wanted)
-}
-
-/// The day it is, in UTC.
-pub fn today() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
 /// The suppressions of a configuration, and what became of them.

@@ -4,8 +4,9 @@
 //! browser; this one starts it, and parses nothing.
 
 use super::common_args::Common;
-use super::run::{self, FAILED};
-use super::{error, note};
+use super::diagnostics::{error, note};
+use super::outcome::{FAILED, OK, printed};
+use super::terminal::name;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -47,13 +48,13 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
         return code;
     }
     // Some browsers do not return before they are closed.
-    let printed = run::printed(writeln!(io::stdout(), "{}", run::name(&page)));
+    let printed = printed(writeln!(io::stdout(), "{}", name(&page)));
     if io::stdout().is_terminal()
         && let Err(why) = open(&page)
     {
         note(&format_args!("No browser was opened: {why}."));
     }
-    if printed == run::OK { code } else { printed }
+    if printed == OK { code } else { printed }
 }
 
 /// A new folder that nobody else may look into.

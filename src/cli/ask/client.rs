@@ -1,7 +1,8 @@
 //! Sends what a client sends, and keeps everything that goes to and fro.
 
 use crate::capture::Time;
-use crate::cli::{interrupt, now};
+use crate::cli::clock::now;
+use crate::cli::interrupt;
 use crate::net::{Endpoint, OwnedFrame};
 use crate::protocols::{Ask, Id};
 use std::collections::hash_map::RandomState;

@@ -8,10 +8,13 @@ pub use args::AskArgs;
 use super::args::{Command, Reading};
 use super::choices::{CheckFormat, DumpFormat};
 use super::common_args::Common;
+use super::diagnostics::error;
 use super::inputs::Inputs;
+use super::outcome::{FAILED, OK, why};
 use super::output::Target;
-use super::run::{self, FAILED, Job, OK};
-use super::{columns, error, interrupt, parse, save};
+use super::run::{self, Job};
+use super::terminal::name;
+use super::{columns, interrupt, parse, save};
 use crate::capture::{Facts, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
@@ -62,9 +65,8 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let talk = client::talk(&plan).map_err(|e| format!("{server} cannot be asked: {e}."))?;
     let capture = written(&talk).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
-        save(path, &capture).map_err(|e| {
-            format!("The capture cannot be written to \"{}\": {}.", run::name(path), run::why(&e))
-        })?;
+        save(path, &capture)
+            .map_err(|e| format!("The capture cannot be written to \"{}\": {}.", name(path), why(&e)))?;
     }
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(&server.to_string()), source);

@@ -6,8 +6,8 @@ mod man;
 mod tests;
 
 use super::command;
-use super::error;
-use super::run::{self, FAILED, OK};
+use super::diagnostics::error;
+use super::outcome::{self, FAILED, OK};
 use crate::report::quoted;
 use crate::schema;
 use clap::builder::PossibleValuesParser;
@@ -109,7 +109,7 @@ fn shown(command: &clap::Command) -> clap::Command {
 /// Writes to standard output; returns the exit code.
 fn print(text: &[u8]) -> u8 {
     let mut out = io::stdout();
-    run::printed(out.write_all(text).and_then(|()| out.flush()))
+    outcome::printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
 /// Writes a page for each subcommand; returns the exit code.
@@ -118,7 +118,7 @@ fn pages(dir: &Path) -> u8 {
         Ok(()) => OK,
         Err(e) => {
             let dir = quoted(&dir.to_string_lossy());
-            error(&format_args!("The manual cannot be written to {dir}: {}.", run::why(&e)));
+            error(&format_args!("The manual cannot be written to {dir}: {}.", outcome::why(&e)));
             FAILED
         }
     }

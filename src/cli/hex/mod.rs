@@ -7,10 +7,12 @@ pub use args::HexArgs;
 use args::InputFormat;
 
 use super::common_args::Common;
+use super::diagnostics::{error, note};
+use super::outcome::{FAILED, OK, not_writable};
 use super::output::Target;
-use super::run::{self, FAILED, OK};
+use super::run;
+use super::terminal;
 use super::values::no_rule;
-use super::{error, note};
 use crate::capture::capture_format;
 use crate::classify::Choice;
 use crate::decode::Listener;
@@ -51,7 +53,7 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
         Ok(()) if complete => OK,
         Ok(()) => FAILED,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
-        Err(e) => run::not_writable(&common, &e),
+        Err(e) => not_writable(&common, &e),
     }
 }
 
@@ -94,7 +96,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
         }
         [dash] if dash == "-" => read("-", &mut io::stdin()),
         [path] if Path::new(path).exists() => {
-            let name = run::name(Path::new(path));
+            let name = terminal::name(Path::new(path));
             let mut file =
                 File::open(path).map_err(|e| format!("{name}: The file cannot be opened: {e}."))?;
             read(&name, &mut file)
@@ -158,7 +160,7 @@ fn dissect(
             input.play(options, &mut records.with_secrets(common.show_secrets))?
         }
         None => {
-            let screen = run::how(args.color, common);
+            let screen = terminal::screen(args.color, common);
             input.play(options, &mut Text::new(&mut target, screen, &frames))?;
         }
     }

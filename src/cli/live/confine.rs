@@ -8,10 +8,10 @@
 //! [`begin`](Confinement::begin) sees to it that signals reach nothing else.
 
 use crate::cli::common_args::Common;
+use crate::cli::diagnostics::warning;
 use crate::cli::output::{Target, folder};
-use crate::cli::run::name;
 use crate::cli::sandbox::{self, Allowed};
-use crate::cli::warning;
+use crate::cli::terminal::name;
 use rustix::fs::{Access, Gid, Uid, access};
 use rustix::io::{Errno, Result as Outcome};
 use rustix::process::geteuid;

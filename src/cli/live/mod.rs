@@ -11,10 +11,13 @@ mod stderr;
 
 pub use args::LiveArgs;
 
+use super::diagnostics::{error, note};
+use super::outcome::{Done, FAILED, OK, not_writable};
 use super::output::Target;
 use super::read::QUIET;
-use super::run::{self, Done, FAILED, OK};
-use super::{columns, error, filter, interrupt, note};
+use super::run;
+use super::terminal;
+use super::{columns, filter, interrupt};
 use crate::capture::{ErrorKind, Source};
 use crate::decode::Listener;
 use crate::filter::Columns;
@@ -65,7 +68,7 @@ pub fn live(
     match (done, unsaved) {
         (Err(e), Some(unsaved)) => {
             if e.kind() != io::ErrorKind::BrokenPipe {
-                run::not_writable(&args.common, &e);
+                not_writable(&args.common, &e);
             }
             Ok(refuse(&unsaved))
         }
@@ -118,7 +121,7 @@ impl Capture<'_> {
                 let mut summary = Summary::default();
                 let (totals, code) = self.run(options, &mut summary)?;
                 let form = (form, chosen.map(|(_, layout)| layout));
-                let screen = args.rows.of(run::how(args.detail.color, &args.common));
+                let screen = args.rows.of(terminal::screen(args.detail.color, &args.common));
                 run::write_summary(to, form, screen, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
@@ -138,7 +141,7 @@ impl Capture<'_> {
                 self.report(options, &mut Details::new(to, true, false, detail))
             }
             (None, None) => {
-                let screen = run::lines(args.detail.color, &args.common);
+                let screen = terminal::lines(args.detail.color, &args.common);
                 let mut lister =
                     Lister::new(to, true, quiet, false).timed(args.detail.when.clone()).fit(screen);
                 self.report(options, &mut lister)

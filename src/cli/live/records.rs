@@ -6,8 +6,8 @@
 //! ```
 
 use crate::capture::{Cut, Cutter};
+use crate::cli::outcome::why;
 use crate::cli::output::folder;
-use crate::cli::run::why;
 use crate::report::shown;
 use std::fs::{self, File};
 use std::io::{self, Write};

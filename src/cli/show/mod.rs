@@ -9,8 +9,9 @@ mod rule;
 
 pub use args::{ProtocolCommand, RuleCommand};
 
-use super::error;
-use super::run::{self, FAILED};
+use super::diagnostics::error;
+use super::outcome::{FAILED, printed};
+use super::terminal::{coloured, width};
 use super::values::no_rule;
 use crate::check::{Policy, Unknown, matches};
 use crate::protocols::Id;
@@ -76,14 +77,14 @@ fn write(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<
     let terminal = io::stdout().is_terminal();
     let written = match how.format.form() {
         None => {
-            let mut text = Page::new(run::width(terminal), run::coloured(how.color, terminal));
+            let mut text = Page::new(width(terminal), coloured(how.color, terminal));
             page(&mut text);
             let mut out = io::stdout();
             out.write_all(text.text().as_bytes()).and_then(|()| out.flush())
         }
         Some(form) => write_records(form, &records()),
     };
-    run::printed(written)
+    printed(written)
 }
 
 fn write_records(form: Form, records: &[Value]) -> io::Result<()> {
