@@ -10,7 +10,7 @@ use super::inputs::Inputs;
 use super::interrupt;
 use super::outcome::{Done, FAILED, OK, why};
 use super::output::Target;
-use super::read;
+use super::save::read_all;
 use super::terminal;
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
@@ -59,11 +59,11 @@ pub fn check(
         let mut report = Check::new(options.policy.clone(), judge);
         let judged = if wants_page(args) {
             let mut page = Page::new(report, &options);
-            let (totals, code) = read::read_all(&args.common, options, inputs, &mut page)?;
+            let (totals, code) = read_all(&args.common, options, inputs, &mut page)?;
             let (verdict, gathered) = page.verdict(totals)?;
             (Judged { verdict, page: Some(gathered) }, code)
         } else {
-            let (totals, code) = read::read_all(&args.common, options, inputs, &mut report)?;
+            let (totals, code) = read_all(&args.common, options, inputs, &mut report)?;
             (Judged { verdict: report.verdict(totals)?, page: None }, code)
         };
         out.flush()?;

@@ -7,7 +7,7 @@ use super::diagnostics::error;
 use super::inputs::Inputs;
 use super::outcome::{Done, FAILED};
 use super::output::Target;
-use super::run::report;
+use super::save::read_to_end;
 use super::terminal::screen;
 use super::text::{absent, perhaps};
 use crate::exchange::Windows;
@@ -115,5 +115,5 @@ pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs
     let common = &args.common;
     let detail = args.detail.detail(args.format, common, &options);
     let many = inputs.list.len() > 1;
-    report(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
+    read_to_end(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
 }

@@ -93,7 +93,7 @@ pub use written::export;
 mod written {
     use super::*;
     use crate::cli::output::Target;
-    use crate::cli::read::read_all;
+    use crate::cli::save::read_all;
     use crate::cli::value_parsers::Expression;
     use crate::decode::{Json, Listener, Notes};
     use crate::report::Totals;

@@ -2,44 +2,14 @@
 
 use super::common_args::Common;
 use super::diagnostics::warning;
-use super::inputs::{is_capture, stdin_waits};
-use super::value_parsers::{Expression, expression};
+use super::value_parsers::Expression;
 use crate::decode::Listener;
 use crate::filter::Filter;
-use crate::report::{Filtered, Missed, Report, Totals, count, quoted};
+use crate::report::{Filtered, Missed, Report, Totals, count};
 use std::io;
-use std::path::Path;
-
-/// Takes a last word that is no file for the filter if it reads as one, as tshark does.
-///
-/// # Errors
-/// A sentence, where there is a filter already.
-pub fn take_last(common: &mut Common) -> Result<(), String> {
-    let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
-    if word == "-" || Path::new(word).exists() {
-        return Ok(());
-    }
-    let Ok(last) = expression(word);
-    let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
-    // No name of a file is likely to be so; what is wrong with such a filter is said.
-    let begins = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
-    let is_one = last.filter().is_some()
-        || Filter::parse(begins).is_ok() && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
-    if !(is_written_as_one || is_one && captures) {
-        return Ok(());
-    }
-    if common.display_filter.is_some() {
-        let word = quoted(word);
-        return Err(format!("There are two filters, that of -Y and {word}: join them with && behind -Y."));
-    }
-    common.files.pop();
-    common.display_filter = Some(last);
-    Ok(())
-}
 
 /// The filter that the user wants, if any.
-pub fn wanted(common: &Common) -> Option<&Filter> {
+fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
 }
 

@@ -2,9 +2,8 @@
 
 use super::diagnostics::note;
 use super::followed_file::FollowedFile;
-use super::inputs::{Input, Inputs};
+use super::inputs::{Input, Inputs, open};
 use super::interrupt;
-use super::read;
 use super::terminal::name;
 use crate::capture::{Error, Source};
 use hashbrown::{HashMap, HashSet};
@@ -54,7 +53,7 @@ impl Follow {
         };
         match is_file(&input.path) {
             true => Source::open_through(&input.path, growing),
-            false => input.open(&mut read::open),
+            false => input.open(&mut open),
         }
     }
 

@@ -2,13 +2,15 @@
 
 use super::common_args::Common;
 use super::diagnostics::error;
-use super::filter;
-use super::read::{self, Open};
+use super::interrupt;
+use super::progress::{Meter, Metered};
+use super::value_parsers::expression;
 use crate::capture::{Error, Source, Time};
-use crate::report::{MAX_UNREAD, Unread, shown};
+use crate::filter::Filter;
+use crate::report::{MAX_UNREAD, Unread, quoted, shown};
 use hashbrown::HashSet;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
@@ -16,6 +18,9 @@ use walkdir::WalkDir;
 const ENDINGS: [&str; 5] = ["pcap", "pcapng", "cap", "dmp", "ntar"];
 /// Endings behind those, of compressed captures.
 const COMPRESSED: [&str; 6] = ["gz", "zst", "lz4", "xz", "bz2", "zstd"];
+
+/// How inputs are opened.
+pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, Error>;
 
 /// One input.
 #[derive(Debug)]
@@ -123,7 +128,7 @@ impl Input {
         if !file && !pipes {
             return Time::UNKNOWN;
         }
-        let mut opened = read::open(&self.path);
+        let mut opened = open(&self.path);
         let time = opened.as_mut().map_or(Time::UNKNOWN, Source::next_time);
         if !file {
             self.opened = Some(Box::new(opened));
@@ -140,15 +145,67 @@ impl Input {
     }
 }
 
+/// Opens an input.
+pub fn open(path: &Path) -> Result<Source, Error> {
+    let meter = Meter::new(path);
+    let frames = meter.as_ref().map(Meter::frames);
+    let metered = |input: Box<dyn Read + Send>| -> Box<dyn Read + Send> {
+        match meter {
+            Some(meter) => Box::new(Metered::new(input, meter)),
+            None => input,
+        }
+    };
+    let mut source = match path.to_str() {
+        // Where it cannot be waited for, it can still be read.
+        Some("-") => {
+            let stdin = interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
+            Source::from_reader("-", metered(stdin))
+        }
+        _ => Source::open_through(path, |file| metered(interrupt::stoppable(file))),
+    }?;
+    if let Some(frames) = frames {
+        source.count_into(frames);
+    }
+    Ok(source)
+}
+
 /// Completes what is named: a last word may be the filter, and where no capture is named standard input may bring one.
 ///
 /// # Errors
 /// A sentence, where that makes no sense.
 pub fn complete(common: &mut Common) -> Result<(), String> {
-    filter::take_last(common)?;
+    take_last(common)?;
     if common.files.is_empty() && common.read.is_empty() && stdin_waits() {
         common.files.push("-".into());
     }
+    Ok(())
+}
+
+/// Takes a last word that is no file for the filter if it reads as one, as tshark does.
+///
+/// # Errors
+/// A sentence, where there is a filter already.
+fn take_last(common: &mut Common) -> Result<(), String> {
+    let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
+    if word == "-" || Path::new(word).exists() {
+        return Ok(());
+    }
+    let Ok(last) = expression(word);
+    let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
+    // No name of a file is likely to be so; what is wrong with such a filter is said.
+    let begins = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
+    let is_one = last.filter().is_some()
+        || Filter::parse(begins).is_ok() && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
+    if !(is_written_as_one || is_one && captures) {
+        return Ok(());
+    }
+    if common.display_filter.is_some() {
+        let word = quoted(word);
+        return Err(format!("There are two filters, that of -Y and {word}: join them with && behind -Y."));
+    }
+    common.files.pop();
+    common.display_filter = Some(last);
     Ok(())
 }
 

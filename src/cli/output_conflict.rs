@@ -4,7 +4,7 @@ use super::args::Reading;
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::folder;
-use super::save::to_stdout;
+use super::save::{Mark, node, to_stdout};
 use super::terminal::name;
 use std::fs::{self, Metadata};
 use std::path::Path;
@@ -84,31 +84,4 @@ fn same(a: &Path, b: &Path) -> bool {
         }
         _ => false,
     }
-}
-
-/// What tells whether a file is still the one it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    len: u64,
-    modified: Option<std::time::SystemTime>,
-    /// Device and number.
-    node: (u64, u64),
-}
-
-impl Mark {
-    /// That of a file now.
-    pub fn of(file: &Metadata) -> Mark {
-        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
-    }
-}
-
-#[cfg(unix)]
-fn node(file: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (file.dev(), file.ino())
-}
-
-#[cfg(not(unix))]
-fn node(_: &Metadata) -> (u64, u64) {
-    (0, 0)
 }

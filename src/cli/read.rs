@@ -4,18 +4,16 @@ use super::common_args::Common;
 use super::diagnostics::error;
 use super::filter;
 use super::follow::Follow;
-use super::inputs::{Input, Inputs};
+use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
 use super::outcome::{FAILED, OK};
-use super::progress::{Meter, Metered};
-use super::save;
 use super::terminal::name;
 use crate::capture::{self, ErrorKind, Source};
 use crate::decode::Listener;
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::{MAX_UNREAD, Report, Totals, Unread};
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
@@ -29,46 +27,24 @@ pub const QUIET: Duration = Duration::from_millis(200);
 const LARGE: u64 = 32 << 20;
 const LARGE_COMPRESSED: u64 = 2 << 20;
 
-/// How inputs are opened.
-pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, capture::Error>;
-
-/// Reads every input into one report, through the display filter if there is one, and writes a capture of what was
-/// found where that is wanted.
-pub fn read_all<S: Listener>(
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
-) -> io::Result<(Totals, u8)> {
-    match &common.save.write {
-        Some(path) => save::read_all(path, common, options, inputs, report),
-        None => read_with(common, options, inputs, report, &mut open),
-    }
-}
-
-/// Opens an input.
-pub fn open(path: &Path) -> Result<Source, capture::Error> {
-    let meter = Meter::new(path);
-    let frames = meter.as_ref().map(Meter::frames);
-    let metered = |input: Box<dyn Read + Send>| -> Box<dyn Read + Send> {
-        match meter {
-            Some(meter) => Box::new(Metered::new(input, meter)),
-            None => input,
-        }
-    };
-    let mut source = match path.to_str() {
-        // Where it cannot be waited for, it can still be read.
-        Some("-") => {
-            let stdin = interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
-            Source::from_reader("-", metered(stdin))
-        }
-        _ => Source::open_through(path, |file| metered(interrupt::stoppable(file))),
-    }?;
-    if let Some(frames) = frames {
-        source.count_into(frames);
-    }
-    Ok(source)
-}
+/// The names of the subcommands; [`args`](super::args) has them as well, but imports this file by way of subcommands.
+const SUBCOMMANDS: &[&str] = &[
+    "summary",
+    "dump",
+    "check",
+    "exchanges",
+    #[cfg(unix)]
+    "live",
+    "stats",
+    "export",
+    "report",
+    "hex",
+    "ask",
+    "view",
+    "rule",
+    "protocol",
+    "generate",
+];
 
 /// Reads every input into one report, through the display filter if there is one; `open` opens them.
 pub fn read_with<S: Listener>(
@@ -225,12 +201,24 @@ fn interrupted(path: &Path) -> Result<(), Unfinished> {
 
 /// Whether a name that is no file is that of a subcommand.
 fn misplaced(path: &Path) -> bool {
-    let command = <super::args::Cli as clap::CommandFactory>::command();
-    !path.exists() && command.get_subcommands().any(|c| path.as_os_str() == c.get_name())
+    !path.exists() && SUBCOMMANDS.iter().any(|name| path.as_os_str() == *name)
 }
 
 /// Says what is wrong with an input.
 fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     error(&format_args!("{}: {what}.", name(path)));
     Err((End::Unreadable, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_names_of_all_subcommands_are_known() {
+        let command = super::super::args::Cli::command();
+        let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(names, SUBCOMMANDS);
+    }
 }

@@ -8,7 +8,7 @@ use super::diagnostics::error;
 use super::inputs::Inputs;
 use super::outcome::{Done, FAILED};
 use super::output::Target;
-use super::read::read_all;
+use super::save::read_all;
 use crate::page::{self, Page};
 use crate::pipeline::Options;
 use crate::verdict::{Check, Entry};

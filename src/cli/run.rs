@@ -14,22 +14,18 @@ use super::outcome::{Done, FAILED, OK, not_writable};
 use super::output::Target;
 use super::output_conflict;
 use super::progress;
-use super::read::read_all;
-use super::save;
+use super::save::{self, read_all, read_to_end};
 use super::stats;
 use super::terminal::{self, name};
 use super::values::no_rule;
 use crate::check::{Policy, Profile, Unknown};
 use crate::classify::Choice;
 use crate::contract::Budget;
-use crate::decode::Listener;
 use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
-use crate::report::{
-    ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Report, Totals, server_rows,
-};
+use crate::report::{ExchangeRows, Exchanges, Form, Layout, Lister, Output, Records, Totals, server_rows};
 use std::io;
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
@@ -123,31 +119,34 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         Reading::Dump(a) => match (chosen, a.format.form()) {
             (Some(chosen), _) => {
                 let mut rows = columns::fields(to, chosen, common, flush);
-                let done = report(common, options, inputs, &mut rows)?;
+                let done = read_to_end(common, options, inputs, &mut rows)?;
                 columns::remark(&rows);
                 Ok(done)
             }
             (None, Some(form)) => {
                 let records = Records::new(Output::new(to, form, flush), true, quiet);
                 let records = records.with_secrets(common.show_secrets);
-                report(common, options, inputs, &mut records.with_bytes(a.detail.hex))
+                read_to_end(common, options, inputs, &mut records.with_bytes(a.detail.hex))
             }
             (None, None) => {
                 let screen = terminal::lines(a.detail.color, common);
                 let mut lister = Lister::new(to, flush, quiet, many).timed(a.detail.when.clone()).fit(screen);
-                report(common, options, inputs, &mut lister)
+                read_to_end(common, options, inputs, &mut lister)
             }
         },
         Reading::Exchanges(a) => match (a.format.layout(), a.format.form()) {
             (Some(layout), _) => {
-                report(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
+                read_to_end(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
             }
-            (None, Some(form)) => {
-                report(common, options, inputs, &mut Records::new(Output::new(to, form, flush), false, quiet))
-            }
+            (None, Some(form)) => read_to_end(
+                common,
+                options,
+                inputs,
+                &mut Records::new(Output::new(to, form, flush), false, quiet),
+            ),
             (None, None) => {
                 let screen = terminal::lines(Colour::Never, common);
-                report(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
+                read_to_end(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
             }
         },
     }
@@ -220,16 +219,6 @@ fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     policy.select(&rules.select)?;
     rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
     Ok(policy)
-}
-
-/// Reads every input into a report that needs nothing more at the end.
-pub fn report<S: Listener>(
-    common: &Common,
-    options: Options,
-    inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
-) -> io::Result<Done> {
-    read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
 }
 
 /// What the command line asks of the pipeline.

@@ -1,4 +1,4 @@
-//! `-w`: what was recognised, in a new capture.
+//! Reads the inputs into a report, and with `-w` writes what was recognised to a new capture.
 //!
 //! ```text
 //!  first pass    Source ──> Pipeline ──> Recorder ──> the report      frame numbers, findings
@@ -9,18 +9,17 @@
 
 use super::common_args::Common;
 use super::diagnostics::{error, warning};
-use super::inputs::Inputs;
+use super::inputs::{Inputs, open};
 use super::interrupt;
-use super::outcome::{FAILED, why};
+use super::outcome::{Done, FAILED, why};
 use super::output::{Target, folder};
-use super::output_conflict::Mark;
-use super::read;
+use super::read::read_with;
 use super::terminal::name;
 use crate::capture::{self, Comments, Source, Writer};
 use crate::decode::Listener;
 use crate::pipeline::Options;
 use crate::report::{Kept, Recorder, Report, Totals, count, quoted};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +36,35 @@ pub fn to_stdout(path: &Path) -> bool {
 /// Whether the result has no place, for standard output is the capture.
 pub fn silences(common: &Common) -> bool {
     common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
+}
+
+/// What tells whether a file is still the one it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    /// Device and number.
+    node: (u64, u64),
+}
+
+impl Mark {
+    /// That of a file now.
+    pub fn of(file: &Metadata) -> Mark {
+        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
+    }
+}
+
+/// Device and number of a file.
+#[cfg(unix)]
+pub fn node(file: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino())
+}
+
+/// Nothing tells files apart here.
+#[cfg(not(unix))]
+pub fn node(_: &Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 /// How an input is read again.
@@ -64,7 +92,7 @@ impl Opened {
         if stdin || it.as_ref().is_some_and(|it| !it.is_file() && !it.is_dir()) {
             return self.open_once(path, stdin);
         }
-        let source = read::open(path)?;
+        let source = open(path)?;
         self.opened.push((path.to_owned(), Again::File(it.as_ref().map(Mark::of))));
         Ok(source)
     }
@@ -74,7 +102,7 @@ impl Opened {
         let from = match File::open(path) {
             _ if stdin => interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
             Ok(file) => interrupt::stoppable(file),
-            Err(_) => return read::open(path), // it knows what to say
+            Err(_) => return open(path), // it knows what to say
         };
         let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));
         let (to, copy) = match copy {
@@ -125,8 +153,32 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Reads every input into one report, and writes to `path` the packets that the report was told of.
+/// Reads every input into one report, through the display filter if there is one, and writes a capture of what was
+/// found where that is wanted.
 pub fn read_all<S: Listener>(
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<(Totals, u8)> {
+    match &common.save.write {
+        Some(path) => read_and_save(path, common, options, inputs, report),
+        None => read_with(common, options, inputs, report, &mut open),
+    }
+}
+
+/// Reads every input into a report that needs nothing more at the end.
+pub fn read_to_end<S: Listener>(
+    common: &Common,
+    options: Options,
+    inputs: Inputs,
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<Done> {
+    read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
+}
+
+/// Reads every input into one report, and writes to `path` the packets that the report was told of.
+fn read_and_save<S: Listener>(
     path: &Path,
     common: &Common,
     options: Options,
@@ -145,8 +197,7 @@ pub fn read_all<S: Listener>(
     let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = Opened { folder, opened: vec![] };
     let mut recorder = Recorder::new(report, common.save.annotate);
-    let (totals, code) =
-        read::read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
+    let (totals, code) = read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
     let (mut kept, lost) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept)
         .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));

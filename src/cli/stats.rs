@@ -5,7 +5,7 @@ use super::common_args::Common;
 use super::inputs::Inputs;
 use super::outcome::Done;
 use super::output::Target;
-use super::read::read_all;
+use super::save::read_all;
 use super::terminal::{self, wrap};
 use super::value_parsers::timeout;
 use crate::pipeline::Options;
