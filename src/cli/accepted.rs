@@ -33,7 +33,7 @@ impl Accepted {
             baseline.map(|baseline| (path.to_owned(), baseline))
         };
         let baseline = path.map(load).transpose()?;
-        Ok(Accepted { suppressions: Suppressions::new(config, today), baseline, update, new: 0 })
+        Ok(Accepted { suppressions: Suppressions::new(&config.suppress, today), baseline, update, new: 0 })
     }
 
     /// Excuses a finding that is accepted. Both are asked, so that each knows what it is needed for; the reason

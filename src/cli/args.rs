@@ -1,24 +1,19 @@
 //! The command line, as clap sees it: the subcommands, each with its own options.
 
-use super::ask::AskArgs;
-use super::choices::{
-    CheckFormat, Colour, DumpFormat, FailOn, JunitStyleName, SarifStyleName, Show, TopArgs,
-};
-use super::columns::{ColumnArgs, RowFormat};
+use super::ask::args::AskArgs;
+use super::check::CheckArgs;
 use super::common_args::Common;
-use super::completion_values;
-use super::detail::DetailArgs;
+use super::dump::DumpArgs;
+use super::exchanges::ExchangesArgs;
 use super::export::ExportArgs;
-use super::generate::GenerateCommand;
-use super::hex::HexArgs;
+use super::generate::args::GenerateCommand;
+use super::hex::args::HexArgs;
 use super::report::ReportArgs;
-use super::show::{ProtocolCommand, RuleCommand};
+use super::show::args::{ProtocolCommand, RuleCommand};
 use super::stats::StatsArgs;
-use super::value_parsers::{protocol, report};
+use super::summary::SummaryArgs;
 use super::view::ViewArgs;
-use crate::protocols::Id;
-use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 
 /// Dissects and judges the traffic of game-server query protocols.
 ///
@@ -76,7 +71,7 @@ pub enum Reading {
     Exchanges(ExchangesArgs),
     /// Captures with dumpcap or tcpdump, and shows packets as they come
     #[cfg(unix)]
-    Live(super::live::LiveArgs),
+    Live(super::live::args::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
     /// Tables in Parquet files, for DuckDB, Polars, pandas and Spark
@@ -135,105 +130,17 @@ impl Reading {
             _ => false,
         }
     }
-}
 
-/// `qdissect summary`
-#[derive(Debug, Args)]
-pub struct SummaryArgs {
-    /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
-    pub format: RowFormat,
-    #[command(flatten)]
-    pub rows: TopArgs,
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
-    #[command(flatten)]
-    pub common: Common,
-}
-
-/// `qdissect check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = CheckFormat::Table, value_name = "FMT")]
-    pub format: CheckFormat,
-    /// A further report in a file; may be repeated
-    #[arg(long, value_name = "FMT=PATH", value_parser = report)]
-    pub report: Vec<(CheckFormat, PathBuf)>,
-    /// What makes the check fail, with exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
-    pub fail_on: FailOn,
-    /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
-    /// --fail-on; json, ndjson and html list everything]
-    #[arg(long, value_enum, value_name = "SEVERITY")]
-    pub show: Option<Show>,
-    /// Fail, with exit code 3, unless there is traffic of these protocols
-    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
-    pub require: Vec<Id>,
-    /// Fail, with exit code 3, unless that share of a protocol's rules was checked
-    #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
-    pub require_coverage: Vec<(Id, f64)>,
-    /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
-    #[arg(long, value_enum, value_name = "STYLE")]
-    pub sarif_style: Option<SarifStyleName>,
-    /// Which attributes JUnit reports have
-    #[arg(long, value_enum, default_value_t = JunitStyleName::Common, value_name = "STYLE")]
-    pub junit_style: JunitStyleName,
-    /// An input without query traffic is fine
-    #[arg(long)]
-    pub allow_empty: bool,
-    /// Known findings, by fingerprint: they are shown as such and do not fail the check
-    #[arg(long, value_name = "FILE")]
-    pub baseline: Option<PathBuf>,
-    /// Make everything that is found now known to the baseline; the reasons in it are kept
-    #[arg(long, requires = "baseline")]
-    pub update_baseline: bool,
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
-    #[command(flatten)]
-    pub common: Common,
-}
-
-/// `qdissect exchanges`
-#[derive(Debug, Args)]
-pub struct ExchangesArgs {
-    /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
-    pub format: RowFormat,
-    /// Accepted as everywhere; these tables have no colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
-    #[command(flatten)]
-    pub common: Common,
-}
-
-/// `qdissect dump`
-#[derive(Debug, Args)]
-pub struct DumpArgs {
-    /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
-    pub format: DumpFormat,
-    #[command(flatten)]
-    pub columns: ColumnArgs,
-    /// Also the datagrams that no protocol claims
-    #[arg(long)]
-    pub all: bool,
-    #[command(flatten)]
-    pub detail: DetailArgs,
-    #[command(flatten)]
-    pub common: Common,
-}
-
-fn coverage(text: &str) -> Result<(Id, f64), String> {
-    let wrong = || format!("\"{text}\" is not of the form PROTO=N%, for example sqp=60%.");
-    let (name, percent) = text.split_once('=').ok_or_else(wrong)?;
-    let percent: f64 = percent.trim().trim_end_matches('%').parse().map_err(|_| wrong())?;
-    if !(0.0..=100.0).contains(&percent) {
-        return Err(format!("{percent} is no percentage: a number from 0 to 100."));
+    /// Whether results are printed while inputs are still being read.
+    pub fn prints_meanwhile(&self) -> bool {
+        match self {
+            Reading::Dump(_) | Reading::Exchanges(_) => true,
+            Reading::Check(check) => check.prints_meanwhile(),
+            Reading::Summary(_) | Reading::Stats(_) | Reading::Report(_) | Reading::Export(_) => false,
+            #[cfg(unix)]
+            Reading::Live(_) => true,
+        }
     }
-    Ok((protocol(name.trim())?, percent))
 }
 
 #[cfg(test)]

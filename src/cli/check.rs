@@ -1,9 +1,10 @@
 //! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
 
 use super::accepted::Accepted;
-use super::args::CheckArgs;
-use super::choices::{CheckFormat, FailOn, JunitStyleName, SarifStyleName};
+use super::choices::{CheckFormat, Colour, FailOn, JunitStyleName, SarifStyleName, Show};
 use super::clock::today;
+use super::common_args::Common;
+use super::completion_values;
 use super::config::Config;
 use super::diagnostics::{error, note};
 use super::inputs::Inputs;
@@ -12,19 +13,84 @@ use super::outcome::{Done, FAILED, OK, why};
 use super::output::Target;
 use super::save::read_all;
 use super::terminal;
+use super::value_parsers::{protocol, report};
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
+use crate::protocols::Id;
 use crate::report::{Candidate, ONE_WAY, Totals, count, harmless};
 use crate::rule::Severity;
 use crate::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
+use clap::Args;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is gathered of a result before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
 const FINDINGS: u8 = 1;
 const NOTHING: u8 = 3;
+
+/// `qdissect check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = CheckFormat::Table, value_name = "FMT")]
+    pub format: CheckFormat,
+    /// A further report in a file; may be repeated
+    #[arg(long, value_name = "FMT=PATH", value_parser = report)]
+    pub report: Vec<(CheckFormat, PathBuf)>,
+    /// What makes the check fail, with exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
+    pub fail_on: FailOn,
+    /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
+    /// --fail-on; json, ndjson and html list everything]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub show: Option<Show>,
+    /// Fail, with exit code 3, unless there is traffic of these protocols
+    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
+    pub require: Vec<Id>,
+    /// Fail, with exit code 3, unless that share of a protocol's rules was checked
+    #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
+    pub require_coverage: Vec<(Id, f64)>,
+    /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
+    #[arg(long, value_enum, value_name = "STYLE")]
+    pub sarif_style: Option<SarifStyleName>,
+    /// Which attributes JUnit reports have
+    #[arg(long, value_enum, default_value_t = JunitStyleName::Common, value_name = "STYLE")]
+    pub junit_style: JunitStyleName,
+    /// An input without query traffic is fine
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// Known findings, by fingerprint: they are shown as such and do not fail the check
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Make everything that is found now known to the baseline; the reasons in it are kept
+    #[arg(long, requires = "baseline")]
+    pub update_baseline: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl CheckArgs {
+    /// Whether findings are printed as they are found.
+    pub fn prints_meanwhile(&self) -> bool {
+        self.format == CheckFormat::Ndjson
+    }
+}
+
+/// A protocol, and the share of its rules in percent.
+fn coverage(text: &str) -> Result<(Id, f64), String> {
+    let wrong = || format!("\"{text}\" is not of the form PROTO=N%, for example sqp=60%.");
+    let (name, percent) = text.split_once('=').ok_or_else(wrong)?;
+    let percent: f64 = percent.trim().trim_end_matches('%').parse().map_err(|_| wrong())?;
+    if !(0.0..=100.0).contains(&percent) {
+        return Err(format!("{percent} is no percentage: a number from 0 to 100."));
+    }
+    Ok((protocol(name.trim())?, percent))
+}
 
 /// Runs the check: writes the result to `to` and further reports to their files.
 pub fn check(

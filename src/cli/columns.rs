@@ -1,11 +1,9 @@
 //! `-T fields`, `csv` and `tsv`: the columns and how they are written.
 
-use super::args::Reading;
 use super::choices::DumpFormat;
 use super::common_args::Common;
 use super::filter;
 use super::text::perhaps;
-use super::value_parsers::Expression;
 use crate::filter::Columns;
 use crate::report::{Fields, Form, Layout, Occurrence, Style, quoted};
 use crate::similar::similar;
@@ -180,28 +178,6 @@ impl ColumnArgs {
             }
         }
         Ok(Some((columns, layout)))
-    }
-}
-
-/// The columns that the user asks for, if the output has any.
-///
-/// # Errors
-/// What is wrong with the filter, or with arguments that contradict each other.
-pub fn asked(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
-    if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
-        return Err(complaint);
-    }
-    match command {
-        Reading::Dump(a) => a.columns.chosen(a.format),
-        #[cfg(unix)]
-        Reading::Live(a) => a.chosen(),
-        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
-            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
-                .into())
-        }
-        Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
-        Reading::Report(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
-        _ => Ok(None),
     }
 }
 

@@ -1,22 +1,15 @@
-//! Packets in detail: what asks for them in `dump` and `live`, and how `dump` runs with them.
+//! Packets in detail: the options of `dump` and `live` that ask for them.
 
-use super::args::DumpArgs;
 use super::choices::{Colour, DumpFormat};
 use super::common_args::Common;
-use super::diagnostics::error;
-use super::inputs::Inputs;
-use super::outcome::{Done, FAILED};
-use super::output::Target;
-use super::save::read_to_end;
 use super::terminal::screen;
 use super::text::{absent, perhaps};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::Id;
-use crate::report::{Detail, Details, Explain, Shown, WHENS, When, quoted};
+use crate::report::{Detail, Explain, Shown, WHENS, When, quoted};
 use clap::Args;
 use jiff::tz::TimeZone;
-use std::io;
 
 /// What `dump` and `live` tell of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -104,16 +97,4 @@ fn layer(text: &str) -> Result<Shown, String> {
         let known: Vec<_> = ["frame", "eth", "ip", "udp"].into_iter().chain(names).collect();
         absent("layer", text, &known)
     })
-}
-
-/// Runs it.
-pub fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
-    if let Some(wrong) = args.detail.refusal(args.format) {
-        error(&wrong);
-        return Ok((FAILED, 0));
-    }
-    let common = &args.common;
-    let detail = args.detail.detail(args.format, common, &options);
-    let many = inputs.list.len() > 1;
-    read_to_end(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
 }

@@ -5,7 +5,8 @@ mod pages;
 #[path = "../../tests/it/documents/shell.rs"]
 mod shell;
 
-use super::{parse, with_subcommand};
+use super::command_line::parse;
+use super::implied_command::with_subcommand;
 use clap::error::ErrorKind;
 use pulldown_cmark::{Event, Parser};
 use std::ffi::OsString;

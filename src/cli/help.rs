@@ -318,7 +318,8 @@ fn section(examples: &[Example]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli;
+    use crate::cli::command_line::{command, parse};
+    use crate::cli::implied_command::with_subcommand;
 
     fn options(command: &Command) -> Vec<(String, Option<String>)> {
         let own = command.get_arguments().filter(|a| !a.is_positional());
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_option_is_in_a_group() {
-        let command = cli::command();
+        let command = command();
         let mut seen = 0;
         for sub in command.get_subcommands() {
             for (id, heading) in options(sub).into_iter().chain(sub.get_subcommands().flat_map(options)) {
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn every_subcommand_has_examples_and_clap_understands_them() {
         let mut leaves = vec![vec![]];
-        for sub in cli::command().get_subcommands().filter(|s| s.get_name() != "help") {
+        for sub in command().get_subcommands().filter(|s| s.get_name() != "help") {
             let name = sub.get_name().to_owned();
             let below: Vec<_> = sub
                 .get_subcommands()
@@ -367,7 +368,7 @@ mod tests {
             for (line, _) in *examples {
                 let own = &line[line.find("qdissect").unwrap()..];
                 let args = words(own).into_iter().map(Into::into).collect();
-                let parsed = cli::parse(cli::with_subcommand(args));
+                let parsed = parse(with_subcommand(args));
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             }
         }

@@ -12,9 +12,6 @@ use std::path::Path;
 const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
 /// Formats that ask for packets, likewise.
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
-/// Commands that read captures.
-const READERS: [&str; 7] = ["summary", "dump", "check", "exchanges", "stats", "report", "view"];
-
 /// Puts the command that is meant before arguments that begin with none, and `show` before what a person wants to know of.
 ///
 /// A word that could be a mistyped command is left for clap, which knows what it resembles.
@@ -84,8 +81,8 @@ fn takes(option: &Arg) -> bool {
     option.get_action().takes_values()
 }
 
-/// Says of a refused option or format which command it belongs to.
-pub fn advise(mut e: Error) -> Error {
+/// Says of a refused option or format which subcommand of `command` it belongs to.
+pub fn advise(mut e: Error, command: &Command) -> Error {
     let text = |kind| match e.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -93,13 +90,13 @@ pub fn advise(mut e: Error) -> Error {
     let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     let (name, owners) = match (e.kind(), option, value) {
         (ErrorKind::UnknownArgument, Some(option), _) => {
-            let owners = owners(|arg| is_called(arg, &option));
+            let owners = owners(command, |arg| is_called(arg, &option));
             (option, owners)
         }
         (ErrorKind::InvalidValue, Some(option), Some(value)) if option.contains("--format") => {
             let knows =
                 |arg: &Arg| arg.get_possible_values().iter().any(|known| known.matches(&value, false));
-            let owners = owners(|arg| arg.get_id() == "format" && knows(arg));
+            let owners = owners(command, |arg| arg.get_id() == "format" && knows(arg));
             (format!("-T {value}"), owners)
         }
         _ => return e,
@@ -128,8 +125,7 @@ fn is_called(arg: &Arg, name: &str) -> bool {
 }
 
 /// The commands with a shown argument of that kind, by their names.
-fn owners(has: impl Fn(&Arg) -> bool) -> Vec<String> {
-    let command = super::command();
+fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
     let mut found = vec![];
     for command in command.get_subcommands() {
         let below =
@@ -145,20 +141,6 @@ fn owners(has: impl Fn(&Arg) -> bool) -> Vec<String> {
         found.retain(|name| name != "ask");
     }
     found
-}
-
-/// Usage lines of what clap does not know: the form without a command comes first, and a filter stands last.
-pub fn with_usage(command: Command) -> Command {
-    const INPUTS: &str = "[OPTIONS] [FILE|DIR|-]... [FILTER]";
-    let command =
-        command.override_usage(format!("qdissect {INPUTS}\n       qdissect <COMMAND> [OPTIONS] ..."));
-    let command = READERS.iter().fold(command, |command, name| {
-        command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {INPUTS}")))
-    });
-    [("rule", "ID"), ("protocol", "NAME")].iter().fold(command, |command, (name, what)| {
-        let usage = format!("qdissect {name} [OPTIONS] {what}...\n       qdissect {name} <COMMAND>");
-        command.mut_subcommand(*name, |sub| sub.override_usage(usage))
-    })
 }
 
 #[cfg(test)]
@@ -221,7 +203,7 @@ mod tests {
     fn an_option_of_another_command_is_refused_with_its_name() {
         let said = |line: &str| {
             let args = line.split(' ').map(OsString::from).collect();
-            super::super::parse(with_subcommand(args)).unwrap_err().to_string()
+            super::super::command_line::parse(with_subcommand(args)).unwrap_err().to_string()
         };
         let check = said("qdissect --fail-on error a.pcap");
         assert!(check.contains("--fail-on belongs to `qdissect check`\n"), "{check}");

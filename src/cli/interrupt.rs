@@ -17,7 +17,7 @@ pub fn is_signal(code: u8) -> bool {
 
 #[cfg(unix)]
 mod signals {
-    use super::SIGNALS;
+    use crate::cli::interrupt::SIGNALS;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};

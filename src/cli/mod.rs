@@ -8,6 +8,7 @@ mod check;
 mod choices;
 mod clock;
 mod columns;
+mod command_line;
 mod common_args;
 mod completion_values;
 mod config;
@@ -15,6 +16,8 @@ mod detail;
 mod diagnostics;
 #[cfg(all(test, unix))]
 mod documented;
+mod dump;
+mod exchanges;
 mod export;
 mod filter;
 mod follow;
@@ -40,8 +43,10 @@ mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod save;
+mod settings;
 mod show;
 mod stats;
+mod summary;
 mod suppress;
 mod terminal;
 mod text;
@@ -51,8 +56,7 @@ mod view;
 mod wrap;
 
 use args::Command;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use command_line::{command, given, parse};
 use implied_command::with_subcommand;
 use std::ffi::OsString;
 use std::io::Write;
@@ -80,32 +84,4 @@ pub fn main(args: Vec<OsString>) -> u8 {
             if e.use_stderr() { outcome::FAILED } else { outcome::printed(printed) }
         }
     }
-}
-
-/// The command line; `live` does not offer what is about files, and says so when it is asked for.
-fn command() -> clap::Command {
-    let command = implied_command::with_usage(help::arranged(args::Cli::command()));
-    if cfg!(not(unix)) {
-        return command;
-    }
-    command.mut_subcommand("live", |live| {
-        let save = "Save what is captured, as the capture program sends it";
-        ["files", "read", "allow_truncated", "per_file", "follow", "annotate"]
-            .into_iter()
-            .fold(live, |live, id| live.mut_arg(id, |a| a.hide(true)))
-            .mut_arg("write", |a| a.help(save))
-    })
-}
-
-/// The arguments, and where each came from.
-fn parse(args: Vec<OsString>) -> Result<(args::Cli, ArgMatches), clap::Error> {
-    let matches = command().try_get_matches_from(args).map_err(implied_command::advise)?;
-    let cli = args::Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
-    Ok((cli, matches))
-}
-
-/// Whether an option of the subcommand stands on the command line; a configuration does not change those.
-fn given(matches: &ArgMatches, option: &str) -> bool {
-    let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
-    own == Some(ValueSource::CommandLine)
 }

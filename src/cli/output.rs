@@ -63,6 +63,11 @@ pub fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| !it.is_dir() && (special || !it.is_file()))
 }
 
+/// Whether the name of an output means standard output.
+pub fn to_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// The folder of a file.
 pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -3,8 +3,8 @@
 use super::args::Reading;
 use super::common_args::Common;
 use super::inputs::Inputs;
-use super::output::folder;
-use super::save::{Mark, node, to_stdout};
+use super::output::{folder, to_stdout};
+use super::save::{Mark, node};
 use super::terminal::name;
 use std::fs::{self, Metadata};
 use std::path::Path;

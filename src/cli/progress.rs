@@ -6,8 +6,6 @@
 //!                      └── packets ──┘ told when the buffer runs out, before it is filled
 //! ```
 
-use super::args::Reading;
-use super::choices::CheckFormat;
 use super::common_args::Common;
 use super::terminal::name;
 use crate::report::short;
@@ -41,10 +39,10 @@ fn with_line<T>(with: impl FnOnce(&mut Line) -> T) -> Option<T> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(with)
 }
 
-/// From now on progress is shown, if it can be and is wanted.
-pub fn begin(command: &Reading) {
+/// From now on progress is shown, if it can be and is wanted. `streams` says whether results are printed meanwhile.
+pub fn begin(common: &Common, streams: bool) {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if is_wanted(command, is_apart()) && io::stderr().is_terminal() && !dumb {
+    if is_wanted(common, streams, is_apart()) && io::stderr().is_terminal() && !dumb {
         let now = Instant::now();
         let line = Line { began: now, drawn: now, bar: None };
         *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
@@ -64,16 +62,9 @@ fn is_apart() -> bool {
     !io::stdout().is_terminal()
 }
 
-/// Whether a line does not disturb: not where results appear meanwhile, unless they go to a file (`apart`).
-fn is_wanted(command: &Reading, apart: bool) -> bool {
-    let streams = match command {
-        Reading::Dump(_) | Reading::Exchanges(_) => true,
-        Reading::Check(check) => check.format == CheckFormat::Ndjson,
-        Reading::Summary(_) | Reading::Stats(_) | Reading::Report(_) | Reading::Export(_) => false,
-        #[cfg(unix)]
-        Reading::Live(_) => return false,
-    };
-    let Common { quiet, follow, output, .. } = command.common();
+/// Whether a line does not disturb: not where results appear meanwhile (`streams`), unless they go to a file (`apart`).
+fn is_wanted(common: &Common, streams: bool, apart: bool) -> bool {
+    let Common { quiet, follow, output, .. } = common;
     !(*quiet || *follow || streams && !apart && output.is_none())
 }
 
@@ -275,7 +266,7 @@ mod tests {
     fn wanted(args: &[&str], apart: bool) -> bool {
         let args = ["qdissect"].iter().chain(args).chain(&["a.pcap"]);
         let Command::Read(reading) = Cli::parse_from(args).command else { unreachable!("it reads") };
-        is_wanted(&reading, apart)
+        is_wanted(reading.common(), reading.prints_meanwhile(), apart)
     }
 
     #[test]

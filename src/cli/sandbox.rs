@@ -7,7 +7,8 @@
 //! ```
 //! What is open stays open: standard output, the pipe of the capture program. Names can still be looked up.
 
-use super::args::{CheckArgs, Reading};
+use super::args::Reading;
+use super::check::CheckArgs;
 use super::choices::CheckFormat;
 use super::common_args::Common;
 use super::inputs::Inputs;

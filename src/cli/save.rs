@@ -12,7 +12,7 @@ use super::diagnostics::{error, warning};
 use super::inputs::{Inputs, open};
 use super::interrupt;
 use super::outcome::{Done, FAILED, why};
-use super::output::{Target, folder};
+use super::output::{Target, folder, to_stdout};
 use super::read::read_with;
 use super::terminal::name;
 use crate::capture::{self, Comments, Source, Writer};
@@ -27,11 +27,6 @@ use std::path::{Path, PathBuf};
 const BUFFER: usize = 256 * 1024;
 /// The program, as captures name it.
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
-
-/// Whether the capture goes to standard output.
-pub fn to_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
 
 /// Whether the result has no place, for standard output is the capture.
 pub fn silences(common: &Common) -> bool {

@@ -1,6 +1,5 @@
 //! Findings that the user knows and does not want to fail the check, each with a reason, some with an end.
 
-use super::config::Config;
 use super::pattern;
 use super::text::{Text, absent};
 use super::values::{Key, Value, Wrong, rule, string, wrong};
@@ -157,13 +156,13 @@ struct State {
 
 impl Suppressions {
     /// Those of a configuration, as they apply on that day.
-    pub fn new(config: &Config, today: Date) -> Suppressions {
+    pub fn new(list: &[Suppression], today: Date) -> Suppressions {
         let state = |what: &Suppression| State {
             what: what.clone(),
             expired: what.until.is_some_and(|until| today > until),
             used: false,
         };
-        Suppressions { list: config.suppress.iter().map(state).collect() }
+        Suppressions { list: list.iter().map(state).collect() }
     }
 
     /// Why a finding does not fail the check, if one of them speaks of it. `file` is the capture's name. A
@@ -199,6 +198,7 @@ impl Suppressions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Config;
     use super::super::recordings::{HERE, Recording, example};
     use super::*;
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn suppressions(keys: &str, today: Date) -> Suppressions {
-        Suppressions::new(&config(keys).unwrap(), today)
+        Suppressions::new(&config(keys).unwrap().suppress, today)
     }
 
     /// The finding of a rule's example.

@@ -1,12 +1,11 @@
 //! `qdissect ask`: asks a server as a client would, and dissects or judges what comes back.
 
-mod args;
+pub mod args;
 mod client;
-
-pub use args::AskArgs;
 
 use super::args::{Command, Reading};
 use super::choices::{CheckFormat, DumpFormat};
+use super::command_line::parse;
 use super::common_args::Common;
 use super::diagnostics::error;
 use super::inputs::Inputs;
@@ -14,11 +13,12 @@ use super::outcome::{FAILED, OK, why};
 use super::output::Target;
 use super::run::{self, Job};
 use super::terminal::name;
-use super::{columns, interrupt, parse, save};
+use super::{interrupt, save, settings};
 use crate::capture::{Facts, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count, quoted, shown};
+use args::AskArgs;
 use clap::ValueEnum;
 use client::{Plan, Talk};
 use std::io::{self, Cursor, Write};
@@ -49,8 +49,8 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     common.decode_as.push((server.port(), args.proto));
     common.timeout = Some(args.timeout);
     let config = run::configure(&mut reading, given)?;
-    let chosen = columns::asked(&reading)?;
-    let options = run::choose(reading.common(), true)?;
+    let chosen = run::chosen_columns(&reading)?;
+    let options = settings::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
     let nanos = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs());

@@ -1,7 +1,7 @@
 //! Completions for shells: what clap makes of the command line, and what it does not know of: that files, options and
 //! filters may stand where no command does, values of positional arguments, and interfaces.
 
-use super::{NAME, ShellName, command_line};
+use super::args::ShellName;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
@@ -18,18 +18,23 @@ const FIRST_WORD: &str = r#"            if [[ ${cur} != -* && ${COMP_CWORD} -eq 
             fi
 "#;
 
-/// The script for a shell.
-pub fn script(shell: ShellName) -> String {
-    let (shell, amend): (_, fn(&str) -> String) = match shell {
+/// The script by which a shell completes a command line.
+pub fn script(shell: ShellName, command: &Command) -> String {
+    let (shell, amend): (_, fn(&str, &Command) -> String) = match shell {
         ShellName::Bash => (Shell::Bash, bash),
         ShellName::Zsh => (Shell::Zsh, zsh),
         ShellName::Fish => (Shell::Fish, fish),
-        ShellName::PowerShell => (Shell::PowerShell, str::to_owned),
-        ShellName::Elvish => (Shell::Elvish, str::to_owned),
+        ShellName::PowerShell => (Shell::PowerShell, unchanged),
+        ShellName::Elvish => (Shell::Elvish, unchanged),
     };
     let mut script = vec![];
-    clap_complete::generate(shell, &mut with_default_form(command_line()), NAME, &mut script);
-    amend(&String::from_utf8_lossy(&script))
+    let mut with_options = with_default_form(command.clone());
+    clap_complete::generate(shell, &mut with_options, command.get_name(), &mut script);
+    amend(&String::from_utf8_lossy(&script), command)
+}
+
+fn unchanged(script: &str, _: &Command) -> String {
+    script.to_owned()
 }
 
 /// The command line with the options that need no command.
@@ -40,14 +45,13 @@ fn with_default_form(command: Command) -> Command {
 }
 
 /// Names of all commands, with a blank between them.
-fn commands() -> String {
-    let command = command_line();
+fn commands(command: &Command) -> String {
     let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
     names.join(" ")
 }
 
 /// Files stand beside the commands, and are no worse than options behind those that read them.
-fn bash(script: &str) -> String {
+fn bash(script: &str, command: &Command) -> String {
     let (mut amended, mut reads, mut first, mut interface) = (String::new(), false, true, false);
     for line in script.lines() {
         if line.trim_start().starts_with("opts=\"") && line.len() > 20 {
@@ -55,7 +59,7 @@ fn bash(script: &str) -> String {
         }
         if reads && line.trim_start().starts_with("if [[ ${cur} == -* || ${COMP_CWORD}") {
             if std::mem::take(&mut first) {
-                amended.push_str(&FIRST_WORD.replace("COMMANDS", &commands()));
+                amended.push_str(&FIRST_WORD.replace("COMMANDS", &commands(command)));
             }
             amended.push_str("            if [[ ${cur} == -* ]] ; then\n");
             continue;
@@ -74,7 +78,7 @@ fn bash(script: &str) -> String {
 }
 
 /// Files stand beside the commands; behind one that stands first, what `dump` takes.
-fn zsh(script: &str) -> String {
+fn zsh(script: &str, _: &Command) -> String {
     let commands = "    _describe -t commands 'qdissect commands' commands \"$@\"\n";
     let script = script.replacen(commands, &format!("{commands}    _files\n"), 1);
     // Within single quotes those of the command are written '\''.
@@ -89,8 +93,8 @@ fn zsh(script: &str) -> String {
 }
 
 /// A first word that is no command is a file, and values of positional arguments are completed.
-fn fish(script: &str) -> String {
-    let commands = commands();
+fn fish(script: &str, command: &Command) -> String {
+    let commands = commands(command);
     let mut amended = String::new();
     let is_command = format!("if contains -- \"$argv[1]\" {commands} help\n");
     // An option that still lacks its value is none that a command has.
@@ -108,13 +112,13 @@ fn fish(script: &str) -> String {
         }
         amended.push('\n');
     }
-    amended + &fish_positionals()
+    amended + &fish_positionals(command)
 }
 
 /// Values of positional arguments, which clap leaves out for Fish.
-fn fish_positionals() -> String {
+fn fish_positionals(command: &Command) -> String {
     let mut lines = String::new();
-    for command in command_line().get_subcommands() {
+    for command in command.get_subcommands() {
         for sub in command.get_subcommands() {
             let values = sub.get_positionals().flat_map(Arg::get_possible_values);
             let values: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();

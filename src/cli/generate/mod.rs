@@ -1,78 +1,26 @@
 //! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
 
+pub mod args;
 mod completions;
 mod man;
 #[cfg(test)]
 mod tests;
 
-use super::command;
+use super::command_line::command;
 use super::diagnostics::error;
 use super::outcome::{self, FAILED, OK};
 use crate::report::quoted;
 use crate::schema;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum};
+use args::{GenerateCommand, ManArgs};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-/// Name of the program, as shells and the manual know it.
-const NAME: &str = "qdissect";
-
-/// `qdissect generate`
-#[derive(Debug, Subcommand)]
-pub enum GenerateCommand {
-    /// A script that completes options and values in a shell
-    Completions(CompletionsArgs),
-    /// The manual for `man`: one page for everything, or a page for each subcommand
-    Man(ManArgs),
-    /// A JSON Schema of what -T json and -T ndjson write
-    Schema(SchemaArgs),
-}
-
-/// `qdissect generate completions`
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: ShellName,
-}
-
-/// The shells that there are completions for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShellName {
-    /// Bash
-    Bash,
-    /// Zsh
-    Zsh,
-    /// Fish
-    Fish,
-    /// PowerShell
-    #[value(name = "powershell")]
-    PowerShell,
-    /// Elvish
-    Elvish,
-}
-
-/// `qdissect generate man`
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// Write a page for each subcommand to this directory, which is made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
-
-/// `qdissect generate schema`
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// Only one type of records; `array` is what -T json writes. Else one record of any type
-    #[arg(value_name = "RECORD", value_parser = PossibleValuesParser::new(schema::names()))]
-    pub record: Option<String>,
-}
+use std::path::Path;
 
 /// Runs `qdissect generate`; returns the exit code.
 pub fn run(command: &GenerateCommand) -> u8 {
     match command {
-        GenerateCommand::Completions(args) => print(completions::script(args.shell).as_bytes()),
+        GenerateCommand::Completions(args) => {
+            print(completions::script(args.shell, &command_line()).as_bytes())
+        }
         GenerateCommand::Man(ManArgs { dir: Some(dir) }) => pages(dir),
         GenerateCommand::Man(ManArgs { dir: None }) => print(&man::page(command_line())),
         GenerateCommand::Schema(args) => {
@@ -82,9 +30,9 @@ pub fn run(command: &GenerateCommand) -> u8 {
     }
 }
 
-/// The command line as users see it.
+/// The command line as users see it, under the name by which shells and the manual know the program.
 fn command_line() -> clap::Command {
-    shown(&command()).name(NAME)
+    shown(&command()).name("qdissect")
 }
 
 /// A subcommand without the arguments that help does not show: shells would offer what is refused.

@@ -1,6 +1,7 @@
 //! What is generated, held against the command line and given to those who read it.
 #![allow(clippy::panic)] // tests fail that way
 
+use super::args::ShellName;
 use super::*;
 use crate::protocols::Id;
 use clap::{Arg, Command};
@@ -12,6 +13,11 @@ const SHELLS: [ShellName; 5] =
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("it is UTF-8")
+}
+
+/// The script for a shell.
+fn script_for(shell: ShellName) -> String {
+    completions::script(shell, &command_line())
 }
 
 /// Every subcommand with its whole name, the program first.
@@ -59,7 +65,7 @@ fn accepted(text: &str, readers: &[(&str, &[&str])]) {
 #[test]
 fn every_subcommand_and_option_is_completed_in_every_shell() {
     for shell in SHELLS {
-        let script = completions::script(shell);
+        let script = script_for(shell);
         for command in tree() {
             assert!(script.contains(command.get_name()), "{shell:?}: {}", command.get_name());
             for option in options(&command) {
@@ -89,7 +95,7 @@ fn what_is_refused_is_not_offered() {
     if cfg!(unix) {
         assert!(hidden(&all).is_some_and(|hidden| hidden > 3));
         assert_eq!(hidden(&offered), Some(0));
-        let script = completions::script(ShellName::Bash);
+        let script = script_for(ShellName::Bash);
         let opts = script.lines().find(|line| line.contains("opts=") && line.contains("--autostop"));
         assert!(opts.is_some_and(|opts| !opts.contains("--follow") && opts.contains("--write")), "{opts:?}");
     }
@@ -97,7 +103,7 @@ fn what_is_refused_is_not_offered() {
 
 #[test]
 fn values_are_completed() {
-    let script = completions::script(ShellName::Bash);
+    let script = script_for(ShellName::Bash);
     let protocols = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(" ");
     for words in [&protocols, "text tree json ndjson ek fields csv tsv", "strict default lenient"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
@@ -110,7 +116,7 @@ fn values_are_completed() {
 
 #[test]
 fn bash_completes_what_is_begun() {
-    let script = completions::script(ShellName::Bash);
+    let script = script_for(ShellName::Bash);
     accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
     let asked = [
         ("qdissect", "stat", "stats"),
@@ -146,13 +152,13 @@ fn bash_completes_what_is_begun() {
 
 #[test]
 fn other_shells_take_their_scripts() {
-    accepted(&completions::script(ShellName::Zsh), &[("zsh", &["-n"])]);
-    accepted(&completions::script(ShellName::Fish), &[("fish", &["--no-execute"])]);
+    accepted(&script_for(ShellName::Zsh), &[("zsh", &["-n"])]);
+    accepted(&script_for(ShellName::Fish), &[("fish", &["--no-execute"])]);
 }
 
 #[test]
 fn fish_completes_values_that_clap_leaves_out() {
-    let script = completions::script(ShellName::Fish);
+    let script = script_for(ShellName::Fish);
     let line = |has: &[&str]| script.lines().any(|line| has.iter().all(|part| line.contains(part)));
     assert!(line(&["using_subcommand rule; and not", " -a \"", " GEN GEN-001 "]));
     assert!(line(&["using_subcommand protocol; and not", " -a \"sqp "]));
@@ -215,7 +221,7 @@ fn each_subcommand_gets_a_page_of_its_own() {
     let tree = tree();
     assert_eq!(fs::read_dir(&dir).expect("it is there").count(), tree.len());
     for command in &tree {
-        let name = command.get_bin_name().unwrap_or(NAME).replace(' ', "-");
+        let name = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
         let path = dir.join(format!("{name}.1"));
         let page = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         hold_options(command, &page.replace("\\-", "-"));
@@ -232,8 +238,8 @@ fn each_subcommand_gets_a_page_of_its_own() {
 fn the_same_is_generated_every_time_and_names_no_place_of_this_machine() {
     let here = env!("CARGO_MANIFEST_DIR");
     for shell in SHELLS {
-        let script = completions::script(shell);
-        assert_eq!(script, completions::script(shell));
+        let script = script_for(shell);
+        assert_eq!(script, script_for(shell));
         assert!(!script.contains(here));
     }
     let page = text(man::page(command_line()));

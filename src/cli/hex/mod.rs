@@ -1,18 +1,14 @@
 //! `qdissect hex`: what somebody pasted, dissected.
 
-mod args;
+pub mod args;
 mod text;
-
-pub use args::HexArgs;
-use args::InputFormat;
 
 use super::common_args::Common;
 use super::diagnostics::{error, note};
 use super::outcome::{FAILED, OK, not_writable};
 use super::output::Target;
-use super::run;
+use super::settings;
 use super::terminal;
-use super::values::no_rule;
 use crate::capture::capture_format;
 use crate::classify::Choice;
 use crate::decode::Listener;
@@ -20,6 +16,7 @@ use crate::net::OwnedFrame;
 use crate::pasted::{self, EXPECTED, Ends, Pasted};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::{Output, Records, Report, quoted};
+use args::{HexArgs, InputFormat};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -31,8 +28,7 @@ const PORT: u16 = 7777;
 /// Runs `qdissect hex`; returns the exit code. `given` says whether an option stands on the command line.
 pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     let mut common = args.common();
-    let options = run::load(&mut common, given)
-        .and_then(|_| run::options(&common, true).map_err(|unknown| no_rule(&unknown.name)));
+    let options = settings::load(&mut common, given).and_then(|_| settings::pipeline_options(&common, true));
     let found = options.and_then(|options| Ok((options, find(args)?)));
     let (options, (name, text, pasted)) = match found {
         Ok(found) => found,

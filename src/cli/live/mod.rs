@@ -1,7 +1,7 @@
 //! `qdissect live`: a capture program captures, and what it sends is shown as it comes.
 
 mod advice;
-mod args;
+pub mod args;
 #[cfg(target_os = "linux")]
 mod confine;
 mod program;
@@ -9,13 +9,11 @@ mod records;
 mod session;
 mod stderr;
 
-pub use args::LiveArgs;
-
 use super::diagnostics::{error, note};
 use super::outcome::{Done, FAILED, OK, not_writable};
 use super::output::Target;
 use super::read::QUIET;
-use super::run;
+use super::summary::write_summary;
 use super::terminal;
 use super::{columns, filter, interrupt};
 use crate::capture::{ErrorKind, Source};
@@ -24,6 +22,7 @@ use crate::filter::Columns;
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::summary::Summary;
 use crate::report::{self, Details, Layout, Lister, Output, Report, Totals, shown};
+use args::LiveArgs;
 #[cfg(target_os = "linux")]
 use confine::Confinement;
 use program::{Program, named};
@@ -122,7 +121,7 @@ impl Capture<'_> {
                 let (totals, code) = self.run(options, &mut summary)?;
                 let form = (form, chosen.map(|(_, layout)| layout));
                 let screen = args.rows.of(terminal::screen(args.detail.color, &args.common));
-                run::write_summary(to, form, screen, &args.common, &summary, &totals)?;
+                write_summary(to, form, screen, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {

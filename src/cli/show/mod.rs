@@ -1,13 +1,11 @@
 //! `qdissect rule` and `qdissect protocol`: what the declarations say, and the examples of rules played on
 //! the spot.
 
-mod args;
+pub mod args;
 pub mod page;
 mod protocol;
 mod records;
 mod rule;
-
-pub use args::{ProtocolCommand, RuleCommand};
 
 use super::diagnostics::error;
 use super::outcome::{FAILED, printed};
@@ -17,7 +15,7 @@ use crate::check::{Policy, Unknown, matches};
 use crate::protocols::Id;
 use crate::report::{Form, Output};
 use crate::rule::Rule;
-use args::How;
+use args::{How, ProtocolCommand, RuleCommand};
 use page::Page;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};

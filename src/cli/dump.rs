@@ -1,0 +1,80 @@
+//! `qdissect dump`: its arguments, and how it is run.
+
+use super::choices::DumpFormat;
+use super::columns::{self, ColumnArgs};
+use super::common_args::Common;
+use super::detail::DetailArgs;
+use super::diagnostics::error;
+use super::inputs::Inputs;
+use super::outcome::{Done, FAILED};
+use super::output::Target;
+use super::save::read_to_end;
+use super::terminal;
+use crate::filter::Columns;
+use crate::pipeline::Options;
+use crate::report::{Details, Layout, Lister, Output, Records};
+use clap::Args;
+use std::io;
+
+/// `qdissect dump`
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    /// Output format
+    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
+    pub format: DumpFormat,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    /// Also the datagrams that no protocol claims
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub detail: DetailArgs,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Reads the inputs and writes their packets: in columns that the user has `chosen`, as records, in detail or as lines.
+pub fn dump(
+    to: &mut Target,
+    args: &DumpArgs,
+    options: Options,
+    chosen: Option<(Columns, Layout)>,
+    inputs: Inputs,
+) -> io::Result<Done> {
+    if args.detail.wanted(args.format) {
+        return detail(to, args, options, inputs);
+    }
+    let common = &args.common;
+    let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
+    match (chosen, args.format.form()) {
+        (Some(chosen), _) => {
+            let mut rows = columns::fields(to, chosen, common, flush);
+            let done = read_to_end(common, options, inputs, &mut rows)?;
+            columns::remark(&rows);
+            Ok(done)
+        }
+        (None, Some(form)) => {
+            let records = Records::new(Output::new(to, form, flush), true, quiet);
+            let records = records.with_secrets(common.show_secrets);
+            read_to_end(common, options, inputs, &mut records.with_bytes(args.detail.hex))
+        }
+        (None, None) => {
+            let screen = terminal::lines(args.detail.color, common);
+            let many = inputs.list.len() > 1 || common.follow;
+            let mut lister = Lister::new(to, flush, quiet, many).timed(args.detail.when.clone()).fit(screen);
+            read_to_end(common, options, inputs, &mut lister)
+        }
+    }
+}
+
+/// Writes packets in detail.
+fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
+    if let Some(wrong) = args.detail.refusal(args.format) {
+        error(&wrong);
+        return Ok((FAILED, 0));
+    }
+    let common = &args.common;
+    let detail = args.detail.detail(args.format, common, &options);
+    let many = inputs.list.len() > 1;
+    read_to_end(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
+}

@@ -1,0 +1,68 @@
+//! The settings of a run: the command line, what a configuration adds to it, and what both ask of the pipeline.
+
+use super::choices::ProfileName;
+use super::common_args::{Common, RuleArgs};
+use super::config::Config;
+use super::diagnostics::note;
+use super::output::to_stdout;
+use super::terminal::name;
+use super::values::no_rule;
+use crate::check::{Policy, Profile, Unknown};
+use crate::classify::Choice;
+use crate::contract::Budget;
+use crate::pipeline::Options;
+
+/// Reads the configuration and fills in what the options leave open; no `--output` is left that means standard output.
+pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    // A dash is standard output, as in -w.
+    common.output.take_if(|path| to_stdout(path));
+    let nearest = || Config::find(&std::env::current_dir().ok()?);
+    let path = match &common.configuration.config {
+        None if common.configuration.no_config => None,
+        None => nearest(),
+        named => named.clone(),
+    };
+    let Some(path) = path else { return Ok(Config::default()) };
+    let config = Config::load(&path)?;
+    if !common.quiet {
+        note(&format_args!("The configuration is {}.", name(&path)));
+    }
+    config.fill(common, given);
+    Ok(config)
+}
+
+/// What the command line asks of the pipeline. `all` asks for the datagrams that no protocol claims, too.
+///
+/// # Errors
+/// A sentence, where it names a rule that is none.
+pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
+    let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
+    if !common.protocol.is_empty() {
+        choice.protocols = Choice::only(&common.protocol);
+    }
+    Ok(Options {
+        choice,
+        timeout: common.timeout,
+        min_confidence: common.min_confidence.into(),
+        all,
+        secrets: common.show_secrets,
+        policy: policy(&common.rules).map_err(|unknown| no_rule(&unknown.name))?,
+        count: common.count,
+        per_file: common.per_file,
+        budget: Budget::mib(common.memory),
+        watched: None,
+    })
+}
+
+/// Severities as the user wants them: profile first, then levels, then what is left out.
+fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
+    let mut policy = Policy::new(match rules.profile {
+        ProfileName::Strict => Profile::Strict,
+        ProfileName::Default => Profile::Default,
+        ProfileName::Lenient => Profile::Lenient,
+    });
+    rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity))?;
+    policy.select(&rules.select)?;
+    rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
+    Ok(policy)
+}
