@@ -18,12 +18,6 @@ pub fn nothing_installed() -> String {
     )
 }
 
-/// Several interfaces, and tcpdump.
-pub fn one_interface() -> String {
-    "tcpdump captures on one interface: name one -i, or `-i any`, or install dumpcap, which takes several."
-        .into()
-}
-
 /// The program cannot be run at all.
 pub fn not_started(program: &Program, e: &io::Error) -> String {
     let name = shown(&program.path().to_string_lossy()).into_owned();

@@ -4,6 +4,7 @@ mod advice;
 pub mod args;
 #[cfg(target_os = "linux")]
 mod confine;
+mod interfaces;
 mod program;
 mod records;
 mod session;
@@ -40,12 +41,12 @@ pub fn live(
     options: Options,
     chosen: Option<(Columns, Layout)>,
 ) -> io::Result<Done> {
-    let program = match args.check().and_then(|()| Program::find()) {
+    let program = match args.check().and_then(|()| Program::find().ok_or_else(advice::nothing_installed)) {
         Ok(program) => program,
         Err(e) => return Ok(refuse(&e)),
     };
     if args.list_interfaces {
-        return match program.interfaces() {
+        return match interfaces::list(&program) {
             Ok(lines) => {
                 lines.iter().try_for_each(|line| writeln!(to, "{}", shown(line)))?;
                 Ok((OK, 1))
@@ -211,7 +212,7 @@ impl Capture<'_> {
     }
 
     fn died(&self, ended: &Ended) -> String {
-        let interfaces = || self.program.interfaces().unwrap_or_default();
+        let interfaces = || interfaces::list(&self.program).unwrap_or_default();
         advice::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
     }
 

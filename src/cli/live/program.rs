@@ -1,7 +1,6 @@
 //! The capture program: dumpcap or tcpdump, a process of its own. It has the rights to capture and
 //! nothing to do with what the packets say; its output comes through a pipe.
 
-use super::advice;
 use super::args::LiveArgs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +17,10 @@ const TCPDUMP_BUFFER: u32 = 128 * 1024;
 const TCPDUMP_SNAPLEN: u32 = 9216;
 /// dumpcap's buffer in MiB unless the user says otherwise.
 const DUMPCAP_BUFFER: u32 = 64;
+
+/// What is said where tcpdump is to capture on several interfaces.
+const ONE_INTERFACE: &str =
+    "tcpdump captures on one interface: name one -i, or `-i any`, or install dumpcap, which takes several.";
 
 /// Which program it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +49,8 @@ impl Kind {
 }
 
 impl Program {
-    /// dumpcap if it is installed, else tcpdump.
-    ///
-    /// # Errors
-    /// What to do when neither is.
-    pub fn find() -> Result<Program, String> {
+    /// dumpcap if it is installed, else tcpdump if that is.
+    pub fn find() -> Option<Program> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         // An empty entry would be the working directory, where anybody may have left a program.
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
@@ -59,7 +59,7 @@ impl Program {
             let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| is_program(path))?;
             Some(Program { kind, path })
         };
-        find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump)).ok_or_else(advice::nothing_installed)
+        find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump))
     }
 
     /// How long the program may hold a packet back: dumpcap reads the kernel's buffer every quarter of
@@ -102,58 +102,17 @@ impl Program {
                     command.args(["--", filter]);
                 }
             }
-            (Kind::Tcpdump, _) => return Err(advice::one_interface()),
+            (Kind::Tcpdump, _) => return Err(ONE_INTERFACE.into()),
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
 
-    /// What the program says the interfaces are, one a line: `1. eth0 (Up)`.
-    ///
-    /// # Errors
-    /// When it does not say.
-    pub fn interfaces(&self) -> Result<Vec<String>, String> {
-        let mut command = self.command();
-        command.args(if self.kind == Kind::Dumpcap { &["-D", "-M"][..] } else { &["-D"] });
-        let output = command.output().map_err(|e| advice::not_started(self, &e))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let lines: Vec<_> = said.lines().filter_map(|line| self.interface(line)).collect();
-        if !output.status.success() || lines.is_empty() {
-            let said = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect::<Vec<_>>();
-            return Err(advice::no_interfaces(self, &said));
-        }
-        Ok(lines)
-    }
-
-    fn command(&self) -> Command {
+    /// The program without arguments, in a language that does not depend on the user's.
+    pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.stdin(Stdio::null()).env("LC_ALL", "C");
         command
-    }
-
-    /// A line of the program's list in our words.
-    fn interface(&self, line: &str) -> Option<String> {
-        let (number, rest) = line.split_once('.')?;
-        number.parse::<u32>().ok()?;
-        let rest = rest.trim_start();
-        let (name, more) = match self.kind {
-            // name, description, given name, type, addresses, loopback or network
-            Kind::Dumpcap => {
-                let columns: Vec<_> = rest.split('\t').collect();
-                let column = |at| columns.get(at).copied().unwrap_or_default();
-                (column(0), [column(2).to_owned(), column(1).to_owned(), column(4).replace(',', ", ")])
-            }
-            // name (description) [flags]
-            Kind::Tcpdump => {
-                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-                let (description, flags) = rest.rsplit_once('[').unwrap_or((rest, ""));
-                let description = description.trim().trim_start_matches('(').trim_end_matches(')');
-                (name, [description.to_owned(), flags.trim_end_matches(']').to_owned(), String::new()])
-            }
-        };
-        let more: Vec<_> = more.into_iter().filter(|text| !text.is_empty() && text != "none").collect();
-        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
-        Some(format!("{number}. {name}{more}"))
     }
 
     /// The file that is run.
@@ -198,25 +157,5 @@ mod tests {
         let two = ["-i", "lo", "-i", "eth0", "-B", "2"];
         assert_eq!(arguments(Kind::Dumpcap, &two).unwrap(), "-q -B 2 -i lo -i eth0 -w -");
         assert!(arguments(Kind::Tcpdump, &two).unwrap_err().contains("one interface"));
-    }
-
-    #[test]
-    fn lists_of_interfaces_have_one_form() {
-        let listed = |kind: Kind, line| Program { kind, path: PathBuf::new() }.interface(line);
-        for (kind, line, wanted) in [
-            (Kind::Tcpdump, "1.eth0 [Up, Running, Connected]", Some("1. eth0 (Up, Running, Connected)")),
-            (Kind::Tcpdump, "2.any (All (of them) [Up]", Some("2. any (All (of them, Up)")),
-            (Kind::Tcpdump, "4.ifb0 [none]", Some("4. ifb0")),
-            (Kind::Tcpdump, "5.old", Some("5. old")),
-            (
-                Kind::Dumpcap,
-                "3. lo\t\tLoopback\t0\t127.0.0.1,::1\tloopback\t",
-                Some("3. lo (Loopback, 127.0.0.1, ::1)"),
-            ),
-            (Kind::Dumpcap, "4. ifb0\t\t\t0\t\tnetwork\t", Some("4. ifb0")),
-            (Kind::Dumpcap, "no list", None),
-        ] {
-            assert_eq!(listed(kind, line).as_deref(), wanted, "{line}");
-        }
     }
 }
