@@ -1,4 +1,13 @@
 //! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
+//!
+//! Files import only what is to the right of them, or below:
+//!
+//! ```text
+//!  mod ──> ask, generate, hex, show, view
+//!           └──> run ──> args ──> summary, dump, check, exchanges, live, stats, export, report
+//!                                  └──> save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
+//! ```
+//! The options of a subcommand are in its file, or in `args.rs` of its folder.
 
 mod accepted;
 mod args;

@@ -2,6 +2,10 @@
 
 use super::args::Reading;
 use super::check;
+#[cfg(target_os = "linux")]
+use super::check::CheckArgs;
+#[cfg(target_os = "linux")]
+use super::choices::CheckFormat;
 use super::config::Config;
 use super::diagnostics::{error, warning};
 use super::dump;
@@ -14,6 +18,8 @@ use super::output::Target;
 use super::output_conflict;
 use super::progress;
 use super::report;
+#[cfg(target_os = "linux")]
+use super::sandbox::{self, Allowed};
 use super::save;
 use super::settings;
 use super::stats;
@@ -23,6 +29,8 @@ use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::Layout;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
 
 /// What a subcommand is to do, once everything that the user has given makes sense.
 pub struct Job {
@@ -57,7 +65,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
     let common = command.common();
     #[cfg(target_os = "linux")]
     if !matches!(command, Reading::Live(_)) {
-        super::sandbox::read_files(command, &job.inputs);
+        sandbox::read_files(common, &job.inputs, own_files(command));
     }
     job.inputs.order(common.save.write.is_none());
     let target =
@@ -72,6 +80,37 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),
     }
+}
+
+/// The files that only this subcommand reads or writes.
+#[cfg(target_os = "linux")]
+fn own_files(command: &Reading) -> Allowed {
+    match command {
+        Reading::Check(check) => {
+            Allowed { read: check.baseline.iter().cloned().collect(), write: reports(check), signals: false }
+        }
+        Reading::Export(export) => Allowed { write: export.folders(), ..Allowed::default() },
+        _ => Allowed::default(),
+    }
+}
+
+/// Where `check` writes besides.
+#[cfg(target_os = "linux")]
+fn reports(check: &CheckArgs) -> Vec<PathBuf> {
+    let baseline = check.baseline.iter().filter(|_| check.update_baseline);
+    let mut write: Vec<_> = check
+        .report
+        .iter()
+        .map(|(_, path)| path)
+        .chain(baseline)
+        .flat_map(|path| sandbox::places(path))
+        .collect();
+    if check.format == CheckFormat::Github
+        && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
+    {
+        write.extend(sandbox::places(Path::new(&summary)));
+    }
+    write
 }
 
 /// Takes in the configuration and looks at everything that is given, before anything is read or written.

@@ -7,9 +7,6 @@
 //! ```
 //! What is open stays open: standard output, the pipe of the capture program. Names can still be looked up.
 
-use super::args::Reading;
-use super::check::CheckArgs;
-use super::choices::CheckFormat;
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::output::{folder, is_device};
@@ -69,16 +66,15 @@ pub fn keep_signals_inside() {
     let _ = domain.and_then(|domain| domain.restrict_self());
 }
 
-/// Restricts a command that reads files to its inputs and outputs. Where the kernel cannot, everything stays as it
-/// is without a word: a message in every job of a CI system would help nobody.
-pub fn read_files(command: &Reading, inputs: &Inputs) {
-    let common = command.common();
+/// Restricts a command that reads files to its inputs and outputs, and to what it is `also` allowed. Where the kernel
+/// cannot, everything stays as it is without a word: a message in every job of a CI system would help nobody.
+pub fn read_files(common: &Common, inputs: &Inputs, also: Allowed) {
     if !common.no_sandbox {
-        let _ = enter(&needed(command, common, inputs));
+        let _ = enter(&needed(common, inputs, also));
     }
 }
 
-fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
+fn needed(common: &Common, inputs: &Inputs, also: Allowed) -> Allowed {
     let mut read: Vec<PathBuf> = inputs.list.iter().map(|input| input.path.clone()).collect();
     if common.follow {
         // Files that come later, and those that replace a file.
@@ -93,30 +89,12 @@ fn needed(command: &Reading, common: &Common, inputs: &Inputs) -> Allowed {
             false => write.extend(places(path)),
         }
     }
-    if let Reading::Check(check) = command {
-        write.extend(reports(check));
-        read.extend(check.baseline.clone());
-    }
-    if let Reading::Export(export) = command {
-        write.extend(export.folders());
-    }
+    write.extend(also.write);
+    read.extend(also.read);
     // Files that are written aside are opened for reading as well.
     read.extend(write.iter().cloned());
     read.extend(PROCESSORS.map(PathBuf::from));
-    Allowed { read, write, signals: false }
-}
-
-/// Where `check` writes besides.
-fn reports(check: &CheckArgs) -> Vec<PathBuf> {
-    let baseline = check.baseline.iter().filter(|_| check.update_baseline);
-    let mut write: Vec<_> =
-        check.report.iter().map(|(_, path)| path).chain(baseline).flat_map(|path| places(path)).collect();
-    if check.format == CheckFormat::Github
-        && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
-    {
-        write.extend(places(Path::new(&summary)));
-    }
-    write
+    Allowed { read, write, signals: also.signals }
 }
 
 /// What must be writable for a file to be written: its directory, and that of the file that a link leads to; or the
