@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Packets for tools that take seconds for them.
 const SMALL: u64 = 200_000;
+/// So many that what is kept of them takes more than the second-level cache of a core.
+const MANY_SERVERS: u32 = 13_000;
 const MEMORY_SIZES: [u64; 2] = [1_000_000, 10_000_000];
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -27,14 +29,7 @@ pub struct Row {
 
 /// Measures `rounds` rounds on captures of `packets` packets kept in `dir`.
 pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
-    let query = Plan::new(Kind::Query, packets);
-    let mut blocks = query;
-    blocks.format.pcapng = true;
-    let mut sets = vec![
-        Set::new("query", &query, dir)?,
-        Set::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
-        Set::new("query, pcapng", &blocks, dir)?,
-    ];
+    let mut sets = captures(packets, dir)?;
     let base = [Work::FLOOR, Work::SUMMARY];
     let mut plan: Vec<(usize, Work)> = Vec::new();
     let mut add = |set, works: &[Work]| plan.extend(works.iter().map(|&work| (set, work)));
@@ -43,14 +38,17 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     add(0, &Work::AHEAD);
     add(0, &Work::READERS);
     add(1, &base);
+    add(1, &Work::OTHERS);
     add(1, &Work::AHEAD);
     add(1, &Work::READERS);
     add(2, &base);
+    add(3, &base);
+    add(3, &[Work::CHECK]);
     if Work::DISSECTORS[0].is_installed() {
         sets.push(Set::new("query, small", &Plan::new(Kind::Query, SMALL), dir)?);
-        add(3, &base);
-        add(3, &Work::OTHERS);
-        add(3, &Work::DISSECTORS);
+        add(4, &base);
+        add(4, &Work::OTHERS);
+        add(4, &Work::DISSECTORS);
     }
     plan.retain(|(_, work)| work.is_installed());
     let mut rows: Vec<Row> = plan.into_iter().map(|(set, work)| Row::new(set, work)).collect();
@@ -62,6 +60,21 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     }
     table::report(&sets, &rows, rounds);
     Ok(())
+}
+
+/// The captures that are measured whatever tools are installed.
+fn captures(packets: u64, dir: &Path) -> io::Result<Vec<Set>> {
+    let query = Plan::new(Kind::Query, packets);
+    let mut blocks = query;
+    blocks.format.pcapng = true;
+    let many = Plan { servers: MANY_SERVERS, ..query };
+    Ok(vec![
+        Set::new("query", &query, dir)?,
+        Set::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
+        Set::new("query, pcapng", &blocks, dir)?,
+        // Names of files do not tell the number of servers.
+        Set::new("query, 13,000 servers", &many, &dir.join("13000-servers"))?,
+    ])
 }
 
 /// Prints the peak memory of the product at growing sizes, with captures kept in `dir`.

@@ -5,6 +5,9 @@ use crate::run::Row;
 use crate::sets::Set;
 use crate::work::Work;
 
+const WALL: fn(&Figures) -> f64 = |run| run.wall_ns as f64;
+const CPU: fn(&Figures) -> f64 = |run| run.cpu_ns as f64;
+
 /// Prints the rows in Markdown; each set's ratios are to its walk.
 pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
     println!("| capture | what | wall ms | cpu ms | × walk, wall | × walk, cpu | ns/packet | peak MiB |");
@@ -12,16 +15,14 @@ pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
     for row in rows {
         let set = &sets[row.set];
         print!("| {} | {} |", set.name, row.work.title());
-        let floor = rows.iter().find(|other| {
-            other.set == row.set && other.work.name() == Work::FLOOR.name() && other.failure.is_none()
-        });
-        match (&row.failure, floor) {
+        match (&row.failure, find(rows, row.set, Work::FLOOR.name())) {
             (None, Some(floor)) => println!("{}", cells(set, row, floor)),
             (failure, _) => println!(" {} | | | | | |", failure.as_deref().unwrap_or("no walk")),
         }
     }
+    beside(sets, rows);
     println!(
-        "\n{rounds} rounds, all rows in turn; medians. In the columns × walk, each run is divided by the walk of"
+        "\n{rounds} rounds, all rows in turn; medians. In the columns with ×, each run is divided by the other of"
     );
     println!(
         "its own round: median (least to greatest). Own rows leave start-up out; rows of other tools are whole"
@@ -33,20 +34,37 @@ pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
     }
 }
 
+/// Prints what rows take of others on the same capture.
+fn beside(sets: &[Set], rows: &[Row]) {
+    println!("\n| capture | what | of | × wall | × cpu |\n|---|---|---|--:|--:|");
+    for row in rows.iter().filter(|row| row.failure.is_none()) {
+        let Some(of) = row.work.beside() else { continue };
+        let Some(base) = find(rows, row.set, of) else { continue };
+        let [wall, cpu] = [WALL, CPU].map(|figure| ratios(row, base, figure));
+        println!("| {} | {} | {of} | {wall} | {cpu} |", sets[row.set].name, row.work.name());
+    }
+}
+
+/// The row of that name on a capture, unless it failed.
+fn find<'a>(rows: &'a [Row], set: usize, name: &str) -> Option<&'a Row> {
+    rows.iter().find(|row| row.set == set && row.work.name() == name && row.failure.is_none())
+}
+
+/// Each run divided by the other of its round: median (least to greatest).
+fn ratios(row: &Row, base: &Row, figure: fn(&Figures) -> f64) -> String {
+    let pairs = row.runs.iter().zip(&base.runs);
+    let [least, middle, greatest] = spread(pairs.map(|(run, base)| figure(run) / figure(base)).collect());
+    format!("{middle:.2} ({least:.2} to {greatest:.2})")
+}
+
 fn cells(set: &Set, row: &Row, floor: &Row) -> String {
     let figures = |of: fn(&Figures) -> f64| row.runs.iter().map(of).collect();
-    let wall = |run: &Figures| run.wall_ns as f64;
-    let cpu = |run: &Figures| run.cpu_ns as f64;
-    let ratios = |of: fn(&Figures) -> f64| {
-        let pairs = row.runs.iter().zip(&floor.runs);
-        let [least, middle, greatest] = spread(pairs.map(|(run, floor)| of(run) / of(floor)).collect());
-        format!("{middle:.2} ({least:.2} to {greatest:.2})")
-    };
-    let [_, wall_ns, _] = spread(figures(wall));
-    let [_, cpu_ns, _] = spread(figures(cpu));
+    let [_, wall_ns, _] = spread(figures(WALL));
+    let [_, cpu_ns, _] = spread(figures(CPU));
     let [.., peak] = spread(figures(mib));
     let (wall_ms, cpu_ms, each) = (wall_ns / 1e6, cpu_ns / 1e6, per_packet(wall_ns, set));
-    format!(" {wall_ms:.1} | {cpu_ms:.1} | {} | {} | {each:.1} | {peak:.1} |", ratios(wall), ratios(cpu))
+    let [wall, cpu] = [WALL, CPU].map(|figure| ratios(row, floor, figure));
+    format!(" {wall_ms:.1} | {cpu_ms:.1} | {wall} | {cpu} | {each:.1} | {peak:.1} |")
 }
 
 /// Peak memory in MiB.

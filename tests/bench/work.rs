@@ -25,11 +25,13 @@ impl Work {
     pub const FLOOR: Self = Self::Own("walk");
     /// The summary.
     pub const SUMMARY: Self = Self::Own("summary");
+    /// The verdict.
+    pub const CHECK: Self = Self::Own("verdict");
     /// What is faster with a second thread.
     pub const AHEAD: [Self; 3] = [Self::Own("summary-2"), Self::Own("verdict-2"), Self::Own("ndjson-2")];
     /// What this program measures besides.
     pub const OTHERS: [Self; 4] =
-        [Self::Own("verdict"), Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
+        [Self::CHECK, Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
     /// Programs that do not dissect: select and copy, and count.
     pub const READERS: [Self; 2] =
         [Self::Tool("tcpdump", "-nr FILE udp -w /dev/null"), Self::Tool("capinfos", "-c FILE")];
@@ -58,6 +60,12 @@ impl Work {
             Self::Own(name) => name.to_owned(),
             Self::Tool(tool, arguments) => format!("`{tool} {arguments}`"),
         }
+    }
+
+    /// The row that shows what this one takes more or less: with one thread for two, and the summary for the verdict.
+    pub fn beside(self) -> Option<&'static str> {
+        let Self::Own(name) = self else { return None };
+        name.strip_suffix("-2").or_else(|| (name == Self::CHECK.name()).then_some(Self::SUMMARY.name()))
     }
 
     /// Whether the program can be had.
