@@ -6,19 +6,20 @@ use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Exchanges, Form, Lister, Output, Records, Report, Totals};
+use qdissect::stats::{self, Section, Stats};
 use qdissect::verdict::{self, Check};
 use std::io;
 use std::path::Path;
 
+/// How tables are written.
+fn wide() -> Screen {
+    Screen { width: 100, colour: false, ..Screen::default() }
+}
+
 /// Runs the whole summary on the file, tables included; returns what it adds up to.
 pub fn summary<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
     let (summary, totals) = read::<THREADS, _>(path, Summary::default())?;
-    screen::write(
-        &mut io::sink(),
-        Screen { width: 100, colour: false, ..Screen::default() },
-        &summary,
-        &totals,
-    )?;
+    screen::write(&mut io::sink(), wide(), &summary, &totals)?;
     Ok(totals)
 }
 
@@ -38,20 +39,37 @@ pub fn ndjson<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
 }
 
 /// Writes a line for every datagram to nowhere.
-pub fn text(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read::<1, _>(path, Lister::new(io::sink(), false, false, false))?;
+pub fn text<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    let (_, totals) = read::<THREADS, _>(path, Lister::new(io::sink(), false, false, false))?;
     Ok(totals)
 }
 
 /// Writes a line for every exchange to nowhere.
-pub fn exchanges(path: &Path) -> io::Result<Totals> {
-    let (_, totals) = read::<1, _>(path, Exchanges::new(io::sink(), false, false, false))?;
+pub fn exchanges<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    let (_, totals) = read::<THREADS, _>(path, Exchanges::new(io::sink(), false, false, false))?;
     Ok(totals)
 }
 
-fn read<const THREADS: usize, R: Report>(path: &Path, mut report: R) -> io::Result<(R, Totals)> {
+/// Gathers all statistics of the file and prints them to nowhere.
+pub fn stats<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
+    // As the subcommand does: frames are counted by what becomes of their datagrams.
+    let options = Options { all: true, ..Options::default() };
+    let (stats, totals) = read_with::<THREADS, _>(path, options, Stats::new(None))?;
+    stats::write(&mut io::sink(), wide(), &stats, &totals, Section::ALL)?;
+    Ok(totals)
+}
+
+fn read<const THREADS: usize, R: Report>(path: &Path, report: R) -> io::Result<(R, Totals)> {
+    read_with::<THREADS, _>(path, Options::default(), report)
+}
+
+fn read_with<const THREADS: usize, R: Report>(
+    path: &Path,
+    options: Options,
+    mut report: R,
+) -> io::Result<(R, Totals)> {
     let mut source = Source::open(path).map_err(io::Error::other)?;
-    let mut pipeline = Pipeline::new(Options::default(), &mut report);
+    let mut pipeline = Pipeline::new(options, &mut report);
     let name = path.to_string_lossy();
     let done = match THREADS {
         1 => pipeline.read(&mut source, &name),

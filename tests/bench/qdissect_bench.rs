@@ -41,7 +41,8 @@ cargo bench --bench qdissect_bench -- SUBCOMMAND
   ndjson FILE             write a capture as NDJSON to nowhere
   text FILE               write a line for each datagram to nowhere, as `qdissect dump` does
   exchanges FILE          write a line for each exchange to nowhere
-  summary-2, verdict-2, ndjson-2 FILE
+  stats FILE              gather all statistics of a capture
+  summary-2, verdict-2, ndjson-2, text-2, exchanges-2, stats-2 FILE
                           the same with a thread that reads ahead
   run [--packets N] [--rounds N] [--dir DIR]
                           measure all of these and other tools in turn; prints a Markdown table
@@ -64,11 +65,15 @@ fn main() -> ExitCode {
         "summary" => product(arguments, product::summary::<1>),
         "verdict" => product(arguments, product::verdict::<1>),
         "ndjson" => product(arguments, product::ndjson::<1>),
+        "text" => product(arguments, product::text::<1>),
+        "exchanges" => product(arguments, product::exchanges::<1>),
+        "stats" => product(arguments, product::stats::<1>),
         "summary-2" => product(arguments, product::summary::<2>),
         "verdict-2" => product(arguments, product::verdict::<2>),
         "ndjson-2" => product(arguments, product::ndjson::<2>),
-        "text" => product(arguments, product::text),
-        "exchanges" => product(arguments, product::exchanges),
+        "text-2" => product(arguments, product::text::<2>),
+        "exchanges-2" => product(arguments, product::exchanges::<2>),
+        "stats-2" => product(arguments, product::stats::<2>),
         "run" => run(arguments),
         "memory" => memory(arguments),
         "scale" => scale(arguments),

@@ -22,12 +22,12 @@ pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
     }
     beside(sets, rows);
     println!(
-        "\n{rounds} rounds, all rows in turn; medians. In the columns with ×, each run is divided by the other of"
+        "\n{rounds} rounds, all rows in turn; medians. In the columns with ×, each run is divided by the walk of its"
     );
     println!(
-        "its own round: median (least to greatest). Own rows leave start-up out; rows of other tools are whole"
+        "own round, or by the run named under `of`: median (least to greatest). Own rows leave start-up out; rows of"
     );
-    println!("processes, their processor time in steps of 10 ms.\n");
+    println!("other tools are whole processes, their processor time in steps of 10 ms.\n");
     for Set { name, packets, bytes, .. } in sets {
         let each = *bytes as f64 / *packets as f64;
         println!("- {name}: {packets} packets, {bytes} bytes, {each:.1} bytes per packet");

@@ -27,11 +27,18 @@ impl Work {
     pub const SUMMARY: Self = Self::Own("summary");
     /// The verdict.
     pub const CHECK: Self = Self::Own("verdict");
-    /// What is faster with a second thread.
-    pub const AHEAD: [Self; 3] = [Self::Own("summary-2"), Self::Own("verdict-2"), Self::Own("ndjson-2")];
+    /// The same as the summary and [`Self::OTHERS`], with a second thread.
+    pub const AHEAD: [Self; 6] = [
+        Self::Own("summary-2"),
+        Self::Own("verdict-2"),
+        Self::Own("ndjson-2"),
+        Self::Own("text-2"),
+        Self::Own("exchanges-2"),
+        Self::Own("stats-2"),
+    ];
     /// What this program measures besides.
-    pub const OTHERS: [Self; 4] =
-        [Self::CHECK, Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges")];
+    pub const OTHERS: [Self; 5] =
+        [Self::CHECK, Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges"), Self::Own("stats")];
     /// Programs that do not dissect: select and copy, and count.
     pub const READERS: [Self; 2] =
         [Self::Tool("tcpdump", "-nr FILE udp -w /dev/null"), Self::Tool("capinfos", "-c FILE")];
