@@ -1,12 +1,12 @@
-//! The gate: instructions a packet and peak memory, which do not depend on who else uses the machine, held
-//! against `limits.json`.
+//! The gate: instructions and cache misses a packet and peak memory, which do not depend on who else uses the machine,
+//! held against `limits.json`.
 //!
-//! Instructions are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000
+//! Instructions and misses are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000
 //! packets: the second begins like the first, so the difference is what the further packets took, without start-up.
-//! By the processor the C library chooses its `memcpy` and the like, so that the same program counts otherwise on
-//! another machine: `GLIBC_TUNABLES` takes that choice away, and the plainest ones are used everywhere. What a crate
-//! chooses itself, as memchr does, cannot be held this way; none of it is on the measured paths. Hash seeds differ
-//! from run to run, by less than a tenth of a percent.
+//! The caches are simulated, and the same on every machine. By the processor the C library chooses its `memcpy` and
+//! the like, so that the same program counts otherwise on another machine: `GLIBC_TUNABLES` takes that choice away,
+//! and the plainest ones are used everywhere. What a crate chooses itself, as memchr does, cannot be held this way;
+//! none of it is on the measured paths. Hash seeds differ from run to run, by less than a tenth of a percent.
 
 use crate::generate::{Kind, Plan};
 use crate::judge::{Compiler, Figure, Limits, UPDATE, Unit};
@@ -20,6 +20,14 @@ use std::thread;
 
 /// Packets under callgrind.
 const COUNTED: [u64; 2] = [20_000, 40_000];
+/// Bytes, ways and bytes of a line of the simulated caches: those of a common core, whose second level is the last here.
+const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"];
+/// What is taken of callgrind's counts: the name of a figure, its unit, and the events that it adds up.
+const TAKEN: [(&str, Unit, &[&str]); 3] = [
+    ("instructions a packet", Unit::Instructions, &["Ir"]),
+    ("first-level code misses a packet", Unit::Misses, &["I1mr"]),
+    ("last-level misses a packet", Unit::Misses, &["ILmr", "DLmr", "DLmw"]),
+];
 /// Packets for peak memory.
 const HELD: [u64; 2] = [1_000_000, 4_000_000];
 /// Everything by which a C library for x86-64 chooses among functions. Names that another one does not know it
@@ -59,9 +67,9 @@ pub fn gate(program: &Path, update: bool, limits: &Path, dir: &Path) -> io::Resu
     let unread =
         || io::Error::other(format!("{} holds no limits. See tests/bench/judge.rs.", limits.display()));
     let mut file = Limits::parse(&fs::read_to_string(limits)?).ok_or_else(unread)?;
-    let mut figures = instructions(program, dir)?;
+    let mut figures = counts(program, dir)?;
     if figures.is_empty() {
-        let why = "valgrind cannot be run: instructions are not counted.";
+        let why = "valgrind cannot be run: instructions and cache misses are not counted.";
         if update {
             return Err(io::Error::other(format!("{why} Install it, and try again.")));
         }
@@ -96,8 +104,8 @@ fn compiler() -> io::Result<Compiler> {
     Compiler::parse(&String::from_utf8_lossy(&answer)).ok_or_else(unknown)
 }
 
-/// Instructions a packet; none without valgrind.
-fn instructions(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
+/// Instructions and misses a packet; none without valgrind.
+fn counts(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let version = Command::new("valgrind").arg("--version").output();
     if !version.is_ok_and(|output| output.status.success()) {
@@ -113,10 +121,10 @@ fn instructions(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
                 let large = count(program, work, &large);
                 [small.join().expect("counting does not panic"), large]
             });
-            let added = large?.saturating_sub(small?);
-            let value = added as f64 / (COUNTED[1] - COUNTED[0]) as f64;
-            let name = format!("instructions a packet: {capture}, {}", work.join(" "));
-            figures.push(Figure { name, unit: Unit::Instructions, value });
+            for ((what, unit, _), (small, large)) in TAKEN.into_iter().zip(small?.into_iter().zip(large?)) {
+                let value = large.saturating_sub(small) as f64 / (COUNTED[1] - COUNTED[0]) as f64;
+                figures.push(Figure { name: format!("{what}: {capture}, {}", work.join(" ")), unit, value });
+            }
         }
         small.remove()?;
         large.remove()?;
@@ -124,20 +132,35 @@ fn instructions(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Instructions of the whole process.
-fn count(program: &Path, work: &[&str], set: &Set) -> io::Result<u64> {
+/// What [`TAKEN`] names, of the whole process.
+fn count(program: &Path, work: &[&str], set: &Set) -> io::Result<[u64; TAKEN.len()]> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(CACHES);
     command.arg(program).args(work).arg("--no-config").arg(&set.path);
     command.env("GLIBC_TUNABLES", PLAIN).stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find_map(|line| line.split_once("Collected :"));
-    let sum = line.and_then(|(_, sum)| sum.trim().parse().ok());
     // A check ends with 1: the captures hold damaged answers.
-    sum.filter(|_| matches!(output.status.code(), Some(0 | 1))).ok_or_else(|| {
+    taken(&said).filter(|_| matches!(output.status.code(), Some(0 | 1))).ok_or_else(|| {
         io::Error::other(format!("callgrind counted nothing for {}: {}", work.join(" "), said.trim()))
     })
+}
+
+/// Reads what callgrind says at its end: the names of the events in one line, their counts in another.
+fn taken(said: &str) -> Option<[u64; TAKEN.len()]> {
+    let words = |key| {
+        let (_, words) = said.lines().find_map(|line| line.split_once(key))?;
+        Some(words.split_whitespace())
+    };
+    let counts: Vec<(&str, &str)> = words("Events    :")?.zip(words("Collected :")?).collect();
+    let mut sums = [0; TAKEN.len()];
+    for (sum, (_, _, events)) in sums.iter_mut().zip(TAKEN) {
+        for event in events {
+            let (_, count) = counts.iter().find(|(name, _)| name == event)?;
+            *sum += count.parse::<u64>().ok()?;
+        }
+    }
+    Some(sums)
 }
 
 /// Peak memory of a summary in KiB.

@@ -71,6 +71,26 @@ fn memory_has_the_wider_margin() {
 }
 
 #[test]
+fn misses_have_the_widest_margin_and_twice_that_for_an_unknown_compiler() {
+    let failures = |release, value| {
+        let of = compiler(release, "x86_64-unknown-linux-gnu");
+        limits().judge(&of, &[figure(Unit::Misses, value)]).failures
+    };
+    assert_eq!([failures("1.95.0", 1_149.0), failures("1.95.0", 1_151.0)], [0, 1]);
+    assert_eq!([failures("1.97.0", 649.0), failures("1.97.0", 651.0)], [0, 1]);
+}
+
+#[test]
+fn hundredths_of_a_miss_are_kept_and_shown() {
+    let mut file = limits();
+    file.set(&known(), &[figure(Unit::Misses, 1.447)]);
+    let back = Limits::parse(&file.text()).expect("limits");
+    assert_eq!(back, file);
+    let verdict = back.judge(&known(), &[figure(Unit::Misses, 1.4)]);
+    assert_eq!(verdict.text, "a: 1.40, limit 1.45 (-3.4 %).\n");
+}
+
+#[test]
 fn an_unknown_compiler_is_held_against_the_newest_of_its_target_with_the_wider_margin() {
     // 1.100 is newer than 1.95, and 1.101 is of another machine.
     let other = compiler("1.97.0", "x86_64-unknown-linux-gnu");
