@@ -38,7 +38,7 @@ fn four_percent_too_much_fails_and_says_by_how_much_and_what_to_do() {
     assert_eq!(verdict.failures, 1);
     assert_eq!(
         verdict.text,
-        "FAILED: a: 1040, limit 1000 (+4.0 %): more than 3 % too much. Find out why; if it is worth it: cargo bench \
+        "FAILED: a: 1040, limit 1000 (+4.0 %): more than 3 % too much. Find out why; if it is worth it: cargo test \
          --bench qdissect_bench -- gate --update.\n"
     );
 }
