@@ -1,12 +1,57 @@
-//! What one datagram alone cannot show: cookies, copies, time.
+//! What one datagram alone cannot show: cookies, copies, time; and the datagrams that all examples share.
 
-use super::message::*;
 use crate::capture::Time;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
+
+pub(super) const POLL: u8 = 0;
+pub(super) const STATE_RESPONSE: u8 = 1;
+pub(super) const LEGACY_POLL: u8 = 2;
+pub(super) const LEGACY_STATE_RESPONSE: u8 = 3;
+pub(super) const UNKNOWN: u8 = 4;
+
+/// UDP port of version 0.
+pub(super) const LEGACY_PORT: u16 = 15777;
+
+/// The published document.
+pub(super) const SPEC: &str = "https://satisfactory.wiki.gg/wiki/Dedicated_servers/Lightweight_Query_API";
+
+pub(super) const fn api(section: &'static str) -> Cite {
+    Cite { doc: "Satisfactory Lightweight Query API", section, url: SPEC }
+}
+
+/// The game's own headers, as published for modders.
+pub(super) const fn css(file: &'static str) -> Cite {
+    let url = "https://github.com/satisfactorymodding/SatisfactoryModLoader";
+    Cite { doc: "Coffee Stain headers", section: file, url }
+}
+
+/// A poll with cookie 0x0123456789ABCDEF, and its answer.
+pub(super) const PQ: Step = C("d5f6 00 01 efcdab8967452301 01");
+pub(super) const OK: Step = S(
+    "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01",
+);
+
+/// Another poll.
+pub(super) const PQ2: Step = C("d5f6 00 01 0200000000000000 01");
+
+pub(super) const SAMPLES: &[Example] = &[
+    Example::of(&[PQ, OK]),
+    // Idle, no save loaded, a name beyond ASCII.
+    Example::on(
+        7777,
+        &[
+            C("d5f6 00 01 0102030405060708 01"),
+            S("d5f6 01 01 0102030405060708 01 7a960500 0000000000000000 00 0900 46c3a46272696b2020 01"),
+        ],
+    ),
+    Example::on(15777, &[C("0000 efcdab8967452301"), S("0100 efcdab8967452301 03 7f3b0300 983a")]),
+];
+
+// --- Across datagrams
 
 /// Cookies remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_COOKIES: usize = 131_072;
@@ -78,6 +123,11 @@ rules! {
     TXN_006 = "SFQ-TXN-006" Note "two clients have the same cookie open" {
         cite: api("Poll Server State"),
         examples: [Example::of(&[PQ, C2("d5f6 00 01 efcdab8967452301 01"), OK, S2("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
+    /// It should be that of the poll, which was 1.
+    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
     }
     /// The server was updated, or two servers answer behind one address.
     TXN_008 = "SFQ-TXN-008" Note "changelist of the server has changed" {
@@ -311,4 +361,75 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
             raised.add_at(if version < old { &SUB_005 } else { &SUB_006 }, at);
         }
     }
+}
+
+// --- What is compared from one response to the next
+
+/// Bytes of a sub state: number and version.
+pub(super) const ENTRY: usize = 3;
+
+/// Where the changelist stands in a message with its envelope.
+pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
+/// Where the sub states begin.
+const SUB_STATES_AT: usize = 26;
+
+/// What is compared from one response to the next.
+pub(super) struct Brief<'a> {
+    pub net_cl: u32,
+    entries: &'a [u8],
+}
+
+/// Reads it out of a whole state response; `None` where that is too short.
+pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
+    let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
+    let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
+    let rest = p.get(SUB_STATES_AT..)?;
+    let (entries, behind) = rest.split_at_checked(count.saturating_mul(ENTRY))?;
+    if behind.is_empty() && rest.last() == Some(&1) {
+        return None; // the last one would hold the terminator
+    }
+    Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
+}
+
+impl Brief<'_> {
+    /// Place of the version, number and version of each sub state.
+    pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
+        self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {
+            let start = i.saturating_mul(ENTRY).saturating_add(SUB_STATES_AT).saturating_add(1) as u16;
+            (Span { start, end: start.saturating_add(2) }, id, u16::from_le_bytes([low, high]))
+        })
+    }
+}
+
+/// Whether the length of a name at `at`, the name and the terminator end where the message ends.
+#[inline(always)]
+fn ends_with_name(rest: &[u8], at: usize) -> bool {
+    let Some(&[low, high]) = rest.get(at..).and_then(|r| r.first_chunk::<2>()) else { return false };
+    let name = u16::from_le_bytes([low, high]) as usize;
+    rest.len() == at.saturating_add(name).saturating_add(3)
+}
+
+/// Whether so many sub states are laid out as the document misprints them, and not as they are.
+#[inline(always)]
+pub(super) fn is_misprinted(count: usize, rest: &[u8]) -> bool {
+    !ends_with_name(rest, count.saturating_mul(ENTRY)) && follows_misprint(count, rest)
+}
+
+/// Whether what follows the number of sub states fits one of the document's misprints exactly: a name
+/// behind a one-byte length, or sub states of ten bytes.
+#[cold]
+fn follows_misprint(count: usize, rest: &[u8]) -> bool {
+    // Length of the name at `at`, in `width` bytes, with name and terminator up to the end.
+    let fits = |at: usize, width: usize| {
+        let length = match rest.get(at..at.saturating_add(width)) {
+            Some(&[low]) => low as usize,
+            Some(&[low, high]) => u16::from_le_bytes([low, high]) as usize,
+            _ => return false,
+        };
+        let name = at.saturating_add(width);
+        let end = name.saturating_add(length);
+        let clean = rest.get(name..end).is_some_and(|name| !Str(name).has_control() && Str(name).is_utf8());
+        clean && rest.get(end..) == Some(&[1])
+    };
+    fits(count.saturating_mul(ENTRY), 1) || count > 0 && fits(count.saturating_mul(10), 2)
 }
