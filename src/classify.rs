@@ -1,6 +1,6 @@
 //! Recognises datagrams by content and conversation, never by port alone.
 //!
-//! Two halves. [`glance`] is pure and may run on any thread: a table from the first byte to the
+//! Two halves. [`probe`] is pure and may run on any thread: a table from the first byte to the
 //! protocols worth asking, then their own look at a few bytes. [`Memory::classify`] runs in frame order
 //! and holds what was learnt: which endpoints are servers of what, and what the user pinned. What a
 //! conversation has shown is handed in, see [`crate::conversation`].
@@ -8,10 +8,10 @@
 use crate::contract::Budget;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
-use crate::protocols::{Direction, Glance, Id, Known, Level, Role};
+use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
 use crate::servers::Servers;
 
-/// For each of the first bytes of a payload, and every value that it may have, the protocols that a glance may recognise, one bit
+/// For each of the first bytes of a payload, and every value that it may have, the protocols that a probe may recognise, one bit
 /// each: built at compile time. Few payloads of other traffic pass all four.
 static CANDIDATES: [[u32; 256]; 4] = {
     let mut tables = [[0; 256]; 4];
@@ -38,7 +38,7 @@ static LENGTHS: [u32; 64] = {
     table
 };
 
-/// The protocols that a glance may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
+/// The protocols that a probe may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
 #[inline(always)]
 pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
     let [of_first, of_second, of_third, of_fourth] = &CANDIDATES;
@@ -90,20 +90,20 @@ impl Choice {
 /// Recognises a datagram by its own bytes: the protocol whose evidence is strongest, and in a tie the
 /// one that is registered first.
 #[inline(always)]
-pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
+pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut bits = candidates(d.payload, wire_len) & protocols;
     if bits == 0 {
         return None;
     }
     let mut id = Id::ALL[bits.trailing_zeros() as usize];
-    let mut best = id.glance(d.payload, wire_len, ports);
+    let mut best = id.probe(d.payload, wire_len, ports);
     bits &= bits - 1;
     // Nothing is surer than high.
     while bits != 0 && best.as_ref().is_none_or(|b| b.level != Level::High) {
         let next = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
-        let other = glance_apart(d, next);
+        let other = probe_apart(d, next);
         if other.as_ref().is_some_and(|o| best.as_ref().is_none_or(|b| o.level > b.level)) {
             (id, best) = (next, other);
         }
@@ -111,10 +111,10 @@ pub fn glance(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Glance)> {
     best.map(|g| (id, g))
 }
 
-/// The glance of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
+/// The probe of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
 #[inline(never)]
-fn glance_apart(d: &Datagram<'_>, id: Id) -> Option<Glance> {
-    id.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
+fn probe_apart(d: &Datagram<'_>, id: Id) -> Option<Probe> {
+    id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
 }
 
 /// What a datagram is, as far as its bytes and what came before it tell.
@@ -122,8 +122,8 @@ fn glance_apart(d: &Datagram<'_>, id: Id) -> Option<Glance> {
 pub struct Verdict {
     /// Protocol.
     pub id: Id,
-    /// What it is; its role is settled unless the verdict is open.
-    pub glance: Glance,
+    /// What it is; its role is certain unless the verdict is open.
+    pub probe: Probe,
     /// Which way it travels.
     pub direction: Direction,
     /// That direction is certain.
@@ -141,10 +141,10 @@ pub struct Verdict {
 impl Verdict {
     /// What the bytes alone tell, for [`Memory::classify`].
     #[inline(always)]
-    pub fn by_looks(id: Id, glance: Glance) -> Verdict {
+    pub fn by_looks(id: Id, probe: Probe) -> Verdict {
         Verdict {
             id,
-            glance,
+            probe,
             direction: Direction::C2s,
             decided: false,
             doubtful: false,
@@ -192,12 +192,12 @@ impl Memory {
         Memory { servers, choice }
     }
 
-    /// Recognisers that may speak, for [`glance`].
+    /// Recognisers that may speak, for [`probe`].
     pub fn protocols(&self) -> u32 {
         self.choice.protocols
     }
 
-    /// Whether a datagram that no glance recognised may still belong to something known.
+    /// Whether a datagram that no probe recognised may still belong to something known.
     #[inline(always)]
     pub fn may_know(&self, d: &Datagram<'_>) -> bool {
         self.servers.watches(d.src.port()) || self.servers.watches(d.dst.port())
@@ -246,7 +246,7 @@ impl Memory {
         }
     }
 
-    /// Settles a datagram that a glance recognised, see [`Verdict::by_looks`]; `false` where its conversation says
+    /// Classifies a datagram that a probe recognised, see [`Verdict::by_looks`]; `false` where its conversation says
     /// that it is none of ours.
     #[inline(always)]
     pub fn classify(
@@ -260,7 +260,7 @@ impl Memory {
             Some((slot, c)) if c.decided() => return self.in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
                 if carries_issued(v, d, c) {
-                    v.glance.level = Level::High;
+                    v.probe.level = Level::High;
                 }
                 self.by_itself(d, v, Some(c));
                 (v.slot, v.server_index) = (Some(slot), c.server_index());
@@ -276,8 +276,8 @@ impl Memory {
     /// Nothing is certain of the conversation: a known server, or the bytes alone, must tell.
     fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
-        let (role, level) = (v.glance.role, v.glance.level);
-        let declared = v.id.info().messages.get(usize::from(v.glance.message)).and_then(|m| m.direction);
+        let (role, level) = (v.probe.role, v.probe.level);
+        let declared = v.id.info().messages.get(usize::from(v.probe.message)).and_then(|m| m.direction);
         v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
             Role::Stray => declared.unwrap_or(Direction::C2s),
@@ -301,7 +301,7 @@ impl Memory {
         let Some(direction) = by_server else { return };
         v.server_index = server.map_or(NONE, |(_, index)| index);
         if agrees(v, direction) || reads(d, v, known_at(direction, pinned.is_some())) {
-            v.glance.level = v.glance.level.max(level).max(Level::Medium);
+            v.probe.level = v.probe.level.max(level).max(Level::Medium);
             (v.direction, v.decided, v.doubtful) = (direction, true, false);
         } else if v.direction != direction {
             v.server_index = NONE;
@@ -320,7 +320,7 @@ impl Memory {
     ) -> bool {
         (v.direction, v.decided) = (c.direction(d.src), true);
         (v.slot, v.server_index) = (Some(slot), c.server_index());
-        agrees(v, v.direction) || self.reads_in(d, v, c, [open(None), open(Some(v.glance.step))])
+        agrees(v, v.direction) || self.reads_in(d, v, c, [open(None), open(Some(v.probe.step))])
     }
 
     /// Has the protocol read a datagram of its conversation again, unless that goes the other way: its bytes say so for
@@ -329,12 +329,12 @@ impl Memory {
     #[cold]
     #[inline(never)]
     fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation, [any, same]: [bool; 2]) -> bool {
-        let other = match v.glance.role {
+        let other = match v.probe.role {
             Role::Request | Role::RequestPart if !same => Direction::C2s,
             Role::Response | Role::ResponsePart => Direction::S2c,
             _ => v.direction,
         };
-        if v.glance.level == Level::High && c.level < Level::High && other != v.direction {
+        if v.probe.level == Level::High && c.level < Level::High && other != v.direction {
             (v.direction, v.server_index, v.turns) = (other, NONE, true);
             return true;
         }
@@ -353,11 +353,11 @@ impl Memory {
     /// The conversation has a candidate, and who asks is not certain yet; `false` where it is none of ours.
     fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) -> bool {
         let by_asker = c.client() == d.src;
-        if v.glance.level == Level::Hint && v.glance.role == Role::Response && by_asker && !c.doubtful() {
+        if v.probe.level == Level::Hint && v.probe.role == Role::Response && by_asker && !c.doubtful() {
             return c.latest() == 0; // who asks does not answer
         }
-        let role = match (v.glance.role, by_asker) {
-            (Role::MaybeRequest | Role::MaybeResponse, true) => v.glance.role,
+        let role = match (v.probe.role, by_asker) {
+            (Role::MaybeRequest | Role::MaybeResponse, true) => v.probe.role,
             // What seemed to ask was the answer to this one, which the capture shows too late; or nothing was
             // asked yet that it could answer.
             (Role::MaybeRequest, false) if c.doubtful() || c.latest() == 0 => Role::Request,
@@ -370,24 +370,24 @@ impl Memory {
             _ => Direction::C2s,
         };
         v.doubtful = c.doubtful() && v.client(d) == c.client();
-        if role != v.glance.role {
+        if role != v.probe.role {
             let known = self.known_in(d, v.id, v.direction, (Level::Medium, true));
-            let read = v.id.read(d.payload, d.wire_len(), known);
-            v.glance.message = read.map_or(v.glance.message, |read| read.message);
+            let read = v.id.probe_known(d.payload, d.wire_len(), known);
+            v.probe.message = read.map_or(v.probe.message, |read| read.message);
             // What cannot be read as an answer is none.
             let stray = role == Role::Response && read.is_some_and(|read| read.role == Role::Stray);
-            v.glance.role = if stray { Role::Stray } else { role };
+            v.probe.role = if stray { Role::Stray } else { role };
         }
         true
     }
 
-    /// Settles a datagram that no glance recognised: it may be a damaged part of something known.
+    /// Classifies a datagram that no probe recognised: it may be a damaged part of something known.
     pub fn classify_unrecognised(
         &self,
         d: &Datagram<'_>,
         conversation: impl Fn(Id) -> Option<(Slot, Conversation, Waiting)>,
     ) -> Option<Verdict> {
-        let read = |id: Id, known: Known| id.read(d.payload, d.wire_len(), known);
+        let read = |id: Id, known: Known| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let mut stray = None;
@@ -402,9 +402,9 @@ impl Memory {
             // What seems to have asked may have answered: then this asks.
             let asks = !c.decided() && c.doubtful() && way == Direction::S2c;
             let asks = if asks { reads(Direction::C2s) } else { None };
-            if let Some((direction, glance)) = asks.or_else(|| reads(way)) {
+            if let Some((direction, probe)) = asks.or_else(|| reads(way)) {
                 let (slot, server_index) = (Some(slot), c.server_index());
-                let decided = c.decided() || glance.role == Role::Request && glance.level == Level::High;
+                let decided = c.decided() || probe.role == Role::Request && probe.level == Level::High;
                 let doubtful = c.doubtful() && direction == way;
                 let v = Verdict {
                     direction,
@@ -412,9 +412,9 @@ impl Memory {
                     doubtful,
                     slot,
                     server_index,
-                    ..Verdict::by_looks(id, glance)
+                    ..Verdict::by_looks(id, probe)
                 };
-                if glance.role != Role::Stray {
+                if probe.role != Role::Stray {
                     return Some(v);
                 }
                 // The same two may speak another protocol, too, and there it may be a message.
@@ -428,17 +428,17 @@ impl Memory {
             let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));
             ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
         })?;
-        let glance = read(id, known_at(direction, pinned.is_some()))?;
+        let probe = read(id, known_at(direction, pinned.is_some()))?;
         let slot = conversation(id).map(|(slot, ..)| slot);
-        Some(Verdict { direction, decided: true, slot, server_index, ..Verdict::by_looks(id, glance) })
+        Some(Verdict { direction, decided: true, slot, server_index, ..Verdict::by_looks(id, probe) })
     }
 }
 
 /// Whether the client of a conversation that is not sure yet asks with the value that was issued to it.
 #[inline]
 fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
-    let issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.glance.key);
-    v.glance.role == Role::Request && c.client() == d.src && issued()
+    let issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.probe.key);
+    v.probe.role == Role::Request && c.client() == d.src && issued()
 }
 
 /// What is known of a datagram to or from a server, or to or from a port that the user pinned.
@@ -446,10 +446,10 @@ fn known_at(direction: Direction, pinned: bool) -> Known {
     Known { conversation: pinned, pinned, ..Known::of(direction, Level::Medium) }
 }
 
-/// Whether what a glance saw goes in the direction that is known; settles what it may be.
+/// Whether what a probe saw goes in the direction that is known; decides what it may be.
 #[inline(always)]
 fn agrees(v: &mut Verdict, direction: Direction) -> bool {
-    v.glance.role = match (v.glance.role, direction) {
+    v.probe.role = match (v.probe.role, direction) {
         (role @ (Role::Request | Role::RequestPart), Direction::C2s) => role,
         (role @ (Role::Response | Role::ResponsePart), Direction::S2c) => role,
         (Role::MaybeRequest, Direction::C2s) => Role::Request,
@@ -463,7 +463,7 @@ fn agrees(v: &mut Verdict, direction: Direction) -> bool {
 #[cold]
 #[inline(never)]
 fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known) -> bool {
-    let read = v.id.read(d.payload, d.wire_len(), known);
-    v.glance = read.unwrap_or(v.glance);
+    let read = v.id.probe_known(d.payload, d.wire_len(), known);
+    v.probe = read.unwrap_or(v.probe);
     read.is_some()
 }

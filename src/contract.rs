@@ -96,9 +96,9 @@ pub enum Role {
     Stray,
 }
 
-/// What recognising learns from a glance at a payload, without decoding it.
+/// What recognising learns of a payload by a look at a few bytes, without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Glance {
+pub struct Probe {
     /// Index into [`Info::messages`].
     pub message: u8,
     /// What it does.
@@ -109,7 +109,7 @@ pub struct Glance {
     pub key: Option<u64>,
     /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
     /// In an answer of a step that [issues](StepInfo::issues) a value: that value.
-    pub memo: u32,
+    pub request_state: u32,
     /// What the bytes alone are worth.
     pub level: Level,
     /// What the bytes are worth once they pair with a request.
@@ -121,13 +121,13 @@ pub struct Glance {
     pub part: Option<Part>,
 }
 
-impl Glance {
-    /// In the memo of a request: its answer comes in one datagram, though that has the number of a part.
+impl Probe {
+    /// In the request_state of a request: its answer comes in one datagram, though that has the number of a part.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
 
     /// The same of a message that goes astray: it neither asks nor answers, and no pair makes it surer.
-    pub const fn astray(self) -> Glance {
-        Glance { role: Role::Stray, key: None, paired: self.level, ..self }
+    pub const fn astray(self) -> Probe {
+        Probe { role: Role::Stray, key: None, paired: self.level, ..self }
     }
 }
 
@@ -187,7 +187,7 @@ pub enum Pairing {
         reused: bool,
     },
     /// It repeats a request that is still open, or is a further part of one.
-    Again {
+    Retransmission {
         /// Number of the exchange.
         exchange: u64,
         /// Frame of the request, or of its first part.
@@ -198,25 +198,25 @@ pub enum Pairing {
     /// It answers.
     Answered(Answer),
     /// It is a copy of an earlier answer.
-    Copy {
+    DuplicateResponse {
         /// Number of the exchange.
         exchange: u64,
         /// Frame of the request.
         request_frame: u64,
         /// Frame of that answer.
         of: u64,
-        /// What the request asked, see [`Glance::memo`].
+        /// What the request asked, see [`Probe::request_state`].
         asked: u32,
     },
     /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
-    Twice {
+    DuplicateFrame {
         /// The frame that holds it first.
         of: u64,
-        /// What the request asked that it would have to answer, see [`Glance::memo`].
+        /// What the request asked that it would have to answer, see [`Probe::request_state`].
         asked: Option<u32>,
     },
     /// It answers nothing that was asked.
-    Unasked {
+    Unsolicited {
         /// Other requests of the step are open.
         open: bool,
         /// What the only one of them asked, to which it does not belong: see [`Context::asked`].
@@ -235,7 +235,7 @@ pub struct Answer {
     pub exchange: u64,
     /// Frame of the request.
     pub request_frame: u64,
-    /// What the request asked, see [`Glance::memo`].
+    /// What the request asked, see [`Probe::request_state`].
     pub asked: u32,
     /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
     /// are out of order, `None` where one is unknown.
@@ -282,25 +282,26 @@ impl Pairing {
     /// Number of the exchange it belongs to.
     pub fn exchange(&self) -> Option<u64> {
         match *self {
-            Pairing::Asked { exchange, .. } | Pairing::Again { exchange, .. } => Some(exchange),
-            Pairing::Copy { exchange, .. } => Some(exchange),
+            Pairing::Asked { exchange, .. } | Pairing::Retransmission { exchange, .. } => Some(exchange),
+            Pairing::DuplicateResponse { exchange, .. } => Some(exchange),
             Pairing::Answered(answer) => Some(answer.exchange),
-            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
+            Pairing::Nothing | Pairing::DuplicateFrame { .. } | Pairing::Unsolicited { .. } => None,
         }
     }
     /// Frame of the request of that exchange; `frame` is that of the datagram.
     pub fn request_frame(&self, frame: u64) -> Option<u64> {
         match *self {
             Pairing::Asked { .. } => Some(frame),
-            Pairing::Again { request_frame, .. } | Pairing::Copy { request_frame, .. } => Some(request_frame),
+            Pairing::Retransmission { request_frame, .. }
+            | Pairing::DuplicateResponse { request_frame, .. } => Some(request_frame),
             Pairing::Answered(answer) => Some(answer.request_frame),
-            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => None,
+            Pairing::Nothing | Pairing::DuplicateFrame { .. } | Pairing::Unsolicited { .. } => None,
         }
     }
     /// Whether an earlier datagram began the message.
     pub fn continues(&self) -> bool {
         match *self {
-            Pairing::Again { part, .. } => part,
+            Pairing::Retransmission { part, .. } => part,
             Pairing::Answered(answer) => answer.part,
             _ => false,
         }
@@ -309,8 +310,8 @@ impl Pairing {
     pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
-            Pairing::Copy { asked, .. } => Some(asked),
-            Pairing::Unasked { asked, .. } | Pairing::Twice { asked, .. } => asked,
+            Pairing::DuplicateResponse { asked, .. } => Some(asked),
+            Pairing::Unsolicited { asked, .. } | Pairing::DuplicateFrame { asked, .. } => asked,
             _ => None,
         }
     }
@@ -327,13 +328,13 @@ pub struct Issued {
 
 /// A datagram with everything that cross-packet rules may look at.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct Observation<'a> {
     /// The datagram itself.
     pub datagram: &'a Datagram<'a>,
     /// What it is a part of.
     pub piece: Option<&'a Piece>,
     /// What it is.
-    pub glance: &'a Glance,
+    pub probe: &'a Probe,
     /// What it is to its exchange.
     pub pairing: &'a Pairing,
     /// Who asks.
@@ -348,7 +349,7 @@ pub struct Seen<'a> {
     pub edge: bool,
 }
 
-impl Seen<'_> {
+impl Observation<'_> {
     /// The bytes of the message: those of the datagram, or what it and other parts make.
     pub fn bytes(&self) -> &[u8] {
         self.piece.map_or(self.datagram.payload, |piece| piece.bytes(self.datagram))
@@ -413,7 +414,7 @@ pub struct Context {
     pub message: u8,
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// The paired request's memo; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`] set, that of the only
+    /// The paired request's request_state; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`] set, that of the only
     /// open request, to which the datagram does not belong.
     pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
@@ -427,7 +428,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// See [`Context::asked`]; a bit that no memo uses which a decoder reads.
+    /// See [`Context::asked`]; a bit that no request_state uses which a decoder reads.
     pub const NOT_ITS_OWN: u32 = 1 << 31;
 
     /// Of a whole message that nothing else is known of.

@@ -165,7 +165,7 @@ pub fn play<S: Listener>(
 #[derive(Debug, Default)]
 pub struct Dissected {
     /// Its datagrams in order.
-    pub datagrams: Vec<Seen>,
+    pub datagrams: Vec<ExampleDatagram>,
     /// Its exchanges in the order they closed, with what they break as a whole.
     pub exchanges: Vec<(Exchange, Vec<Finding>)>,
     /// Its frames that hold no UDP datagram.
@@ -185,7 +185,7 @@ pub struct Other {
 
 /// A datagram of an example.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ExampleDatagram {
     /// Number of its frame, from 1.
     pub frame: u64,
     /// Nanoseconds since the first step.
@@ -201,12 +201,12 @@ pub struct Seen {
     /// Bytes of the payload that the capture left out.
     pub cut: u32,
     /// What was made of it; `None` where no protocol claims it.
-    pub said: Option<Said>,
+    pub said: Option<Dissection>,
 }
 
 /// What was said of a datagram.
 #[derive(Debug)]
-pub struct Said {
+pub struct Dissection {
     /// Protocol.
     pub protocol: Id,
     /// Name of the message.
@@ -260,8 +260,8 @@ struct Stage {
 }
 
 impl Stage {
-    fn keep(&mut self, d: &Datagram<'_>, bytes: &[u8], said: Option<Said>) {
-        self.heard.datagrams.push(Seen {
+    fn keep(&mut self, d: &Datagram<'_>, bytes: &[u8], said: Option<Dissection>) {
+        self.heard.datagrams.push(ExampleDatagram {
             frame: d.frame,
             time: since_start(d.time),
             from: Who::of(d.src, &self.example),
@@ -284,7 +284,7 @@ impl Report for Stage {
     fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
         let mut tree = Tree::default();
         p.sink.tree.replay(p.bytes, &mut tree);
-        let said = Said {
+        let said = Dissection {
             protocol: p.id,
             message: p.message_name(),
             direction: p.direction,

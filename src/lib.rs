@@ -1,7 +1,7 @@
 //! Dissects, pairs and judges the traffic of game-server query protocols.
 //!
 //! ```text
-//!  Source ──Frame──> net::parse ──Datagram──> glance ─> settle ──Verdict──> Table::pair ──Pairing──┐
+//!  Source ──Frame──> net::parse ─Datagram──> probe ─> classify ──Verdict─> Table::pair ──Pairing──┐
 //!  capture/          net/                    classify.rs                   exchange/              │
 //!                                                                                                 ▼
 //!  Report <──Packet, Finding── check <──Violation── Id::dissect::<S: FieldSink> <───────Context───┘
@@ -14,7 +14,7 @@
 //! Who has datagrams of another source hands them in:
 //!
 //! ```
-//! use qdissect::capture::{Facts, Time};
+//! use qdissect::capture::{CaptureInfo, Time};
 //! use qdissect::net::{Datagram, Endpoint};
 //! use qdissect::pipeline::{Options, Pipeline};
 //! use qdissect::report::{Form, Output, Records};
@@ -25,13 +25,13 @@
 //! let mut out = vec![];
 //! let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
 //! let mut pipeline = Pipeline::new(Options::default(), &mut records);
-//! pipeline.begin_file("socket", &Facts::default(), Time::UNKNOWN)?;
+//! pipeline.begin_file("socket", &CaptureInfo::default(), Time::UNKNOWN)?;
 //! for (number, (src, dst, payload)) in (1..).zip(sent) {
 //!     let time = Time::from_nanos(number * 1_000_000);
 //!     let datagram = Datagram { frame: number as u64, time, ..Datagram::between(src, dst, payload) };
 //!     pipeline.datagram(&datagram)?;
 //! }
-//! pipeline.end_file(&Facts::default());
+//! pipeline.end_file(&CaptureInfo::default());
 //! let totals = pipeline.finish(true)?;
 //! assert_eq!((totals.packets, totals.recognised, totals.answered), (2, 2, 1));
 //! assert!(String::from_utf8(out)?.contains(r#""response_time":0.001"#));

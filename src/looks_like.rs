@@ -6,7 +6,7 @@
 use crate::protocols::raknet::MAGIC;
 
 /// A name, and whether a datagram fits it.
-type Signature = (&'static str, fn(&Seen<'_>) -> bool);
+type Signature = (&'static str, fn(&Payload<'_>) -> bool);
 
 /// All of them, in the order in which they are tried.
 const SIGNATURES: [Signature; 23] = [
@@ -37,7 +37,7 @@ const SIGNATURES: [Signature; 23] = [
 
 /// The name of what a payload between two ports looks like, or none.
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
-    let seen = Seen { payload, ports };
+    let seen = Payload { payload, ports };
     SIGNATURES.iter().find(|(_, fits)| fits(&seen)).map(|(name, _)| *name)
 }
 
@@ -47,12 +47,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A datagram as signatures see it.
-struct Seen<'a> {
+struct Payload<'a> {
     payload: &'a [u8],
     ports: [u16; 2],
 }
 
-impl Seen<'_> {
+impl Payload<'_> {
     fn len(&self) -> usize {
         self.payload.len()
     }

@@ -16,7 +16,7 @@
 //! count through a run, such as those of exchanges.
 
 use crate::bounded::Numbered;
-use crate::capture::{Facts, Frame, Source, Time};
+use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::{Listener, Notes};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
 use crate::pipeline::{Options, Pipeline, Stopped};
@@ -230,7 +230,13 @@ impl<'r, S: Listener> Judge<'r, S> {
     ///
     /// # Errors
     /// When the report cannot be written; the same for the other methods.
-    pub fn begin(&mut self, name: &str, facts: &Facts, before: u64, first: Time) -> Result<(), Stopped> {
+    pub fn begin(
+        &mut self,
+        name: &str,
+        facts: &CaptureInfo,
+        before: u64,
+        first: Time,
+    ) -> Result<(), Stopped> {
         self.0.skip_to(before);
         self.0.begin_file(name, facts, first)?;
         self.time(before + 1, first)
@@ -249,7 +255,7 @@ impl<'r, S: Listener> Judge<'r, S> {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn end(&mut self, facts: &Facts, last: u64, clock: Time) -> Result<(), Stopped> {
+    pub fn end(&mut self, facts: &CaptureInfo, last: u64, clock: Time) -> Result<(), Stopped> {
         self.time(last, clock)?;
         self.0.end_file(facts);
         Ok(())

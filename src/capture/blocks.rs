@@ -18,7 +18,7 @@
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
 use super::clock::Clock;
-use super::facts::{self, Facts, Statistics};
+use super::info::{self, CaptureInfo, Statistics};
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 
@@ -133,7 +133,7 @@ impl Section {
     pub(super) fn next_packet(
         &mut self,
         buffer: &mut Buffer,
-        facts: &mut Facts,
+        facts: &mut CaptureInfo,
         frames: &mut u64,
     ) -> Result<Option<Block>, Error> {
         if let Some((block, left)) = self.tail.take() {
@@ -190,7 +190,7 @@ impl Section {
     }
 
     /// A section header: forgets the interfaces of the section before.
-    fn begin(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+    fn begin(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
         block.fill(buffer, 24)?;
         let version = (half_in(self.big, buffer.rest(), 12), half_in(self.big, buffer.rest(), 14));
         if version.0 != 1 {
@@ -202,12 +202,12 @@ impl Section {
     }
 
     /// An interface description.
-    fn describe(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+    fn describe(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
         block.fill(buffer, 16)?;
         let link = half_in(self.big, buffer.rest(), 8);
         let snaplen = word_in(self.big, buffer.rest(), 12);
         let (mut resolution, mut offset) = (None, None);
-        let mut told = facts::Interface::new(link, snaplen);
+        let mut told = info::Interface::new(link, snaplen);
         let big = self.big;
         self.options(buffer, block, 16, |code, value| match (code, value) {
             (9, [value]) => _ = resolution.get_or_insert(*value),
@@ -229,7 +229,12 @@ impl Section {
     }
 
     /// Statistics of an interface; of one that is not described they are passed over.
-    fn statistics(&mut self, buffer: &mut Buffer, block: Block, facts: &mut Facts) -> Result<(), Error> {
+    fn statistics(
+        &mut self,
+        buffer: &mut Buffer,
+        block: Block,
+        facts: &mut CaptureInfo,
+    ) -> Result<(), Error> {
         block.fill(buffer, 20)?;
         let interface = self.interfaces.get(word_in(self.big, buffer.rest(), 8) as usize).copied();
         let (big, mut statistics) = (self.big, Statistics::default());

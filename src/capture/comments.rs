@@ -19,7 +19,7 @@ const TIMES: usize = 3;
 const EACH: usize = 48;
 
 /// What a packet says, as text: comments in their order, at most 64 of 4,096 bytes each.
-pub type Said = Arc<[Box<str>]>;
+pub type PacketComments = Arc<[Box<str>]>;
 
 /// Where the comments on recent frames are kept; a clone is the same place.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ struct Kept {
 /// The comments on a frame, and what had been there with them.
 #[derive(Debug)]
 struct Entry {
-    said: Said,
+    said: PacketComments,
     seen: u64,
     seen_bytes: u64,
 }
@@ -50,7 +50,7 @@ struct Entry {
 impl Comments {
     /// The comments on a frame, by its number as the source counts; `None` where it has none, or they are forgotten.
     /// What is forgotten depends on the frame that the loop has reached, not on what has been read ahead of it.
-    pub fn of(&self, frame: u64) -> Option<Said> {
+    pub fn of(&self, frame: u64) -> Option<PacketComments> {
         // Nearly always nothing has any.
         if !self.any.load(Ordering::Relaxed) {
             return None;

@@ -16,7 +16,7 @@
 use super::blocks::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
 use super::comments::MAX_OF_PACKET;
-use super::facts::{MAX_TEXT, text};
+use super::info::{MAX_TEXT, text};
 use super::pcap::Found;
 use super::{Error, MAX_FRAME, Time};
 

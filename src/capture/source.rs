@@ -5,7 +5,7 @@ use super::buffer::{Buffer, Bytes, Refill};
 use super::cutter::{Cut, Cutter};
 use super::magic::{self, Format};
 use super::pcap::{self, Found, Layout};
-use super::{Comments, Error, Facts, Frame, Interface, Time};
+use super::{CaptureInfo, Comments, Error, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -47,7 +47,7 @@ pub struct Source {
     frames: u64,
     layout: Layout,
     section: Section,
-    facts: Facts,
+    facts: CaptureInfo,
     /// An error met while looking ahead, to be reported when its turn comes.
     failed: Option<Error>,
     /// Where others can see how far it has come.
@@ -119,7 +119,7 @@ impl Source {
             frames: 0,
             layout: Layout::default(),
             section: Section::default(),
-            facts: Facts { compression, strange_name, ..Facts::default() },
+            facts: CaptureInfo { compression, strange_name, ..CaptureInfo::default() },
             failed: None,
             progress: None,
             comments: None,
@@ -306,7 +306,7 @@ impl Source {
     }
 
     /// What the capture says about itself, as far as it has been read.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &CaptureInfo {
         &self.facts
     }
 

@@ -3,12 +3,12 @@
 
 use super::buffer::{Bytes, CAPACITY};
 use super::testing::{BIG, LITTLE, Order, data, drain, open};
-use super::{Comments, Facts, Source};
+use super::{CaptureInfo, Comments, Source};
 use std::convert::Infallible;
 use std::path::Path;
 
 /// The facts once everything has been read.
-fn facts(capture: &[u8]) -> Facts {
+fn facts(capture: &[u8]) -> CaptureInfo {
     let mut source = open(capture).unwrap();
     let (_, error) = drain(&mut source);
     assert!(error.is_none(), "{}", error.unwrap());

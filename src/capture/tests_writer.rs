@@ -3,7 +3,7 @@
 
 use super::testing::{BIG, LITTLE, Order, data, drain, open, read_sound};
 use super::tests_oracle::{Plain, blocks, theirs_pcapng};
-use super::{Facts, Frame, Interface, Source, Time, Writer};
+use super::{CaptureInfo, Frame, Interface, Source, Time, Writer};
 use pcap_parser::pcapng::OptionCode;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
@@ -135,7 +135,7 @@ proptest! {
     /// Any time there is comes back, also from before 1970.
     #[test]
     fn times_come_back(times in proptest::collection::vec(any::<i64>(), 1..20)) {
-        let facts = Facts::default();
+        let facts = CaptureInfo::default();
         let mut writer = Writer::new(Vec::new(), "").unwrap();
         for &nanos in &times {
             writer.frame(0, &facts, &frame(Time::from_nanos(nanos), &data(4)), &[""; 0]).unwrap();
@@ -182,7 +182,7 @@ fn what_is_known_of_interfaces_and_losses_comes_along() {
 
 #[test]
 fn frames_without_a_time_stamp() {
-    let facts = Facts::default();
+    let facts = CaptureInfo::default();
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     writer.frame(0, &facts, &frame(Time::UNKNOWN, &data(5)), &[""; 0]).unwrap();
     writer.frame(0, &facts, &frame(Time::UNKNOWN, &data(5)), &["said"]).unwrap();
@@ -202,7 +202,9 @@ fn comments_come_back_and_long_ones_are_cut() {
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     let said = ["one", "", "a \u{202e} third\nof two lines", &long];
     for count in 0..=said.len() {
-        writer.frame(0, &Facts::default(), &frame(Time::from_nanos(5), &data(6)), &said[..count]).unwrap();
+        writer
+            .frame(0, &CaptureInfo::default(), &frame(Time::from_nanos(5), &data(6)), &said[..count])
+            .unwrap();
     }
     let file = writer.finish().unwrap();
     let read = comments(&file);
@@ -220,7 +222,7 @@ fn interfaces_beyond_what_a_section_holds() {
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     for input in 0..65_537 {
         let frame = Frame { wire_len: input, ..frame(Time::from_nanos(5), &[]) };
-        writer.frame(input as usize, &Facts::default(), &frame, &[""; 0]).unwrap();
+        writer.frame(input as usize, &CaptureInfo::default(), &frame, &[""; 0]).unwrap();
     }
     let frames = taken(&writer.finish().unwrap());
     assert!(frames.iter().enumerate().all(|(i, (number, plain))| *number == i as u32 && plain.2 == i as u32));

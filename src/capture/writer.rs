@@ -16,7 +16,7 @@
 //! frame becomes an Enhanced Packet Block at the start of 1970, with a comment that says so.
 
 use super::blocks::{BYTE_ORDER, ENHANCED, INTERFACE, MAX_INTERFACES, SECTION, SIMPLE, STATISTICS};
-use super::{Facts, Frame, Interface};
+use super::{CaptureInfo, Frame, Interface};
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
     pub fn frame<T: AsRef<str>>(
         &mut self,
         input: usize,
-        facts: &Facts,
+        facts: &CaptureInfo,
         frame: &Frame<'_>,
         comments: &[T],
     ) -> io::Result<()> {
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn statistics(&mut self, input: usize, facts: &Facts) -> io::Result<()> {
+    pub fn statistics(&mut self, input: usize, facts: &CaptureInfo) -> io::Result<()> {
         for (number, told) in (0u32..).zip(&facts.interfaces) {
             let Some(&interface) = self.known.get(&(input, number, false)) else { continue };
             if told.received.is_none() && told.dropped().is_none() {
@@ -152,7 +152,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// The number of an interface here; it is described first, if it is new.
-    fn interface(&mut self, key: Key, facts: &Facts, link: u16) -> io::Result<u32> {
+    fn interface(&mut self, key: Key, facts: &CaptureInfo, link: u16) -> io::Result<u32> {
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }

@@ -1,7 +1,7 @@
 //! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
 
 use super::message::{Begins, Message, recognise, recognise_known};
-use super::{Budget, Context, Glance, Joining, Known, Level, Raised, Role, Seen};
+use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
 use std::net::SocketAddrV4;
@@ -36,10 +36,10 @@ pub struct StepInfo {
     pub open_ended: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
-    /// Bits in the memo of a request that say that it carries a value which an answer issued: it has proven its address.
+    /// Bits in the request_state of a request that say that it carries a value which an answer issued: it has proven its address.
     pub carries: u32,
-    /// A field of the request that its answer repeats, so that their memos are equal. Only such a pair is as
-    /// sure as [`Glance::paired`] says; others are medium at most. What is wrong with it there, is here too.
+    /// A field of the request that its answer repeats, so that their states are equal. Only such a pair is as
+    /// sure as [`Probe::paired`] says; others are medium at most. What is wrong with it there, is here too.
     pub repeats: Option<&'static Field>,
     /// What its datagrams break by their pairing.
     pub rules: StepRules,
@@ -149,9 +149,9 @@ impl StepInfo {
         }
     }
 
-    /// What a pair is worth whose parts are worth `paired`, and which have these memos; 0 says nothing.
-    pub fn worth(&self, paired: Level, memos: [u32; 2]) -> Level {
-        let agree = memos[0] == memos[1] && memos[0] != 0;
+    /// What a pair is worth whose parts are worth `paired`, and which have these states; 0 says nothing.
+    pub fn worth(&self, paired: Level, states: [u32; 2]) -> Level {
+        let agree = states[0] == states[1] && states[0] != 0;
         match agree {
             // Who gets back what it sent speaks with an echo.
             true if self.issues => paired.min(Level::Low),
@@ -192,7 +192,7 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// How payloads begin that a glance recognises by hand, of any length; those of the messages' forms are not repeated.
+    /// How payloads begin that a probe recognises by hand, of any length; those of the messages' forms are not repeated.
     pub first: &'static [&'static [u8]],
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
@@ -281,13 +281,13 @@ pub trait Protocol {
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
     /// By default by the forms of its messages.
     #[inline]
-    fn glance(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(payload: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         recognise::<Self>(payload, wire_len)
     }
 
     /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
     /// of its messages.
-    fn read(payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         recognise_known::<Self>(payload, wire_len, known)
     }
 
@@ -305,5 +305,5 @@ pub trait Protocol {
     }
 
     /// Checks what one datagram alone cannot show. Runs in frame order.
-    fn observe(_memory: &mut Self::Memory, _seen: &Seen<'_>, _raised: &mut Raised) {}
+    fn observe(_memory: &mut Self::Memory, _seen: &Observation<'_>, _raised: &mut Raised) {}
 }

@@ -4,7 +4,7 @@
 //! [`Protocol`] need no more: the table of first bytes, how sure a datagram is by the number of its
 //! fixed bits, which way it travels, what it does, its step and its key.
 
-use super::{Direction, Glance, Info, Known, Level, Part, Protocol, Role};
+use super::{Direction, Info, Known, Level, Part, Probe, Protocol, Role};
 
 /// Finds the number of a part in a payload.
 pub type PartOf = fn(&[u8]) -> Option<Part>;
@@ -26,8 +26,8 @@ pub struct Message {
     pub forms: &'static [Form],
     /// Finds what ties the answer to its request.
     pub key: Option<KeyOf>,
-    /// Finds what the decoder of the answer must know, see [`Glance::memo`].
-    pub memo: Option<fn(&[u8]) -> u32>,
+    /// Finds what the decoder of the answer must know, see [`Probe::request_state`].
+    pub request_state: Option<fn(&[u8]) -> u32>,
     /// Finds its number, where it may be a part of an answer.
     pub part: Option<PartOf>,
     /// What it is worth once it pairs with a request.
@@ -44,7 +44,7 @@ pub struct Answers {
     /// The requests of all these steps are alike: the oldest goes first, and one that [carries](super::StepInfo::carries)
     /// nothing before one that does.
     pub alike: bool,
-    /// Requests with one of these bits in their memo it never answers.
+    /// Requests with one of these bits in their request_state it never answers.
     pub spares: u32,
     /// Where nothing is open: first answers, by their messages, behind which it may belong to the same request.
     pub follows: &'static [u8],
@@ -65,7 +65,7 @@ impl Message {
             step: 0,
             forms: &[],
             key: None,
-            memo: None,
+            request_state: None,
             part: None,
             paired: Level::High,
             answers: Answers::OWN,
@@ -88,8 +88,8 @@ impl Message {
         Message { key: Some(key), ..self }
     }
     /// The same, with what its answer must know.
-    pub const fn remembers(self, memo: fn(&[u8]) -> u32) -> Message {
-        Message { memo: Some(memo), ..self }
+    pub const fn remembers(self, request_state: fn(&[u8]) -> u32) -> Message {
+        Message { request_state: Some(request_state), ..self }
     }
     /// The same, which may come in numbered parts.
     pub const fn in_parts(self, part: PartOf) -> Message {
@@ -132,15 +132,15 @@ impl Message {
     }
 
     /// What recognising says of it, at that level.
-    pub fn glance(&self, at: u8, payload: &[u8], level: Level) -> Glance {
+    pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
         let alone = part.is_none_or(|Part { number, total, .. }| (number, total) == (0, Some(1)));
-        Glance {
+        Probe {
             message: at,
             role: if alone { self.role } else { Role::ResponsePart },
             step: self.step,
             key: self.key.and_then(|key| key(payload)),
-            memo: self.memo.map_or(0, |memo| memo(payload)),
+            request_state: self.request_state.map_or(0, |request_state| request_state(payload)),
             level,
             paired: self.paired,
             begins: true,
@@ -341,7 +341,7 @@ const fn mark_all(table: &mut [u32], bit: u32) {
 }
 
 impl Info {
-    /// Marks the bytes at that offset with which a glance may recognise a payload.
+    /// Marks the bytes at that offset with which a probe may recognise a payload.
     pub const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
         while i < self.first.len() {
@@ -359,7 +359,7 @@ impl Info {
         }
     }
 
-    /// Marks the lengths on the wire with which a glance may recognise a payload; the last one stands for all that are longer.
+    /// Marks the lengths on the wire with which a probe may recognise a payload; the last one stands for all that are longer.
     pub const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
         if !self.first.is_empty() {
             mark_all(table, bit);
@@ -371,14 +371,14 @@ impl Info {
         }
     }
 
-    /// The bytes that a payload may begin with which a glance recognises.
+    /// The bytes that a payload may begin with which a probe recognises.
     pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
         let mut table = [0; 256];
         self.mark(0, 1, &mut table);
         (0..=u8::MAX).filter(move |byte| table[usize::from(*byte)] != 0)
     }
 
-    /// For every first byte, the messages that a glance may recognise.
+    /// For every first byte, the messages that a probe may recognise.
     pub(super) const fn begins(&self) -> Begins {
         assert!(self.messages.len() <= 32, "a bit for each message");
         let mut table = [0; 256];
@@ -391,21 +391,21 @@ impl Info {
     }
 
     /// What a conversation or server that is known for sure sends that is taken for this message, but goes astray.
-    pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Glance> {
+    pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Probe> {
         if known.level < Level::Medium {
             return None;
         }
-        Some(self.messages.get(usize::from(message))?.glance(message, payload, Level::Medium).astray())
+        Some(self.messages.get(usize::from(message))?.probe(message, payload, Level::Medium).astray())
     }
 
     /// A part belongs to the step of the message that it says to make.
-    fn with_step_of_whole(&self, glance: Glance) -> Glance {
-        let whole = glance.part.and_then(|part| self.messages.get(usize::from(part.makes?)));
-        Glance { step: whole.map_or(glance.step, |whole| whole.step), ..glance }
+    fn with_step_of_whole(&self, probe: Probe) -> Probe {
+        let whole = probe.part.and_then(|part| self.messages.get(usize::from(part.makes?)));
+        Probe { step: whole.map_or(probe.step, |whole| whole.step), ..probe }
     }
 
     /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
-    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Glance> {
+    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Probe> {
         let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
         while let at = left.trailing_zeros() as usize
             && let Some(message) = self.messages.get(at)
@@ -425,8 +425,8 @@ impl Info {
             }
         }
         let (at, level) = best?;
-        let glance = self.messages.get(at)?.glance(at as u8, p, level);
-        Some(self.with_step_of_whole(glance))
+        let probe = self.messages.get(at)?.probe(at as u8, p, level);
+        Some(self.with_step_of_whole(probe))
     }
 }
 
@@ -435,7 +435,7 @@ pub type Begins = [u32; 256];
 
 /// The message that the payload is by its own bytes, the surest; of equals the first.
 #[inline]
-pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Glance> {
+pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Probe> {
     // Nearly always the first byte says that it is none.
     let bits = P::BEGINS[usize::from(*payload.first()?)];
     if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
@@ -443,16 +443,12 @@ pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Optio
 
 /// What the payload is in a conversation or with a server that is known: a message that travels this way, or one that goes
 /// astray.
-pub fn recognise_known<P: Protocol + ?Sized>(
-    payload: &[u8],
-    wire_len: usize,
-    known: Known,
-) -> Option<Glance> {
+pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let info = const { &P::INFO };
     if let Some(g) = info.surest(payload, wire_len, Some(known), u32::MAX) {
-        return Some(Glance { level: g.level.max(known.level.min(Level::Medium)), ..g });
+        return Some(Probe { level: g.level.max(known.level.min(Level::Medium)), ..g });
     }
-    recognise::<P>(payload, wire_len).map(Glance::astray)
+    recognise::<P>(payload, wire_len).map(Probe::astray)
 }
 
 /// A key from any bytes: equal ones have the same, others another one but for chance (FNV-1a).

@@ -8,7 +8,7 @@ use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Direction, Glance, Role, StepInfo};
+use crate::protocols::{Direction, Probe, Role, StepInfo};
 use std::hash::BuildHasher;
 
 /// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
@@ -16,7 +16,7 @@ const MAX_ANSWERING: usize = 64;
 
 impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        let g = &v.glance;
+        let g = &v.probe;
         let step = &v.id.info().steps[g.step as usize];
         let reply = &self.reply(d, v);
         if !self.answering.is_empty()
@@ -25,7 +25,7 @@ impl Table {
             return pairing;
         }
         if let Some(seq) = self.only_candidate(self.conversations.latest(slot), v, step) {
-            self.issue(slot, step, g.memo);
+            self.issue(slot, step, g.request_state);
             return self.answered(slot, seq, reply, false);
         }
         // The search goes by what was issued before.
@@ -33,7 +33,7 @@ impl Table {
         // A copy issues nothing anew: the value may have been used since, or another one issued. While a request is open the
         // server may have given the same one again: nobody is to be blamed for using it.
         if found.copy.is_none() || found.open {
-            self.issue(slot, step, g.memo);
+            self.issue(slot, step, g.request_state);
         }
         if let Some((seq, foreign_key)) = found.request {
             return self.answered_apart(slot, seq, reply, foreign_key);
@@ -60,7 +60,7 @@ impl Table {
         self.orphan(slot, reply);
         let elsewhere = step.key_digits == 0 && self.asked_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
-        Pairing::Unasked { open: found.open, asked: found.asked, other_step, elsewhere }
+        Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
     }
 
     #[inline(always)]
@@ -82,11 +82,11 @@ impl Table {
     #[inline]
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
         let (seq, r) = self.queues[v.id as usize].back_to(latest)?;
-        let its = r.step == v.glance.step && r.state == State::Open && r.alone && !r.partial;
+        let its = r.step == v.probe.step && r.state == State::Open && r.alone && !r.partial;
         let keyed = step.key_digits > 0;
         // Without a key, copies and time stamps have a say.
         let sure = if keyed {
-            v.glance.key.is_some() && v.glance.key == r.key
+            v.probe.key.is_some() && v.probe.key == r.key
         } else {
             r.previous == 0 && r.last >= r.time
         };
@@ -105,21 +105,23 @@ impl Table {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
         let asked = self.queues[v.id as usize].kept(seq);
-        let part =
-            v.glance.part.filter(|_| asked.is_some_and(|request| request.memo & Glance::WHOLE_ANSWER == 0));
+        let part = v
+            .probe
+            .part
+            .filter(|_| asked.is_some_and(|request| request.request_state & Probe::WHOLE_ANSWER == 0));
         let open_ended = asked.is_some_and(|r| v.id.info().steps[r.step as usize].open_ended);
         let more =
-            open_ended || v.glance.role == Role::ResponsePart && (part.is_some() || v.glance.part.is_none());
+            open_ended || v.probe.role == Role::ResponsePart && (part.is_some() || v.probe.part.is_none());
         let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
-        let answered = self.queues[v.id as usize].answer(seq, state, hash, (d.frame, v.glance.message));
+        let answered = self.queues[v.id as usize].answer(seq, state, hash, (d.frame, v.probe.message));
         let Some(request) = answered else { return Pairing::Nothing };
         let step = &v.id.info().steps[request.step as usize];
-        let paired = step.worth(v.glance.paired, [request.memo, v.glance.memo]);
+        let paired = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
         self.conversations.confirm(slot, paired);
         let late = now.since(request.sent).is_some_and(|t| t > window);
-        let keyless = request.key.is_some() && v.glance.key.is_none();
-        let other_step = request.step != v.glance.step;
+        let keyless = request.key.is_some() && v.probe.key.is_none();
+        let other_step = request.step != v.probe.step;
         let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
@@ -127,13 +129,13 @@ impl Table {
                 exchange: answer.exchange,
                 outcome,
                 response_time: answer.response_time,
-                message: Some(v.glance.message),
+                message: Some(v.probe.message),
                 first: now,
                 frame: d.frame,
                 frames: if open_ended { vec![] } else { vec![d.frame] },
                 bytes: d.wire_len() as u64,
                 contradicted: None,
-                numbered: part.map(|part| Numbered::new(part, v.glance.key, now)),
+                numbered: part.map(|part| Numbered::new(part, v.probe.key, now)),
             });
             if part.is_some() {
                 self.seconds.insert((answer.exchange, hash), d.frame);
@@ -145,7 +147,7 @@ impl Table {
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             let done = record(c, &request, outcome, frame, answer.response_time, bytes);
-            self.closed.push(Exchange { answer: Some(v.glance.message), ..done });
+            self.closed.push(Exchange { answer: Some(v.probe.message), ..done });
         }
         Pairing::Answered(answer)
     }
@@ -172,7 +174,7 @@ impl Table {
         let key = (answer.exchange, hash);
         if let Some(&of) = self.seconds.get(&key) {
             let Answer { exchange, request_frame, asked, .. } = answer;
-            return Pairing::Copy { exchange, request_frame, of, asked };
+            return Pairing::DuplicateResponse { exchange, request_frame, of, asked };
         }
         self.seconds.insert(key, d.frame);
         Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })
@@ -182,7 +184,7 @@ impl Table {
     /// there.
     #[cold]
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
-        let key = v.glance.key.filter(|_| step.key_digits > 0)?;
+        let key = v.probe.key.filter(|_| step.key_digits > 0)?;
         self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
@@ -195,9 +197,9 @@ impl Table {
     #[cold]
     fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
-        let key = v.glance.key?;
+        let key = v.probe.key?;
         let also = answers_of(v).also;
-        let is = |r: &Request| r.key == Some(key) && (r.step == v.glance.step || also.contains(&r.step));
+        let is = |r: &Request| r.key == Some(key) && (r.step == v.probe.step || also.contains(&r.step));
         let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
             let waits = matches!(r.state, State::Open | State::Answering) && is(&r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
@@ -206,7 +208,7 @@ impl Table {
         let (seq, request) = asked?;
         let late = now.since(request.sent).is_some_and(|t| t > self.windows.answer(v.id));
         let answer = Answer { late, ..request.answered(d.time) };
-        self.conversations.confirm(slot, v.glance.paired);
+        self.conversations.confirm(slot, v.probe.paired);
         if request.state == State::Open && self.answering.len() < MAX_ANSWERING {
             self.queues[v.id as usize].set(seq, State::Answering);
             self.answering.push_back(Answering {
@@ -242,7 +244,7 @@ impl Table {
         v: &Verdict,
         is: impl Fn(&Request) -> bool,
     ) -> impl Iterator<Item = (u64, Slot, &Conversation)> {
-        let (client, step) = (d.dst, v.glance.step);
+        let (client, step) = (d.dst, v.probe.step);
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
         let open = latest.filter(move |(_, r)| r.state == State::Open && r.step == step && is(r));
         open.filter_map(move |(seq, r)| {
@@ -285,10 +287,10 @@ impl Table {
         let (now, window) = (self.now(d), self.windows.answer(v.id));
         let queue = &self.queues[v.id as usize];
         let any =
-            v.glance.role == Role::Stray || matches!(pairing, Pairing::Unasked { other_step: true, .. });
+            v.probe.role == Role::Stray || matches!(pairing, Pairing::Unsolicited { other_step: true, .. });
         let open = || {
             let asked = self.chain(slot).filter_map(|(seq, _)| queue.get(seq));
-            asked.filter(|r| r.state == State::Open && r.frame < d.frame && (any || r.step == v.glance.step))
+            asked.filter(|r| r.state == State::Open && r.frame < d.frame && (any || r.step == v.probe.step))
         };
         let waits = |r: &Request| !r.given_up && now.since(r.sent).is_none_or(|t| t <= window);
         open().filter(waits).last().or_else(|| open().last()).map(|r| r.id)
@@ -297,11 +299,11 @@ impl Table {
     /// What a copy that the capture made of frame `of` is to its exchange. Nothing changes by it.
     #[cold]
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
-        let step = &v.id.info().steps[v.glance.step as usize];
-        let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
+        let step = &v.id.info().steps[v.probe.step as usize];
+        let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
         let found = if answers { self.candidates(slot, &self.reply(d, v), step) } else { Found::default() };
         let asked = found.second.map(|answer| answer.asked).or(found.asked);
-        found.copy.unwrap_or(Pairing::Twice { of, asked })
+        found.copy.unwrap_or(Pairing::DuplicateFrame { of, asked })
     }
 
     /// An answer has been reported as one that nobody asked for.
@@ -310,7 +312,7 @@ impl Table {
     }
 
     fn orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
-        let Glance { step, message, key, paired, memo, .. } = v.glance;
+        let Probe { step, message, key, paired, request_state, .. } = v.probe;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         let message = Some(message);
@@ -320,7 +322,7 @@ impl Table {
             message,
             key,
             paired,
-            memo,
+            request_state,
             frame,
             time,
             since,

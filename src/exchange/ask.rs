@@ -31,7 +31,7 @@ enum Earlier {
 
 impl Table {
     pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        let (g, id) = (&v.glance, v.id);
+        let (g, id) = (&v.probe, v.id);
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
@@ -55,7 +55,7 @@ impl Table {
             previous: latest,
             id: exchange,
             key: g.key,
-            memo: g.memo,
+            request_state: g.request_state,
             frame: d.frame,
             time: d.time,
             sent: now,
@@ -75,7 +75,7 @@ impl Table {
             hidden: false,
         };
         if let Some(orphan) = &orphan {
-            let worth = step.worth(orphan.paired.max(g.paired), [orphan.memo, g.memo]);
+            let worth = step.worth(orphan.paired.max(g.paired), [orphan.request_state, g.request_state]);
             // By order alone, and against the order in the file: what follows must not contradict it.
             let sure = v.decided || step.key_digits > 0;
             self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
@@ -121,7 +121,7 @@ impl Table {
                     queue.set(seq, State::Withdrawn);
                     // What can only ask was no answer either.
                     if r.answer_hash != 0 {
-                        issued = issued.or(Some((r.step, r.memo)));
+                        issued = issued.or(Some((r.step, r.request_state)));
                         self.keep_orphan(Orphan::of(slot, &r));
                     }
                     self.remember_withdrawn(r.id);
@@ -138,8 +138,8 @@ impl Table {
                 _ => {}
             }
         }
-        if let Some((step, memo)) = issued {
-            self.issue(slot, &id.info().steps[usize::from(step)], memo);
+        if let Some((step, request_state)) = issued {
+            self.issue(slot, &id.info().steps[usize::from(step)], request_state);
         }
     }
 
@@ -217,7 +217,7 @@ impl Table {
         kept.parts += 1;
         kept.bytes = kept.bytes.saturating_add(d.wire_len() as u32);
         kept.set_partial(role == Role::RequestPart);
-        Some(Pairing::Again { exchange, request_frame, part: true })
+        Some(Pairing::Retransmission { exchange, request_frame, part: true })
     }
 
     /// A retransmission: the window starts anew, so the request moves to the end of the queue.
@@ -230,7 +230,7 @@ impl Table {
         let retransmissions = request.retransmissions.saturating_add(1);
         let again = Request { previous, retransmissions, sent: now, last: self.clock, ..request };
         self.push(id, slot, &again);
-        Pairing::Again { exchange: again.id, request_frame: again.frame, part: false }
+        Pairing::Retransmission { exchange: again.id, request_frame: again.frame, part: false }
     }
 
     /// Looks at the earlier requests of a conversation that asks again. Those without a key may be
@@ -238,21 +238,21 @@ impl Table {
     fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
-        let key = v.glance.key;
+        let key = v.probe.key;
         let (mut alone, mut reused) = (true, false);
         for _ in 0..MAX_STEPS_BACK {
             let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
             next = r.previous;
-            if r.step != v.glance.step || r.state != State::Open {
+            if r.step != v.probe.step || r.state != State::Open {
                 reused |=
-                    r.step == v.glance.step && r.state == State::Answered && key.is_some() && r.key == key;
+                    r.step == v.probe.step && r.state == State::Answered && key.is_some() && r.key == key;
                 continue;
             }
             // Nobody goes on with a message after having sent another.
-            if r.partial && !v.glance.begins && seq + 1 == latest {
+            if r.partial && !v.probe.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            if step.retransmits && key.is_some() && r.key == key && r.memo == v.glance.memo {
+            if step.retransmits && key.is_some() && r.key == key && r.request_state == v.probe.request_state {
                 return Earlier::Same(seq);
             }
             if (r.key.is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
@@ -270,8 +270,8 @@ impl Table {
                 && self.clock.since(o.since).is_none_or(|t| t <= EARLY)
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
                 && o.conversation == slot
-                && o.step == v.glance.step
-                && (step.key_digits == 0 || o.key == v.glance.key)
+                && o.step == v.probe.step
+                && (step.key_digits == 0 || o.key == v.probe.key)
         };
         let at = self.orphans.iter().position(near)?;
         self.orphans.remove(at)
@@ -285,7 +285,7 @@ mod tests {
     use crate::conversation::MAX_CONVERSATIONS;
     use crate::exchange::{MAX_REQUESTS, Windows};
     use crate::net::Endpoint;
-    use crate::protocols::Glance;
+    use crate::protocols::Probe;
 
     /// What the n-th client sends: its conversation, and what it is to that. What is not sure may be an answer.
     fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
@@ -294,10 +294,10 @@ mod tests {
         let d = Datagram { frame, time, ..Datagram::between(src, dst, &[0; 5]) };
         let (role, level) =
             if sure { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
-        let (message, step, key, memo, paired, begins) = (0, 0, None, 0, Level::High, sure);
-        let glance = Glance { message, role, step, key, memo, level, paired, begins, part: None };
+        let (message, step, key, request_state, paired, begins) = (0, 0, None, 0, Level::High, sure);
+        let probe = Probe { message, role, step, key, request_state, level, paired, begins, part: None };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, glance) };
+        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, probe) };
         let slot = table.enter(&d, &verdict);
         (slot, table.pair(slot, &d, &verdict))
     }

@@ -117,8 +117,8 @@ pub(super) struct Orphan {
     pub key: Option<u64>,
     /// What the pair would be worth.
     pub paired: Level,
-    /// See [`Glance::memo`](crate::protocols::Glance::memo).
-    pub memo: u32,
+    /// See [`Probe::request_state`](crate::protocols::Probe::request_state).
+    pub request_state: u32,
     pub frame: u64,
     pub time: Time,
     /// Capture time when it came.
@@ -130,8 +130,22 @@ pub(super) struct Orphan {
 impl Orphan {
     /// What seemed to ask, as an answer.
     pub fn of(conversation: Slot, r: &Request) -> Orphan {
-        let &Request { step, paired, memo, frame, time, last: since, answer_hash: hash, bytes, .. } = r;
-        Orphan { conversation, step, message: None, key: None, paired, memo, frame, time, since, hash, bytes }
+        let &Request {
+            step, paired, request_state, frame, time, last: since, answer_hash: hash, bytes, ..
+        } = r;
+        Orphan {
+            conversation,
+            step,
+            message: None,
+            key: None,
+            paired,
+            request_state,
+            frame,
+            time,
+            since,
+            hash,
+            bytes,
+        }
     }
 }
 

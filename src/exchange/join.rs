@@ -180,8 +180,8 @@ impl Join {
         self.parts.sort_by_key(|(number, ..)| *number);
         let mut bytes = self.expanded().ok_or(joining.damaged)?;
         let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
-        let glance = id.read(&bytes, bytes.len(), known).filter(|glance| glance.role != Role::Stray);
-        let message = glance.map(|glance| glance.message).filter(|message| joining.makes.contains(message));
+        let probe = id.probe_known(&bytes, bytes.len(), known).filter(|probe| probe.role != Role::Stray);
+        let message = probe.map(|probe| probe.message).filter(|message| joining.makes.contains(message));
         let message = message.ok_or(joining.foreign)?;
         let length = bytes.len() as u32;
         bytes.truncate(MAX_DECODED);

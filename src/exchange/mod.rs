@@ -29,7 +29,7 @@ pub use table::Table;
 pub use windows::{EARLY, EARLY_FRAMES, Windows};
 
 use crate::capture::Time;
-pub use crate::contract::{Answer, Pairing, Seen};
+pub use crate::contract::{Answer, Observation, Pairing};
 use crate::conversation::{Conversations, Slot};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};

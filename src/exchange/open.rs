@@ -49,7 +49,7 @@ impl Table {
         let (mut steps, mut issued) = (0, None);
         for (_, r) in self.chain(slot).filter(|(_, r)| r.state == State::Open) {
             steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
-            issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.memo));
+            issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
         }
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
         Waiting { open: steps != 0, issued, steps }

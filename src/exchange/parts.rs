@@ -8,7 +8,7 @@ use crate::classify::Verdict;
 use crate::contract::{Joining, Part, Piece, Split};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Glance, Role};
+use crate::protocols::{Probe, Role};
 
 impl Table {
     /// A further part of an answer whose parts have numbers; `None` where none is under way with its key.
@@ -16,9 +16,9 @@ impl Table {
     pub(super) fn numbered_part(&mut self, slot: Slot, reply: &Reply<'_>, part: Part) -> Option<Pairing> {
         let &Reply { d, v, now, hash } = reply;
         let queue = &self.queues[v.id as usize];
-        let key = v.glance.key;
+        let key = v.probe.key;
         // Where parts cannot contradict each other, one with a number that has come is of another answer.
-        let contradicting = v.id.info().steps[usize::from(v.glance.step)].rules.contradicting.is_some();
+        let contradicting = v.id.info().steps[usize::from(v.probe.step)].rules.contradicting.is_some();
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
                 let its = |numbered: &Numbered| {
@@ -62,10 +62,15 @@ impl Table {
     /// A part that came before, of an answer that is whole by now.
     #[cold]
     pub(super) fn part_again(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
-        reply.v.glance.part?;
+        reply.v.probe.part?;
         self.chain(slot).find_map(|(_, r)| {
             let of = *self.seconds.get(&(r.id, reply.hash))?;
-            Some(Pairing::Copy { exchange: r.id, request_frame: r.frame, of, asked: r.memo })
+            Some(Pairing::DuplicateResponse {
+                exchange: r.id,
+                request_frame: r.frame,
+                of,
+                asked: r.request_state,
+            })
         })
     }
 
@@ -73,7 +78,7 @@ impl Table {
     /// is none: what has come was all.
     pub(super) fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
         let &Reply { d, v, .. } = reply;
-        let g = &v.glance;
+        let g = &v.probe;
         if let Some(part) = g.part {
             return self.numbered_part(slot, reply, part);
         }
@@ -134,14 +139,14 @@ impl Table {
     ) -> Pairing {
         let now = self.now(d);
         let server = (v.id, v.server(d));
-        let id = v.glance.key.map_or(0, |key| key as u32);
+        let id = v.probe.key.map_or(0, |key| key as u32);
         let layout = self.joins.layout(slot, id, now, server);
         let Some(split) = (joining.read)(d.payload, layout) else { return self.answer(slot, d, v) };
-        let makes = v.glance.part.and_then(|part| part.makes);
+        let makes = v.probe.part.and_then(|part| part.makes);
         let part = Part { number: split.number, total: Some(split.total), makes };
         let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
         let pairing =
-            self.answer(slot, d, &Verdict { glance: Glance { part: Some(part), role, ..v.glance }, ..*v });
+            self.answer(slot, d, &Verdict { probe: Probe { part: Some(part), role, ..v.probe }, ..*v });
         let mut piece = Piece { split, whole: None, broken: None, contradicted: None };
         if let Pairing::Answered(answer) = &pairing {
             self.joins.layouts.insert(server, split.layout);

@@ -33,7 +33,7 @@ pub(super) struct Request {
     pub id: u64,
     /// `None` where the step has none, and where the message ends before it.
     pub key: Option<u64>,
-    pub memo: u32,
+    pub request_state: u32,
     pub frame: u64,
     pub time: Time,
     /// Time stamp of the last transmission: windows run from it.
@@ -71,7 +71,7 @@ pub(super) struct Kept {
     pub conversation: u32,
     /// How many requests of the protocol ago the one before it in its conversation was asked; 0 for none.
     back: u32,
-    pub memo: u32,
+    pub request_state: u32,
     pub bytes: u32,
     pub answer_hash: u32,
     /// The lower half of its number: an answer stands less than 2^31 frames after its request, or before it.
@@ -133,7 +133,7 @@ impl Kept {
             previous: self.previous(seq),
             id: self.id,
             key: self.key(),
-            memo: self.memo,
+            request_state: self.request_state,
             frame: self.frame,
             time: self.time,
             sent,
@@ -168,7 +168,12 @@ struct Times {
 impl Request {
     /// That a datagram is a copy of the answer in the frame `of`.
     pub fn copied(&self, of: u64) -> Pairing {
-        Pairing::Copy { exchange: self.id, request_frame: self.frame, of, asked: self.memo }
+        Pairing::DuplicateResponse {
+            exchange: self.id,
+            request_frame: self.frame,
+            of,
+            asked: self.request_state,
+        }
     }
 
     /// The facts of an answer that came at `time`, inside the window.
@@ -177,7 +182,7 @@ impl Request {
         Answer {
             exchange: self.id,
             request_frame: self.frame,
-            asked: self.memo,
+            asked: self.request_state,
             response_time: time.since(self.time),
             request_bytes: self.bytes,
             late: false,
@@ -355,7 +360,7 @@ impl Queue {
             conversation: r.conversation,
             // One that is further back than that is long gone.
             back: if r.previous == 0 { 0 } else { u32::try_from(seq + 1 - r.previous).unwrap_or(0) },
-            memo: r.memo,
+            request_state: r.request_state,
             bytes: r.bytes,
             answer_hash: r.answer_hash,
             answer_frame: r.answer_frame as u32,
@@ -409,7 +414,7 @@ mod tests {
         fn request()(
             (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
             (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
-            (conversation, memo, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
+            (conversation, request_state, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
             (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
             (given_up, alone, partial, hidden) in any::<(bool, bool, bool, bool)>(),
             state in prop::sample::select(vec![
@@ -418,7 +423,7 @@ mod tests {
         ) -> Request {
             let (paired, answer_frame, answer_message) = (Level::High, frame.wrapping_add_signed(after.into()), 7);
             Request {
-                conversation, previous, id, key, memo, frame, time, sent, last, answer_hash, answer_frame, answer_message, bytes,
+                conversation, previous, id, key, request_state, frame, time, sent, last, answer_hash, answer_frame, answer_message, bytes,
                 retransmissions, parts, step, paired, state, given_up, alone, partial, hidden,
             }
         }

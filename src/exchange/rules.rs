@@ -1,13 +1,13 @@
 //! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers.
 
-use super::{Pairing, Seen};
+use super::{Observation, Pairing};
 use crate::contract::{Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
 
 /// Raises the rules of the step.
 #[inline(always)]
-pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
+pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
     let rules = &step.rules;
     match *seen.pairing {
         Pairing::Asked { alone, reused, .. } => {
@@ -18,17 +18,17 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
                 add(raised, rules.reused);
             }
         }
-        Pairing::Again { part: false, .. } => add(raised, rules.repeated),
-        Pairing::Copy { .. } => {
-            let part = rules.shuffled.filter(|_| seen.glance.part.is_some());
+        Pairing::Retransmission { part: false, .. } => add(raised, rules.repeated),
+        Pairing::DuplicateResponse { .. } => {
+            let part = rules.shuffled.filter(|_| seen.probe.part.is_some());
             add(raised, part.or(rules.copy));
         }
-        Pairing::Unasked { other_step: true, .. } if rules.mistaken.is_some() => {
+        Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
             add(raised, rules.mistaken);
         }
-        Pairing::Unasked { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
+        Pairing::Unsolicited { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
             // Without a whole key nobody can say whose answer it is.
-            (Some(_), _) if seen.glance.key.is_none() => {}
+            (Some(_), _) if seen.probe.key.is_none() => {}
             (Some(rule), Some(at)) => raised.add_at(rule, at),
             (rule, _) => add(raised, rule.or(rules.unasked)),
         },
@@ -71,9 +71,9 @@ pub fn observe(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
 
 /// Raises the rules that every protocol shares.
 #[inline(always)]
-pub fn observe_shared(step: &StepInfo, seen: &Seen<'_>, raised: &mut Raised) {
+pub fn observe_shared(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
     match *seen.pairing {
-        Pairing::Unasked { elsewhere: true, .. } => raised.add(&GEN_006),
+        Pairing::Unsolicited { elsewhere: true, .. } => raised.add(&GEN_006),
         Pairing::Answered(ref answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);

@@ -34,10 +34,10 @@ type Rank = (u8, [bool; 3]);
 
 /// Which requests an answer may belong to.
 pub(super) fn answers_of(v: &Verdict) -> Answers {
-    let message = v.id.info().messages.get(usize::from(v.glance.message));
+    let message = v.id.info().messages.get(usize::from(v.probe.message));
     let answers = message.map_or(Answers::OWN, |message| message.answers);
     // A part that says what it makes answers nothing else.
-    let sure = v.glance.part.is_some_and(|part| part.makes.is_some());
+    let sure = v.probe.part.is_some_and(|part| part.makes.is_some());
     if sure { Answers { also: &[], ..answers } } else { answers }
 }
 
@@ -73,10 +73,10 @@ impl<'v> Search<'v> {
     pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u32) -> Self {
         Search {
             step,
-            number: v.glance.step,
-            message: v.glance.message,
+            number: v.probe.step,
+            message: v.probe.message,
             answers: answers_of(v),
-            key: v.glance.key,
+            key: v.probe.key,
             window,
             now,
             hash,
@@ -130,13 +130,14 @@ impl<'v> Search<'v> {
         let Answers { also, alike, spares, .. } = self.answers;
         let also = || also.iter().position(|step| *step == r.step).map(|at| at.saturating_add(1) as u8);
         let place = if r.step == self.number { Some(0) } else { also() };
-        let place = if alike { place.map(|_| u8::from(r.memo & self.step.carries != 0)) } else { place };
-        place.filter(|_| r.memo & spares == 0)
+        let place =
+            if alike { place.map(|_| u8::from(r.request_state & self.step.carries != 0)) } else { place };
+        place.filter(|_| r.request_state & spares == 0)
     }
 
     fn look_open(&mut self, seq: u64, r: &Request, place: u8, given_up: bool) {
         self.open += 1;
-        self.only_open = (seq, r.memo);
+        self.only_open = (seq, r.request_state);
         // Older ones come later in the walk, and win.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key.is_some() && !self.is_keyless() {

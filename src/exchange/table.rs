@@ -263,7 +263,7 @@ impl Table {
         let Some(slot) = v.slot else { return self.open(d, v) };
         match self.conversations.get_mut(slot) {
             Some(c) if c.steady() && !v.turns => {
-                c.level = c.level.max(v.glance.level);
+                c.level = c.level.max(v.probe.level);
                 slot
             }
             _ => self.decide(slot, d, v),
@@ -287,13 +287,13 @@ impl Table {
             self.close_requests(&gone);
             return self.open(d, v);
         }
-        let asks = !matches!(v.glance.role, Role::Response | Role::ResponsePart | Role::Stray);
+        let asks = !matches!(v.probe.role, Role::Response | Role::ResponsePart | Role::Stray);
         self.conversations.wake(slot, asks, self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
         let turned = turns && c.latest() != 0 && c.level <= Level::Low;
         c.set_client(v.client(d));
         c.decide(c.decided() || v.decided, v.doubtful);
-        c.level = c.level.max(v.glance.level);
+        c.level = c.level.max(v.probe.level);
         if turned {
             c.take_back();
             c.set_server_index(v.server_index);
@@ -304,11 +304,11 @@ impl Table {
 
     /// Says what a datagram that has [entered](Table::enter) its conversation is to its exchange.
     pub fn pair(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        match v.glance.role {
+        match v.probe.role {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
                 self.ask(slot, d, v)
             }
-            Role::Response | Role::ResponsePart => match v.glance.part.and_then(|_| v.id.info().joining) {
+            Role::Response | Role::ResponsePart => match v.probe.part.and_then(|_| v.id.info().joining) {
                 Some(joining) => self.answer_part(slot, d, v, joining),
                 None => self.answer(slot, d, v),
             },
@@ -326,7 +326,7 @@ impl Table {
         if let Some(c) = self.conversations.get_mut(slot) {
             c.set_server_index(v.server_index);
             c.decide(v.decided, v.doubtful);
-            c.level = v.glance.level;
+            c.level = v.probe.level;
         }
         slot
     }
@@ -374,7 +374,7 @@ impl Table {
 mod tests {
     use super::*;
     use crate::net::Endpoint;
-    use crate::protocols::{Direction, Glance};
+    use crate::protocols::{Direction, Probe};
 
     const MS: i64 = 1_000_000;
 
@@ -385,12 +385,12 @@ mod tests {
         let (src, dst) = if asks { (client, server) } else { (server, client) };
         let (payload, time) = ([frame], Time::from_nanos(time));
         let d = Datagram { frame: u64::from(frame), time, ..Datagram::between(src, dst, &payload) };
-        let glance = Glance {
+        let probe = Probe {
             message: 0,
             role,
             step: 0,
             key: None,
-            memo: 0,
+            request_state: 0,
             level: Level::High,
             paired: Level::High,
             begins: false,
@@ -398,7 +398,7 @@ mod tests {
         };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_looks(id, glance) };
+        let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_looks(id, probe) };
         table.advance(time);
         let slot = table.enter(&d, &verdict);
         table.pair(slot, &d, &verdict)
@@ -408,7 +408,7 @@ mod tests {
     fn the_parts_of_a_request_are_one_exchange() {
         let mut table = Table::new(Windows::new(None), Budget::default());
         assert!(matches!(show(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
-        let again = Pairing::Again { exchange: 1, request_frame: 1, part: true };
+        let again = Pairing::Retransmission { exchange: 1, request_frame: 1, part: true };
         assert_eq!(show(&mut table, 2, MS, Role::RequestPart), again);
         assert_eq!(show(&mut table, 3, 2 * MS, Role::Request), again);
         assert!(

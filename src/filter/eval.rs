@@ -1,6 +1,6 @@
 //! Whether a packet passes.
 
-use super::facts::{Facts, Ip};
+use super::frame_facts::{FrameFacts, Ip};
 use super::names::Builtin;
 use super::plan::{Member, Plan, Relation, Side, Source, Step, Term};
 use super::syntax::Quantifier;
@@ -253,8 +253,9 @@ impl Builtin {
         let present = |there: bool| there.then_some(Datum::Present);
         let end = |which: fn(&[Endpoint; 2]) -> Endpoint| view.ends.as_ref().map(which);
         let (src, dst) = (end(|[src, _]| *src), end(|[_, dst]| *dst));
-        let header =
-            |version| view.facts.and_then(|facts: &Facts| facts.ip.filter(|ip: &Ip| ip.version == version));
+        let header = |version| {
+            view.facts.and_then(|facts: &FrameFacts| facts.ip.filter(|ip: &Ip| ip.version == version))
+        };
         let (four, six) = (|| header(4), || header(6));
         match self {
             Builtin::Eth => present(ethernet.is_some()),

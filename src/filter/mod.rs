@@ -4,7 +4,7 @@
 //!  text ─lexer─> tokens ─parser─> Expr ─compile─> Plan ─eval─> passes or not
 //!                                   │   names, kinds,  ▲
 //!                                Display   literal     │
-//!                                                    View <── Facts    frame and headers
+//!                                                    View <── FrameFacts    frame and headers
 //!                                                         <── Packet   what the pipeline knows
 //!                                                         <── Pick     declared fields, picked while decoding
 //! ```
@@ -17,7 +17,7 @@ mod columns;
 mod compile;
 mod error;
 mod eval;
-mod facts;
+mod frame_facts;
 mod kinds;
 mod lexer;
 mod literal;
@@ -35,7 +35,7 @@ mod tests;
 pub(crate) use columns::masked;
 pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
-pub use facts::{Ethernet, Facts, Ip, MAX_TAGS};
+pub use frame_facts::{Ethernet, FrameFacts, Ip, MAX_TAGS};
 pub use names::names;
 pub use pick::{MAX_PICKED, MAX_PICKED_BYTES, Pick};
 pub use view::View;

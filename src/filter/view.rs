@@ -1,9 +1,9 @@
 //! What a filter looks at: everything that is known of a packet, or of an exchange, borrowed.
 
-use super::facts::Facts;
+use super::frame_facts::FrameFacts;
 use super::pick::Pick;
 use crate::check::Finding;
-use crate::decode::Facts as Said;
+use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
@@ -12,8 +12,8 @@ use crate::report::Packet;
 /// The parts that are known; what is `None` or empty here is absent, and tests of it do not hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View<'a> {
-    /// Facts of the frame.
-    pub facts: Option<&'a Facts>,
+    /// FrameFacts of the frame.
+    pub facts: Option<&'a FrameFacts>,
     /// The captured bytes of the frame, where the filter [needs](super::Needs::bytes) them.
     pub bytes: &'a [u8],
     /// The comments on the frame.
@@ -43,7 +43,7 @@ pub struct View<'a> {
     /// It is a copy of an answer.
     pub duplicate: bool,
     /// What the message says about its server.
-    pub said: Option<&'a Said<'a>>,
+    pub said: Option<&'a Facts<'a>>,
     /// Name of the file.
     pub file: Option<&'a str>,
     /// Values of the declared fields that the filter asks for.
@@ -72,8 +72,8 @@ impl<'a> View<'a> {
             exchange: packet.pairing.exchange(),
             outcome: answer.map(outcome),
             response_time: answer.and_then(|answer| answer.response_time),
-            retransmission: matches!(packet.pairing, Pairing::Again { part: false, .. }),
-            duplicate: matches!(packet.pairing, Pairing::Copy { .. }),
+            retransmission: matches!(packet.pairing, Pairing::Retransmission { part: false, .. }),
+            duplicate: matches!(packet.pairing, Pairing::DuplicateResponse { .. }),
             said: packet.decoded.as_ref().ok(),
             ..View::of_datagram(packet.datagram)
         }

@@ -2,7 +2,7 @@
 
 use super::Gathered;
 use super::sparkline::Trace;
-use crate::capture::{Facts, Time};
+use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
 use crate::docs::{page_of, paragraph};
 use crate::net::Endpoint;
@@ -198,7 +198,7 @@ fn play<R: Report>(records: &mut R, g: &Gathered) -> io::Result<()> {
     for (at, before) in files.places.before().enumerate() {
         match files.list.get(at) {
             Some((name, facts)) => records.file(name, facts, before)?,
-            None => records.file("(further captures)", &Facts::default(), before)?,
+            None => records.file("(further captures)", &CaptureInfo::default(), before)?,
         }
     }
     g.exchanges.sorted().into_iter().try_for_each(|(e, findings)| records.exchange(e, findings))?;

@@ -18,7 +18,7 @@ mod table;
 
 pub use html::write;
 
-use crate::capture::{Facts, Time};
+use crate::capture::{CaptureInfo, Time};
 use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::decode::Listener;
@@ -121,12 +121,12 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.one_sided(servers)
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.gathered.summary.file(name, facts, before)?;
         self.check.file(name, facts, before)
     }
 
-    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
+    fn file_read(&mut self, facts: &CaptureInfo, totals: &Totals) {
         self.check.file_read(facts, totals);
     }
 

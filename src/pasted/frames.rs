@@ -1,7 +1,7 @@
 //! A conversation of what was pasted: frames with addresses, directions and times.
 
 use super::{Mark, Piece};
-use crate::capture::{Facts, Time};
+use crate::capture::{CaptureInfo, Time};
 use crate::classify;
 use crate::net::{Endpoint, OwnedFrame, parse};
 use crate::protocols::Role;
@@ -68,14 +68,14 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
 }
 
 /// What is said of frames that were pasted, as of a capture.
-pub fn facts(frames: &[OwnedFrame]) -> Facts {
+pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
     let mut links = vec![];
     for frame in frames {
         if !links.contains(&frame.link) {
             links.push(frame.link);
         }
     }
-    Facts { format: "hex", links, ..Facts::default() }
+    CaptureInfo { format: "hex", links, ..CaptureInfo::default() }
 }
 
 /// A step before the first piece, so far before the first stamp as there are pieces before it.
@@ -103,7 +103,7 @@ fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
     let [client, server] = between(piece, true, ends.port);
     let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
     let frame = made.frame(0);
-    match classify::glance(&parse(&frame).ok()?, ends.protocols)?.1.role {
+    match classify::probe(&parse(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),
         Role::Stray => None,

@@ -84,7 +84,7 @@ impl Attribution {
             self.complete(finding, d, told);
         }
         if let Some(piece) = told.piece
-            && let Some(cause) = contradicted(id, told.verdict.glance.step, piece.contradicted)
+            && let Some(cause) = contradicted(id, told.verdict.probe.step, piece.contradicted)
         {
             let in_whole = if piece.whole.is_some() { decoded } else { 0 };
             let symptoms =
@@ -114,7 +114,7 @@ impl Attribution {
         let (id, frame) = (told.verdict.id, d.frame);
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
-        let Some(silence) = silence_of(id, told.verdict.glance.step) else { return };
+        let Some(silence) = silence_of(id, told.verdict.probe.step) else { return };
         for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
             self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
@@ -166,7 +166,7 @@ impl Attribution {
         told: &Claimed<'_>,
         awaited: Option<u64>,
     ) {
-        let (silence, mut broken) = (silence_of(id, told.verdict.glance.step), false);
+        let (silence, mut broken) = (silence_of(id, told.verdict.probe.step), false);
         for f in found.iter().filter(|f| f.counts()) {
             let cause = Cause { rule: f.rule, frame: d.frame };
             match told.verdict.direction {

@@ -14,7 +14,7 @@ pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut
     let slot = table.conversations.find(d.src, d.dst, v.id);
     let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
     let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
-    let weak = v.glance.level <= Level::Low;
+    let weak = v.probe.level <= Level::Low;
     if !memory.classify(d, v, known, open) {
         return false;
     }
@@ -39,7 +39,7 @@ fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) 
 fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
     let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
     let (owner, slot) = others.find_map(|o| Some((o, table.conversations.find(d.src, d.dst, o)?)))?;
-    match owner.glance(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+    match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
         Some(g) => {
             let known = table.conversations.get(slot).map(|c| (slot, c));
             let mut v = Verdict::by_looks(owner, g);
@@ -49,7 +49,7 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
     }
 }
 
-/// What a datagram is that no glance recognised, by what is known of its ends.
+/// What a datagram is that no probe recognised, by what is known of its ends.
 #[cold]
 #[inline(never)]
 pub(super) fn classify_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {

@@ -42,9 +42,9 @@ impl<S: Listener> Pipeline<'_, S> {
     /// Reports a datagram of one of the protocols, whose conversation is so sure.
     pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Claimed<'_>) -> io::Result<()> {
         let v = told.verdict;
-        let level = match v.glance.role {
-            Role::Stray => v.glance.level.max(sure.min(Level::Medium)),
-            _ => v.glance.level.max(sure),
+        let level = match v.probe.role {
+            Role::Stray => v.probe.level.max(sure.min(Level::Medium)),
+            _ => v.probe.level.max(sure),
         };
         let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
         let level = if doubtful { level.min(Level::Medium) } else { level };
@@ -53,7 +53,7 @@ impl<S: Listener> Pipeline<'_, S> {
             return self.deliver_unclaimed(d);
         }
         self.totals.recognised += 1;
-        let (message, direction) = (v.glance.message, v.direction);
+        let (message, direction) = (v.probe.message, v.direction);
         let asked = told.pairing.asked();
         self.sink.begin();
         let secrets = self.options.secrets;
@@ -92,7 +92,7 @@ impl<S: Listener> Pipeline<'_, S> {
             piece: told.piece,
             id: v.id,
             message,
-            step: v.glance.step,
+            step: v.probe.step,
             direction,
             level,
             server_index: told.server_index,

@@ -1,7 +1,7 @@
 //! The loop: the one place where the stages meet.
 //!
 //! The ordered half of the work is here (classify, pair, judge, report). What comes before it (read,
-//! parse, glance) holds no state, and may run on a thread of its own (`readahead.rs`).
+//! parse, probe) holds no state, and may run on a thread of its own (`readahead.rs`).
 
 mod attribution;
 mod checksums;
@@ -24,10 +24,10 @@ use crate::classify::{self, Memory, Verdict};
 use crate::contract::{Issued, Piece, Raised};
 use crate::conversation::{Conversation, NONE};
 use crate::decode::{Listener, Span};
-use crate::exchange::{self, Pairing, Seen, Table, Windows};
+use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
-use crate::protocols::{Glance, Id, Level, Memories};
+use crate::protocols::{Id, Level, Memories, Probe};
 use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
 use attribution::Attribution;
@@ -228,14 +228,14 @@ impl<'r, S: Listener> Pipeline<'r, S> {
 
     #[inline(always)]
     fn take(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.looked_at(d, classify::glance(d, self.memory.protocols()))
+        self.looked_at(d, classify::probe(d, self.memory.protocols()))
     }
 
     #[inline(always)]
-    fn looked_at(&mut self, d: &Datagram<'_>, glance: Option<(Id, Glance)>) -> io::Result<()> {
+    fn looked_at(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
         self.totals.udp += 1;
         let (memory, table) = (&self.memory, &self.table);
-        let mut verdict = glance.map(|(id, glance)| Verdict::by_looks(id, glance));
+        let mut verdict = probe.map(|(id, probe)| Verdict::by_looks(id, probe));
         match &mut verdict {
             Some(v) if memory.contradicts(d, v.id) => verdict = classify_unrecognised(memory, table, d),
             Some(v) => {
@@ -262,7 +262,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let before = self.file_at;
         whole.parts.retain(|frame| *frame > before);
         whole.parts.iter_mut().for_each(|frame| *frame -= before);
-        Verdict { glance: Glance { message: whole.message, ..v.glance }, ..*v }
+        Verdict { probe: Probe { message: whole.message, ..v.probe }, ..*v }
     }
 
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
@@ -300,7 +300,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             // Who judges at the end knows better by then who was never asked.
             edge = !asked_before
                 && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
-            let seen = Seen { piece: piece.as_deref(), ..seen(c, d, &v.glance, pairing, (edge, issued)) };
+            let seen =
+                Observation { piece: piece.as_deref(), ..seen(c, d, &v.probe, pairing, (edge, issued)) };
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
         match *pairing {
@@ -310,7 +311,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
                 self.pending.count_missed(a.request_frame);
             }
-            Pairing::Again { exchange, part: false, .. } if self.wants.silence => {
+            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.again(v.id, exchange, time, d.frame);
             }
@@ -318,8 +319,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             _ => {}
         }
         // Nearly always everything is known by now.
-        let unasked = matches!(pairing, Pairing::Unasked { .. });
-        let unfinished = is_part(v.glance.role) && v.glance.part.is_none();
+        let unasked = matches!(pairing, Pairing::Unsolicited { .. });
+        let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
             let (verdict, raised) = (v, &raised);
@@ -350,7 +351,7 @@ fn raise_cut(d: &Datagram<'_>, raised: &mut Raised) {
 fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     match pairing {
         Pairing::Asked { .. } => servers.asked(server),
-        Pairing::Unasked { .. } => return servers.unasked(server),
+        Pairing::Unsolicited { .. } => return servers.unasked(server),
         _ => {}
     }
     false
@@ -371,8 +372,8 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 
 /// Has the rules judge that take more than one datagram.
 #[inline(always)]
-fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised) {
-    let step = &id.info().steps[seen.glance.step as usize];
+fn observe(memories: &mut Memories, id: Id, seen: &Observation<'_>, raised: &mut Raised) {
+    let step = &id.info().steps[seen.probe.step as usize];
     exchange::observe(step, seen, raised);
     id.observe(memories, seen, raised);
     exchange::observe_shared(step, seen, raised);
@@ -383,10 +384,10 @@ fn observe(memories: &mut Memories, id: Id, seen: &Seen<'_>, raised: &mut Raised
 fn seen<'a>(
     c: &Conversation,
     datagram: &'a Datagram<'a>,
-    glance: &'a Glance,
+    probe: &'a Probe,
     pairing: &'a Pairing,
     (edge, issued): (bool, Option<Issued>),
-) -> Seen<'a> {
+) -> Observation<'a> {
     let (client, server, unanswered) = (c.client(), c.server(), c.unanswered);
-    Seen { datagram, piece: None, glance, pairing, client, server, unanswered, issued, edge }
+    Observation { datagram, piece: None, probe, pairing, client, server, unanswered, issued, edge }
 }

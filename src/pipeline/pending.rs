@@ -14,7 +14,7 @@ use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
 use crate::general::GEN_008;
 use crate::net::Datagram;
-use crate::protocols::{Direction, Glance, Level, Role};
+use crate::protocols::{Direction, Level, Probe, Role};
 use std::collections::VecDeque;
 
 /// Most pending items.
@@ -91,12 +91,12 @@ impl Claimed<'_> {
     }
     /// Whether a finding is about the field that an answer repeats from its request.
     pub fn repeats(&self, finding: &Finding) -> bool {
-        let Verdict { id, glance, .. } = self.verdict;
-        finding.field.is_some() && finding.field == id.info().steps[usize::from(glance.step)].repeats
+        let Verdict { id, probe, .. } = self.verdict;
+        finding.field.is_some() && finding.field == id.info().steps[usize::from(probe.step)].repeats
     }
     /// Whether a finding in an answer is the matter of another exchange, which it names. Only that it names that, is not.
     pub fn is_of_another(&self, finding: &Finding) -> bool {
-        let Glance { role, key, .. } = self.verdict.glance;
+        let Probe { role, key, .. } = self.verdict.probe;
         role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
     }
 }
@@ -241,11 +241,11 @@ impl Pending {
         claim.unfinished = false;
         // Where each part is told as the message that it is.
         let Some(message) = claim.verdict.id.info().fragment else { return };
-        claim.verdict.glance.message = message;
+        claim.verdict.probe.message = message;
         // What the capture holds of it once more stands behind it.
         for (_, copy) in self.claims() {
-            if matches!(copy.pairing, Pairing::Twice { of, .. } if of == frame) {
-                copy.verdict.glance.message = message;
+            if matches!(copy.pairing, Pairing::DuplicateFrame { of, .. } if of == frame) {
+                copy.verdict.probe.message = message;
             }
         }
     }
@@ -291,7 +291,7 @@ impl Claim {
 
     /// Whether its answer may still come.
     fn hopes(&self, table: &Table, passed: i64) -> bool {
-        let asks = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Again { .. });
+        let asks = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Retransmission { .. });
         asks && passed <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
     }
 
@@ -319,7 +319,7 @@ impl Claim {
             }
         }
         let last_frame = d.frame.saturating_add(EARLY_FRAMES);
-        if matches!(self.pairing, Pairing::Unasked { .. }) && passed <= EARLY && frame <= last_frame {
+        if matches!(self.pairing, Pairing::Unsolicited { .. }) && passed <= EARLY && frame <= last_frame {
             return until(EARLY, last_frame);
         }
         if self.unfinished && passed <= PARTS_WINDOW { until(PARTS_WINDOW, u64::MAX) } else { None }

@@ -62,7 +62,12 @@ impl<S: Listener> Pipeline<'_, S> {
     ///
     /// # Errors
     /// When the report cannot be written.
-    pub fn begin_file(&mut self, name: &str, facts: &capture::Facts, first_time: Time) -> io::Result<()> {
+    pub fn begin_file(
+        &mut self,
+        name: &str,
+        facts: &capture::CaptureInfo,
+        first_time: Time,
+    ) -> io::Result<()> {
         if self.totals.files > 0 {
             self.goes_on(first_time)?;
         }
@@ -80,7 +85,7 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 
     /// The file has been read, to its end or as far as it goes; `facts` are those known by now.
-    pub fn end_file(&mut self, facts: &capture::Facts) {
+    pub fn end_file(&mut self, facts: &capture::CaptureInfo) {
         self.totals.see(facts);
         self.report.file_read(facts, &self.totals);
         self.report.listened(&mut self.sink);
@@ -88,7 +93,7 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Why nothing of the capture read last was understood, if that is so: a clause without the name. `facts` are those of its
     /// end.
-    pub fn strange(&self, facts: &capture::Facts) -> Option<String> {
+    pub fn strange(&self, facts: &capture::CaptureInfo) -> Option<String> {
         let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
         let links: Vec<_> = facts.links.iter().map(|&link| capture::link_name(link)).collect();
         let links = links.join(", ");
@@ -154,7 +159,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub fn play<'f>(
         &mut self,
         file: &str,
-        facts: &capture::Facts,
+        facts: &capture::CaptureInfo,
         frames: impl IntoIterator<Item = Frame<'f>>,
     ) -> Result<(), Stopped> {
         let mut frames = frames.into_iter().peekable();

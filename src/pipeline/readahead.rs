@@ -20,7 +20,7 @@ use crate::capture::{Bytes, Error, Frame, Source, Time};
 use crate::classify;
 use crate::decode::Listener;
 use crate::net::{self, Datagram, DropReason};
-use crate::protocols::{Glance, Id};
+use crate::protocols::{Id, Probe};
 use std::convert::Infallible;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -80,7 +80,7 @@ struct Found {
     datagram: Datagram<'static>,
     /// Captured bytes of that.
     len: u32,
-    glance: Option<(Id, Glance)>,
+    probe: Option<(Id, Probe)>,
 }
 
 /// A frame that the loop is to look at.
@@ -102,8 +102,8 @@ impl Block {
     fn take(&mut self, frame: &Frame<'_>, protocols: u32) {
         let what = match net::parse(frame) {
             Ok(d) => {
-                let (glance, len) = (classify::glance(&d, protocols), d.payload.len() as u32);
-                self.datagrams.push(Found { datagram: Datagram { payload: &[], ..d }, len, glance });
+                let (probe, len) = (classify::probe(&d, protocols), d.payload.len() as u32);
+                self.datagrams.push(Found { datagram: Datagram { payload: &[], ..d }, len, probe });
                 What::Datagram
             }
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
@@ -235,7 +235,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);
-                    self.looked_at(&Datagram { payload, ..found.datagram }, found.glance)?;
+                    self.looked_at(&Datagram { payload, ..found.datagram }, found.probe)?;
                 }
                 What::Deeper => {
                     let Some(place) = frames.next() else { continue };

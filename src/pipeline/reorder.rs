@@ -8,7 +8,7 @@ use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::Listener;
-use crate::exchange::{Answer, Exchange, Pairing, Seen, Table};
+use crate::exchange::{Answer, Exchange, Observation, Pairing, Table};
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
@@ -34,12 +34,12 @@ impl<S: Listener> Pipeline<'_, S> {
             claim.pairing = Pairing::Answered(Answer {
                 exchange,
                 request_frame: request.frame,
-                asked: v.glance.memo,
+                asked: v.probe.request_state,
                 response_time: d.time.since(request.time),
                 request_bytes: request.wire_len() as u32,
                 ..Answer::default()
             });
-            claim.verdict.glance.role = Role::Response;
+            claim.verdict.probe.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
             // Its conversation may have shown only now whose it is.
             claim.verdict.server_index = conversation.map_or(NONE, Conversation::server_index);
@@ -70,14 +70,14 @@ impl<S: Listener> Pipeline<'_, S> {
     /// What such a copy is to its exchange, and what it says. The first one may have been understood only because
     /// a request was open, which it has answered.
     fn read_twice(&self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> (Pairing, Verdict) {
-        if v.glance.role == Role::Stray
+        if v.probe.role == Role::Stray
             && let Some(c) = self.table.conversations.get(slot)
             && let known = self.memory.known_in(d, v.id, v.direction, (c.level, true))
-            && let Some(glance) = v.id.read(d.payload, d.wire_len(), known)
+            && let Some(probe) = v.id.probe_known(d.payload, d.wire_len(), known)
         {
-            let read = Verdict { glance, ..*v };
+            let read = Verdict { probe, ..*v };
             let pairing = self.table.copied(slot, d, &read, of);
-            if matches!(pairing, Pairing::Copy { .. }) {
+            if matches!(pairing, Pairing::DuplicateResponse { .. }) {
                 return (pairing, read);
             }
         }
@@ -217,7 +217,7 @@ impl<S: Listener> Pipeline<'_, S> {
                     self.stand_by(&d, &claim);
                     self.classify_late(&d, &mut claim);
                 }
-                if matches!(claim.pairing, Pairing::Unasked { .. }) {
+                if matches!(claim.pairing, Pairing::Unsolicited { .. }) {
                     // Once it is told that nothing was asked, no request may claim it.
                     self.table.drop_orphan(claim.slot, d.frame);
                 }
@@ -234,8 +234,8 @@ impl<S: Listener> Pipeline<'_, S> {
         if answer.request_frame <= d.frame || self.table.withdrew(answer.exchange) {
             return;
         }
-        let Verdict { id, glance: g, .. } = &claim.verdict;
-        let worth = id.info().steps[usize::from(g.step)].worth(g.paired, [answer.asked, g.memo]);
+        let Verdict { id, probe: g, .. } = &claim.verdict;
+        let worth = id.info().steps[usize::from(g.step)].worth(g.paired, [answer.asked, g.request_state]);
         if let Some(c) = self.table.conversations.get_mut(claim.slot).filter(|c| c.level <= Level::Low) {
             c.confirm(worth);
             learn(c, &mut self.memory.servers, &claim.pairing);
@@ -272,37 +272,37 @@ fn classify_late(
     {
         v.server_index = c.server_index(); // known by now, perhaps
     }
-    let maybe = matches!(v.glance.role, Role::MaybeRequest | Role::MaybeResponse);
+    let maybe = matches!(v.probe.role, Role::MaybeRequest | Role::MaybeResponse);
     match conversation.as_ref().filter(|c| c.decided()) {
         Some(c) if c.direction(d.src) == v.direction => {
             // What it is a part of is known already.
-            let unsure = v.glance.role == Role::Request && !v.decided;
+            let unsure = v.probe.role == Role::Request && !v.decided;
             if maybe || unsure {
                 let known = memory.known_in(d, v.id, v.direction, (c.level, true));
                 v.server_index = c.server_index();
-                v.glance = v.id.read(d.payload, d.wire_len(), known).unwrap_or(v.glance);
+                v.probe = v.id.probe_known(d.payload, d.wire_len(), known).unwrap_or(v.probe);
             }
             return;
         }
         // It was paired before its conversation turned: that exchange stands.
         Some(_) if claim.pairing.exchange().is_some() => return,
         Some(c) => turn(memory, c, d, v),
-        None if v.glance.role != Role::MaybeResponse => return,
+        None if v.probe.role != Role::MaybeResponse => return,
         // It answered, after all, and nothing was asked.
-        None => (v.direction, v.glance.role) = (Direction::S2c, Role::Response),
+        None => (v.direction, v.probe.role) = (Direction::S2c, Role::Response),
     }
     if claim.raised.has(&GEN_008) {
         return; // what it breaks is said of the first
     }
-    let answers = matches!(v.glance.role, Role::Response | Role::ResponsePart);
+    let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
     // Which of two alike asked the other is known only where the conversation has a direction.
     let directed = conversation.as_ref().is_some_and(Conversation::decided);
     let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true, reused: false };
-    claim.pairing = match v.glance.role {
+    claim.pairing = match v.probe.role {
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
         _ if directed && table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
-        _ => Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false },
+        _ => Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false },
     };
     reconsider(memories, conversation.as_ref(), d, claim);
 }
@@ -311,10 +311,10 @@ fn classify_late(
 fn turn(memory: &Memory, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
     (v.direction, v.server_index) = (c.direction(d.src), c.server_index());
     let known = memory.known_in(d, v.id, v.direction, (c.level, true));
-    match v.id.read(d.payload, d.wire_len(), known) {
-        Some(read) => v.glance = read,
+    match v.id.probe_known(d.payload, d.wire_len(), known) {
+        Some(read) => v.probe = read,
         // Its message goes the other way, and it is none that goes this way.
-        None => (v.glance.message, v.glance.role) = (v.id.info().unknown(), Role::Stray),
+        None => (v.probe.message, v.probe.role) = (v.id.info().unknown(), Role::Stray),
     }
 }
 
@@ -327,10 +327,10 @@ fn reconsider(
 ) {
     claim.raised.reconsider();
     let Some(conversation) = conversation else { return };
-    let (glance, pairing) = (&claim.verdict.glance, &claim.pairing);
-    let seen = Seen {
+    let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
+    let seen = Observation {
         piece: claim.piece.as_deref(),
-        ..seen(conversation, datagram, glance, pairing, (claim.edge, None))
+        ..seen(conversation, datagram, probe, pairing, (claim.edge, None))
     };
     observe(memories, claim.verdict.id, &seen, &mut claim.raised);
 }

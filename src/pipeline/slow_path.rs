@@ -73,7 +73,7 @@ impl<S: Listener> Pipeline<'_, S> {
         for &id in Id::ALL {
             let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
             let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == quote.src);
-            let key = id.glance(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
+            let key = id.probe(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
             if asked {
                 self.table.refuse(slot, key, quote.reason);
             }

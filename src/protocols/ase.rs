@@ -350,7 +350,7 @@ impl Protocol for Ase {
         letters.get(ask.answered).map(|letter| vec![*letter])
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let answers = known.direction == Direction::S2c && known.open;
             Self::INFO.stray(damaged(p).filter(|_| answers)?, p, known)
@@ -384,7 +384,7 @@ impl Protocol for Ase {
         memory.forgotten()
     }
 
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asked = matches!(seen.pairing, Pairing::Asked { .. });
         if asked && memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) {
             raised.add(&TXN_005);

@@ -226,11 +226,11 @@ impl Protocol for Gamespy1 {
         (ask.answered == 0).then(|| br"\status\".to_vec())
     }
 
-    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p))
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p));
         read.or_else(|| unknown(&Self::INFO, p, known))
     }
@@ -274,12 +274,12 @@ fn part(p: &[u8]) -> Option<Part> {
     Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
 }
 /// An answer without the number of a part belongs to the one that is under way, and only `final` ends it.
-fn unnumbered(g: Glance, p: &[u8]) -> Glance {
+fn unnumbered(g: Probe, p: &[u8]) -> Probe {
     if g.role != Role::Response || g.part.is_some() {
         return g;
     }
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
-    Glance { begins: false, role, ..g }
+    Probe { begins: false, role, ..g }
 }
 /// The first command, and whether a backslash follows it. A server that lists others sends `secure`.
 fn command(p: &[u8]) -> Option<bool> {

@@ -459,7 +459,7 @@ impl Protocol for Gamespy3 {
         ],
     };
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
         let recognised = recognise_known::<Self>(p, wire_len, known);
         if recognised.is_some() {
@@ -507,9 +507,9 @@ impl Protocol for Gamespy3 {
         memory.handshakes.forgotten().saturating_add(memory.stats.forgotten())
     }
 
-    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
-        match (seen.glance.message, *seen.pairing) {
+        match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(_)) => {
                 if let Some(value) = issued(seen.datagram.payload) {
                     let shaken = Handshake { value, since: seen.datagram.time, used: false };
@@ -617,7 +617,7 @@ fn carried(p: &[u8]) -> Option<i32> {
 }
 /// The options of a full request, that they may be padding, and that parts may come; above that the bytes of the request.
 const SPLITS: u32 = 1 << 8;
-const WHOLE: u32 = Glance::WHOLE_ANSWER;
+const WHOLE: u32 = Probe::WHOLE_ANSWER;
 fn asked(p: &[u8]) -> u32 {
     let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
     let selector = selector.and_then(|at| word_at(p, at));

@@ -3,8 +3,8 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 pub use crate::contract::{
-    Ask, Budget, Context, Decoded, Direction, Glance, Info, Known, Level, Protocol, Raised, Relation, Role,
-    Seen, StepInfo, StepRules,
+    Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
+    Relation, Role, StepInfo, StepRules,
 };
 use crate::decode::{Facts, FieldSink, dissect};
 use crate::rule::Rule;
@@ -48,14 +48,14 @@ macro_rules! registry {
             pub const fn info(self) -> &'static Info {
                 match self { $(Id::$Proto => const { &<$file::$Proto as Protocol>::INFO }),* }
             }
-            /// See [`Protocol::glance`].
+            /// See [`Protocol::probe`].
             #[inline(always)]
-            pub fn glance(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance> {
-                match self { $(Id::$Proto => $file::$Proto::glance(payload, wire_len, ports)),* }
+            pub fn probe(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
+                match self { $(Id::$Proto => $file::$Proto::probe(payload, wire_len, ports)),* }
             }
-            /// See [`Protocol::read`].
-            pub fn read(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-                match self { $(Id::$Proto => $file::$Proto::read(payload, wire_len, known)),* }
+            /// See [`Protocol::probe_known`].
+            pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+                match self { $(Id::$Proto => $file::$Proto::probe_known(payload, wire_len, known)),* }
             }
             /// Decodes a payload for whoever listens.
             #[inline(always)]
@@ -68,7 +68,7 @@ macro_rules! registry {
             }
             /// See [`Protocol::observe`].
             #[inline]
-            pub(crate) fn observe(self, memories: &mut Memories, seen: &Seen<'_>, raised: &mut Raised) {
+            pub(crate) fn observe(self, memories: &mut Memories, seen: &Observation<'_>, raised: &mut Raised) {
                 match self { $(Id::$Proto => $file::$Proto::observe(&mut memories.$file, seen, raised)),* }
             }
         }

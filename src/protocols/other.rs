@@ -1,7 +1,7 @@
 //! What else is on the wire: queries that are none of a protocol's own.
 
 use super::raknet::is_ping_or_pong;
-use crate::contract::{Glance, Info, Known};
+use crate::contract::{Info, Known, Probe};
 
 /// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one
 /// socket.
@@ -19,7 +19,7 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
 }
 
 /// What a conversation that is known sends, or a server that the user names, and no query that is known: the message `unknown`.
-pub(super) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Glance> {
+pub(super) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
     if ours { info.stray(info.unknown(), payload, known) } else { None }
 }

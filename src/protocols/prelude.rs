@@ -2,8 +2,9 @@
 
 pub(crate) use crate::bounded::{Asking, Bounded, Limited};
 pub(crate) use crate::contract::{
-    Answer, Ask, Budget, Causation, Context, Direction, Form, Glance, Info, Known, Level, Message, Pairing,
-    Part, Protocol, Raised, Relation, Role, Seen, StepInfo, StepRules, hashed, recognise, recognise_known,
+    Answer, Ask, Budget, Causation, Context, Direction, Form, Info, Known, Level, Message, Observation,
+    Pairing, Part, Probe, Protocol, Raised, Relation, Role, StepInfo, StepRules, hashed, recognise,
+    recognise_known,
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{

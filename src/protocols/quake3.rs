@@ -438,7 +438,7 @@ impl Protocol for Quake3 {
         samples: SAMPLES,
     };
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
             match p {
@@ -485,13 +485,13 @@ impl Protocol for Quake3 {
         memory.clients.forgotten()
     }
 
-    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asks = matches!(
-            (seen.glance.message, seen.pairing),
+            (seen.probe.message, seen.pairing),
             (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. })
         );
         let answers = matches!(
-            (seen.glance.message, seen.pairing),
+            (seen.probe.message, seen.pairing),
             (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_))
         );
         if !asks && !answers {

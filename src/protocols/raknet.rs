@@ -275,13 +275,13 @@ impl Protocol for Raknet {
     };
 
     #[inline]
-    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         recognise::<Self>(p, wire_len).or_else(|| damaged(p, Level::Medium, LEAST_MAGIC))
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
-        if let Some(glance) = recognise_known::<Self>(p, wire_len, known) {
-            return Some(glance);
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+        if let Some(probe) = recognise_known::<Self>(p, wire_len, known) {
+            return Some(probe);
         }
         if known.level < Level::Medium {
             return None;
@@ -321,7 +321,7 @@ fn time(p: &[u8]) -> Option<u64> {
 
 /// A ping or pong whose magic has mistakes, or that ends inside it or not far before it.
 #[cold]
-fn damaged(p: &[u8], level: Level, least: usize) -> Option<Glance> {
+fn damaged(p: &[u8], level: Level, least: usize) -> Option<Probe> {
     let (message, at) = match p.first()? {
         0x01 => (PING, PING_MAGIC_AT),
         0x02 => (PING_IF_OPEN, PING_MAGIC_AT),
@@ -332,11 +332,11 @@ fn damaged(p: &[u8], level: Level, least: usize) -> Option<Glance> {
     let agreeing = found.iter().zip(MAGIC).filter(|(a, b)| a == b).count();
     let whole = found.len() >= MAGIC.len();
     let ours = if whole { agreeing >= AGREEING } else { agreeing == found.len() && agreeing >= least };
-    let glance = MESSAGES.get(usize::from(message))?.glance(message, p, level);
-    match glance.key {
-        Some(_) => ours.then_some(glance),
+    let probe = MESSAGES.get(usize::from(message))?.probe(message, p, level);
+    match probe.key {
+        Some(_) => ours.then_some(probe),
         // Not even its time is there.
-        None => (ours && least == 0).then_some(Glance { message: UNKNOWN, ..glance.astray() }),
+        None => (ours && least == 0).then_some(Probe { message: UNKNOWN, ..probe.astray() }),
     }
 }
 

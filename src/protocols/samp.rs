@@ -353,11 +353,11 @@ impl Protocol for Samp {
         Some([SAMP, &address.ip().octets(), &address.port().to_le_bytes(), &[*opcode]].concat())
     }
 
-    fn glance(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
         let magic = p.get(..4).filter(|magic| [SAMP, VC_ASKS, VC_ANSWERS].contains(magic))?;
         let named = u16::from_le_bytes(*p.get(PORT_AT..)?.first_chunk()?);
         let opcode = p.get(OPCODE_AT).and_then(|op| OPCODES.iter().position(|known| known == op));
-        let message = |at: u8, level| Some(MESSAGES.get(usize::from(at))?.glance(at, p, level));
+        let message = |at: u8, level| Some(MESSAGES.get(usize::from(at))?.probe(at, p, level));
         let Some(opcode) = opcode else {
             let level = if ports.contains(&named) { Level::Medium } else { Level::Low };
             return if magic == SAMP { message(UNKNOWN, level) } else { None };
@@ -365,7 +365,7 @@ impl Protocol for Samp {
         let request = (opcode as u8).saturating_mul(2);
         match answered(p, wire_len, magic, ports.map(|port| port == named)) {
             Some(answer) => message(request.saturating_add(answer.into()), Level::High),
-            None => message(request, Level::High).map(|g| Glance { role: Role::MaybeRequest, ..g }),
+            None => message(request, Level::High).map(|g| Probe { role: Role::MaybeRequest, ..g }),
         }
     }
 
@@ -391,7 +391,7 @@ impl Protocol for Samp {
         refused.forgotten()
     }
 
-    fn observe(refused: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(refused: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let p = seen.datagram.payload;
         let named = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));
         if let (Some(named), SocketAddr::V4(server)) = (named, seen.server.socket_addr())
@@ -399,7 +399,7 @@ impl Protocol for Samp {
         {
             raised.add(&HDR_002);
         }
-        if seen.glance.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
+        if seen.probe.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
             let times = refused.get_or_insert((seen.server, seen.client.host()), 0);
             *times = times.saturating_add(1);
             if *times == GUESSES {

@@ -132,9 +132,9 @@ impl Protocol for Teamspeak3 {
         begun.forgotten()
     }
 
-    fn observe(begun: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(begun: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let (ends, d) = ((seen.client, seen.server), seen.datagram);
-        match (seen.glance.message, step(d.payload, seen.glance.message)) {
+        match (seen.probe.message, step(d.payload, seen.probe.message)) {
             (RESPONSE, Some(1)) if begun.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
                 raised.add(&SEC_001);
             }

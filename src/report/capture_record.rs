@@ -1,10 +1,10 @@
 //! The record of a capture.
 
-use crate::capture::{Facts, Interface, link_name};
+use crate::capture::{CaptureInfo, Interface, link_name};
 use serde_json::{Value, json};
 
 /// The `capture` record.
-pub fn capture_record(name: &str, facts: &Facts) -> Value {
+pub fn capture_record(name: &str, facts: &CaptureInfo) -> Value {
     let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
     json!({
         "type": "capture", "file": name, "format": facts.format, "compression": facts.compression, "links": links,

@@ -298,7 +298,7 @@ impl<W: Write> Report for Details<W> {
         self.write(out)
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.heads.file(facts);
         self.lister.file(name, facts, before)
     }
@@ -343,11 +343,11 @@ fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
         Pairing::Asked { answered_by: Some(frame), .. } => {
             out.push(format!("[Response in: {}]", name(*frame)));
         }
-        Pairing::Again { part: false, .. } => out.push("[Retransmission]".into()),
-        Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
+        Pairing::Retransmission { part: false, .. } => out.push("[Retransmission]".into()),
+        Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => {
             out.push(format!("[Duplicate of: {}]", name(*of)))
         }
-        Pairing::Unasked { .. } => out.push("[Not asked for]".into()),
+        Pairing::Unsolicited { .. } => out.push("[Not asked for]".into()),
         _ => {}
     }
     out

@@ -174,7 +174,7 @@ impl<W: Write> Report for Exchanges<W> {
         self.lines.end()
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.lines.file(name, facts, before)
     }
 

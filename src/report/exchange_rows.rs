@@ -121,7 +121,7 @@ impl<W: Write> Report for ExchangeRows<W> {
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
 
-    fn file(&mut self, name: &str, _: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, _: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.files.begin(before);
         self.names.push(name.into());
         Ok(())

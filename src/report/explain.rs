@@ -7,7 +7,7 @@ use crate::bounded::Bounded;
 use crate::classify::{Choice, beginning};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
-use crate::protocols::{Glance, Id, Level};
+use crate::protocols::{Id, Level, Probe};
 
 /// Clients of a server whose latest challenge is remembered.
 const MAX_ISSUED: usize = 16_384;
@@ -45,7 +45,7 @@ impl Teller {
             && let Some(g) = look(p.id, p.datagram)
         {
             let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
-            self.issued.insert((client, server, p.id), (g.memo.into(), p.datagram.frame));
+            self.issued.insert((client, server, p.id), (g.request_state.into(), p.datagram.frame));
         }
     }
 
@@ -58,19 +58,19 @@ impl Teller {
             self.lost(&others, p.datagram, Some((own.name, p.level))).map(|why| format!("Not {why}.")),
         );
         match p.pairing {
-            Pairing::Copy { of, .. } => {
+            Pairing::DuplicateResponse { of, .. } => {
                 out.push(format!(
                     "It repeats the answer in frame {}, and so answers nothing itself.",
                     name(*of)
                 ));
             }
-            Pairing::Twice { of, .. } => {
+            Pairing::DuplicateFrame { of, .. } => {
                 out.push(format!("The capture holds it twice: it is the datagram of frame {}.", name(*of)));
             }
-            Pairing::Unasked { open: true, .. } => {
+            Pairing::Unsolicited { open: true, .. } => {
                 out.push("Requests are open, but none that it answers.".into());
             }
-            Pairing::Unasked { .. } => out.push("No request is open that it could answer.".into()),
+            Pairing::Unsolicited { .. } => out.push("No request is open that it could answer.".into()),
             _ => {}
         }
         out
@@ -202,12 +202,12 @@ fn ports(d: &Datagram<'_>) -> [u16; 2] {
 }
 
 /// What a protocol makes of the bytes alone.
-fn look(id: Id, d: &Datagram<'_>) -> Option<Glance> {
-    id.glance(d.payload, d.wire_len(), ports(d))
+fn look(id: Id, d: &Datagram<'_>) -> Option<Probe> {
+    id.probe(d.payload, d.wire_len(), ports(d))
 }
 
 /// A message and how sure its bytes are.
-fn looks_like(id: Id, g: &Glance) -> String {
+fn looks_like(id: Id, g: &Probe) -> String {
     let message = id.info().message_name(g.message);
     match g.level {
         Level::Hint => format!("{message} (no more than a hint)"),
@@ -216,7 +216,7 @@ fn looks_like(id: Id, g: &Glance) -> String {
 }
 
 /// Why a protocol does not have the datagram, although it could be its.
-fn beaten(g: &Glance, winner: Option<(&str, Level)>) -> String {
+fn beaten(g: &Probe, winner: Option<(&str, Level)>) -> String {
     match winner {
         None => "but nothing confirms that, or less surely than --min-confidence asks".into(),
         Some((name, level)) if level > g.level => format!("less surely than {name}"),

@@ -219,7 +219,7 @@ impl<W: Write> Report for Fields<W> {
         self.row(d.frame, View::of_datagram(&local), &secrets)
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.recent.begin(name, facts, before);
         Ok(())
     }

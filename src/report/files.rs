@@ -4,7 +4,7 @@
 //! written names the file and the number that the frame has there, as Wireshark shows it.
 
 #[cfg(feature = "page")]
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 
 /// Most files whose names and facts are kept; further ones only count.
 #[cfg(feature = "page")]
@@ -70,7 +70,7 @@ impl Files {
 #[derive(Debug, Default)]
 pub struct Captures {
     /// Names and facts, in the order read.
-    pub list: Vec<(String, Facts)>,
+    pub list: Vec<(String, CaptureInfo)>,
     /// Where frames stand.
     pub places: Files,
 }
@@ -78,7 +78,7 @@ pub struct Captures {
 #[cfg(feature = "page")]
 impl Captures {
     /// A file begins, after `before` frames in those before it.
-    pub fn begin(&mut self, name: &str, facts: &Facts, before: u64) {
+    pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64) {
         self.places.begin(before);
         if self.list.len() < MAX_FACTS {
             self.list.push((name.to_owned(), facts.clone()));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn further_files_have_no_name_and_their_frames_their_numbers() {
         let mut captures = Captures::default();
-        (0..=MAX_FACTS as u64).for_each(|n| captures.begin(&n.to_string(), &Facts::default(), 10 * n));
+        (0..=MAX_FACTS as u64).for_each(|n| captures.begin(&n.to_string(), &CaptureInfo::default(), 10 * n));
         assert_eq!((captures.list.len(), captures.places.len()), (1_000, 1_001));
         assert_eq!([999, 1_000].map(|file| captures.name(file)), [Some("999"), None]);
         assert_eq!(captures.places.place(10_003), Place { file: 1_000, frame: 3 });

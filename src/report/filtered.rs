@@ -134,7 +134,7 @@ impl Gate {
         let view = View { datagram: Some(&d), picked: Some(&self.pick), ..known };
         let passes = self.filter.matches(&view);
         // A copy comes when its exchange has closed.
-        let copy = matches!(p.pairing, Pairing::Copy { .. });
+        let copy = matches!(p.pairing, Pairing::DuplicateResponse { .. });
         if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
             self.passed.insert(exchange, ());
         }
@@ -254,7 +254,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
         Ok(())
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.gate.recent.begin(name, facts, before);
         self.report.file(name, facts, before)
     }
@@ -271,7 +271,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
         self.report.first_frame(time);
     }
 
-    fn file_read(&mut self, facts: &capture::Facts, totals: &Totals) {
+    fn file_read(&mut self, facts: &capture::CaptureInfo, totals: &Totals) {
         self.report.file_read(facts, totals);
     }
 

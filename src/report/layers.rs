@@ -6,7 +6,7 @@
 use super::{Place, shown, stamp};
 use crate::bounded::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
-use crate::filter::Facts;
+use crate::filter::FrameFacts;
 use crate::net::{self, Datagram, DropReason};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -41,13 +41,13 @@ impl Layer {
 /// What is kept of a frame.
 #[derive(Debug)]
 pub(super) struct Head {
-    facts: Facts,
+    facts: FrameFacts,
     link: u16,
     interface: Option<Rc<str>>,
     outer: Option<Outer>,
 }
 
-/// The outermost IP header, but for what [`Facts`] have of it.
+/// The outermost IP header, but for what [`FrameFacts`] have of it.
 #[derive(Debug)]
 struct Outer {
     src: IpAddr,
@@ -66,7 +66,7 @@ pub(super) struct Heads {
 
 impl Heads {
     /// A file begins.
-    pub fn file(&mut self, facts: &capture::Facts) {
+    pub fn file(&mut self, facts: &capture::CaptureInfo) {
         let name = |i: &capture::Interface| i.name.as_deref().map(|name| Rc::from(shown(name)));
         self.names = facts.interfaces.iter().map(name).collect();
     }
@@ -81,7 +81,7 @@ impl Heads {
         }
         let interface = self.names.get(frame.interface as usize).cloned().flatten();
         let outer = net::ip_packet(frame).and_then(outer);
-        let head = Head { facts: Facts::of(frame), link: frame.link, interface, outer };
+        let head = Head { facts: FrameFacts::of(frame), link: frame.link, interface, outer };
         self.heads.push(frame.number, head);
     }
 
@@ -133,7 +133,7 @@ pub(super) fn frame(head: Option<&Head>, d: &Datagram<'_>, place: Place, first: 
         return Layer::new(format!("Frame {number}"))
             .with([Some(time), since, Some(forgotten)].into_iter().flatten());
     };
-    let Facts { wire_len, cap_len, interface, .. } = head.facts;
+    let FrameFacts { wire_len, cap_len, interface, .. } = head.facts;
     let mut summary =
         format!("Frame {number}: {wire_len} bytes on wire, {cap_len} captured, interface {interface}");
     if let Some(name) = &head.interface {

@@ -123,7 +123,7 @@ impl<W: Write> Lines<W> {
     }
 
     /// A file begins.
-    pub(super) fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    pub(super) fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.files.begin(before);
         let decimals = decimals(&facts.interfaces);
         self.named.push(Named { name: shown(name).into(), first: Time::UNKNOWN, decimals });

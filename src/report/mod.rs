@@ -268,7 +268,7 @@ pub trait Report {
     }
     /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it:
     /// frames are numbered through all files, see [`Files`]. What waits may still speak of earlier files.
-    fn file(&mut self, _name: &str, _facts: &capture::Facts, _before: u64) -> io::Result<()> {
+    fn file(&mut self, _name: &str, _facts: &capture::CaptureInfo, _before: u64) -> io::Result<()> {
         Ok(())
     }
     /// What a [`Datagram::tunnel`] stands for, before the first datagram that bears it: the tunnels that it came
@@ -283,7 +283,7 @@ pub trait Report {
     fn first_frame(&mut self, _time: Time) {}
     /// A file has been read, to its end or as far as it goes: what it says about itself is known now, and what has been counted of
     /// all files so far.
-    fn file_read(&mut self, _facts: &capture::Facts, _totals: &Totals) {}
+    fn file_read(&mut self, _facts: &capture::CaptureInfo, _totals: &Totals) {}
     /// Of these servers only answers were seen, in a file that stands for itself or in all files together. Nothing else will be
     /// told of these files.
     fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::field_tree::value;
 use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Packet, Report, Wants, harmless};
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::{Heard, Json, Node};
 use crate::filter::masked;
@@ -56,7 +56,7 @@ impl Report for Picked {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn file(&mut self, _name: &str, _facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, _name: &str, _facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.files.begin(before);
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Facts of the frames whose datagrams have not all been told of.
+//! FrameFacts of the frames whose datagrams have not all been told of.
 
 use super::Files;
 use crate::bounded::ByFrame;
-use crate::capture::{self, Comments, Frame, Said, Time};
-use crate::filter::{Facts, Needs};
+use crate::capture::{self, Comments, Frame, PacketComments, Time};
+use crate::filter::{FrameFacts, Needs};
 use crate::net::{Datagram, DropReason, Endpoint};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Missed {
     pub exchanges: u64,
 }
 
-/// Facts of recent frames, and their bytes, as far as they are needed.
+/// FrameFacts of recent frames, and their bytes, as far as they are needed.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     needs: Needs,
@@ -49,7 +49,7 @@ pub(super) struct Recent {
 
 #[derive(Debug)]
 struct Kept {
-    facts: Facts,
+    facts: FrameFacts,
     bytes: Vec<u8>,
 }
 
@@ -59,12 +59,12 @@ impl Recent {
     }
 
     /// The comments on a frame, where they are needed.
-    pub fn said(&self, frame: u64) -> Option<Said> {
+    pub fn said(&self, frame: u64) -> Option<PacketComments> {
         if self.needs.comments { self.comments.of(frame) } else { None }
     }
 
     /// A file begins.
-    pub fn begin(&mut self, name: &str, facts: &capture::Facts, before: u64) {
+    pub fn begin(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) {
         self.files.begin(before);
         self.names.push(name.into());
         self.interfaces = facts.interfaces.iter().map(|it| it.name.as_deref().map(Arc::from)).collect();
@@ -116,19 +116,19 @@ impl Recent {
             bytes.extend_from_slice(frame.bytes);
             self.bytes += bytes.len();
         }
-        let facts = Facts {
+        let facts = FrameFacts {
             number: self.files.place(frame.number).frame,
             first: self.first.unwrap_or(frame.time),
             before,
             interface_name: self.interfaces.get(frame.interface as usize).cloned().flatten(),
             stream,
-            ..Facts::of(frame)
+            ..FrameFacts::of(frame)
         };
         self.frames.push(frame.number, Kept { facts, bytes });
     }
 
     /// What is remembered of a frame, by its number in the run.
-    pub fn get(&mut self, frame: u64) -> (Option<&Facts>, &[u8]) {
+    pub fn get(&mut self, frame: u64) -> (Option<&FrameFacts>, &[u8]) {
         if !self.watches() {
             return (None, &[]);
         }

@@ -3,7 +3,7 @@
 
 use super::reassembled::Joined;
 use super::{Files, Packet, Place, Report, Silent, Totals, Wants};
-use crate::capture::{Comments, Facts, Frame, Time};
+use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
@@ -53,7 +53,7 @@ pub struct Capture {
     /// Frames whose datagrams were reported.
     pub frames: Frames,
     /// What it says about itself, as far as it was read.
-    pub facts: Facts,
+    pub facts: CaptureInfo,
 }
 
 /// What is remembered of all captures.
@@ -220,7 +220,7 @@ impl<S: Listener> Report for Recorder<'_, S> {
         Ok(())
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.kept.files.begin(before);
         self.kept.capture(self.kept.files.len() - 1);
         self.tell(|report| report.file(name, facts, before));
@@ -248,7 +248,7 @@ impl<S: Listener> Report for Recorder<'_, S> {
         self.report.first_frame(time);
     }
 
-    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
+    fn file_read(&mut self, facts: &CaptureInfo, totals: &Totals) {
         let last = self.kept.files.len().saturating_sub(1);
         self.kept.capture(last).facts = facts.clone();
         self.report.file_read(facts, totals);

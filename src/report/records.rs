@@ -7,7 +7,7 @@ use super::reassembled::Joined;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
 use super::timestamps::{Stamps, push_seconds};
 use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
-use crate::capture::{Comments, Facts};
+use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
 use crate::exchange::{Exchange, Pairing};
@@ -205,8 +205,8 @@ impl<W: Write> Records<W> {
                 line.add(b",\"response_time\":");
                 push_seconds(line, answer.response_time);
             }
-            Pairing::Again { part: false, .. } => line.add(b",\"retransmission\":true"),
-            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
+            Pairing::Retransmission { part: false, .. } => line.add(b",\"retransmission\":true"),
+            Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => {
                 line.add(b",\"duplicate_of\":");
                 let first = self.files.place(*of);
                 push_u64(line, first.frame);
@@ -350,7 +350,7 @@ impl<W: Write> Report for Records<W> {
         self.out.end()
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         let mut json = Line::default();
         push_text(&mut json, name.as_bytes());
         self.ready.file(&json);

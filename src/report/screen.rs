@@ -7,7 +7,7 @@ pub(crate) use super::terminal::BOLD;
 pub use super::terminal::{Screen, Sort, style};
 use super::timestamps::stamp;
 use super::{Captures, Place, Totals, count, duration, line_start, quoted, short, shown};
-use crate::capture::{Facts, Time, link_name};
+use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
 use crate::protocols::Id;
 use crate::rule::Severity;
@@ -92,7 +92,7 @@ pub(crate) fn head(
 }
 
 /// What a capture says about its origin: a line, or none.
-fn about(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+fn about(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&short(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
     let interfaces = match names.as_slice() {

@@ -4,7 +4,7 @@ use super::Packet;
 use crate::classify::beginning;
 use crate::decode::{Heard, Span, Tree};
 use crate::net::Datagram;
-use crate::protocols::{Context, Direction, Glance, Id, Known, Level};
+use crate::protocols::{Context, Direction, Id, Known, Level, Probe};
 
 /// Passwords that a decoder found, which was not to show them.
 pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
@@ -37,8 +37,8 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     for id in beginning(d.payload.first()) {
         for direction in [Direction::C2s, Direction::S2c] {
             let known = Known { open: true, pinned: true, ..Known::of(direction, Level::High) };
-            let glance = id.glance(d.payload, len, ports).or_else(|| id.read(d.payload, len, known));
-            let Some(Glance { message, .. }) = glance else { continue };
+            let probe = id.probe(d.payload, len, ports).or_else(|| id.probe_known(d.payload, len, known));
+            let Some(Probe { message, .. }) = probe else { continue };
             let missing = d.cut as usize;
             out.extend(of(id, d, Context { missing, ..Context::of(message, direction) }));
         }

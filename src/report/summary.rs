@@ -3,7 +3,7 @@
 use super::server::{Broken, Server};
 use super::server_counters::Hot;
 use super::{Captures, Foreign, Output, Packet, Report, Silent, Totals, Wants, capture_record};
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::decode::Notes;
@@ -135,7 +135,7 @@ impl Report for Summary {
         }
         if by_server
             && let Some(facts) = p.facts()
-            && !matches!(p.pairing, Pairing::Copy { .. } | Pairing::Twice { .. })
+            && !matches!(p.pairing, Pairing::DuplicateResponse { .. } | Pairing::DuplicateFrame { .. })
             && self.hot.is_news(p.server_index, facts)
             && let Some(server) = self.server(p.server_index)
         {
@@ -171,7 +171,7 @@ impl Report for Summary {
         Ok(())
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.files.begin(name, facts, before);
         Ok(())
     }

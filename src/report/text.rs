@@ -167,12 +167,12 @@ impl<W: Write> Lister<W> {
                 }
                 text.push(b']');
             }
-            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => {
+            Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => {
                 self.lines.push_other(" [copy of ", *of, here.file);
                 self.lines.text.push(b']');
             }
-            Pairing::Again { part: false, .. } => text.add(b" [retransmission]"),
-            Pairing::Unasked { .. } => text.add(b" [not asked for]"),
+            Pairing::Retransmission { part: false, .. } => text.add(b" [retransmission]"),
+            Pairing::Unsolicited { .. } => text.add(b" [not asked for]"),
             _ => {}
         }
         let text = &mut self.lines.text;
@@ -215,7 +215,7 @@ impl<W: Write> Report for Lister<W> {
         self.lines.end()
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.times.file();
         self.lines.file(name, facts, before)
     }

@@ -2,7 +2,7 @@
 
 use super::count;
 use super::timestamps::stamp;
-use crate::capture::{Facts, Time, link_name};
+use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
@@ -70,7 +70,7 @@ pub struct Totals {
     pub findings: Counts,
     /// Open requests and conversations forgotten for want of room.
     pub evicted: u64,
-    /// Datagrams that left the waiting room before their conversation had spoken.
+    /// Pending datagrams that were released before their conversation had spoken.
     pub waiting_overflow: u64,
     /// Conversations whose server found no place in the table.
     pub servers_refused: u64,
@@ -160,7 +160,7 @@ impl Totals {
         }
     }
 
-    pub(crate) fn see(&mut self, facts: &Facts) {
+    pub(crate) fn see(&mut self, facts: &CaptureInfo) {
         let dropped = [self.dropped, facts.dropped()];
         self.dropped = dropped.into_iter().flatten().reduce(u64::saturating_add);
         for &link in &facts.links {

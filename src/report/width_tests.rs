@@ -4,7 +4,7 @@ use super::screen::{MAX_CELL, Screen, arrange};
 use super::server::{Server, ServerFacts};
 use super::summary::Summary;
 use super::{Totals, short, shown};
-use crate::capture::{Facts, Interface};
+use crate::capture::{CaptureInfo, Interface};
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use unicode_width::UnicodeWidthStr;
@@ -42,7 +42,8 @@ fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
         interface.name = Some(format!("if{n}"));
         interface
     };
-    let facts = Facts { interfaces: (0..interfaces).map(interface).collect(), ..Facts::default() };
+    let facts =
+        CaptureInfo { interfaces: (0..interfaces).map(interface).collect(), ..CaptureInfo::default() };
     summary.files.begin("a", &facts, 0);
     let said = ServerFacts { server_name: Some(name.into()), ..ServerFacts::default() };
     summary.servers.push(Some(Server { said, ..Server::new(endpoint, Id::Sqp) }));

@@ -165,7 +165,7 @@ impl Report for Stats {
         Ok(())
     }
 
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.captures.begin(name, facts, before);
         Ok(())
     }

@@ -201,7 +201,7 @@ impl Served {
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
         match p.pairing {
-            Pairing::Asked { .. } | Pairing::Again { .. } => self.step(p.step).requests.add(d),
+            Pairing::Asked { .. } | Pairing::Retransmission { .. } => self.step(p.step).requests.add(d),
             Pairing::Answered(answer) => {
                 let step = p.id.info().steps.get(usize::from(p.step));
                 let proven = step.is_some_and(|s| s.validated) && !p.raised.rules().any(|r| r.unproven);
@@ -209,18 +209,18 @@ impl Served {
                 audit.sent.add(d);
                 audit.without_challenge += u64::from(!proven && !answer.part);
             }
-            Pairing::Copy { .. } => {
+            Pairing::DuplicateResponse { .. } => {
                 self.losses.copies += 1;
                 let audit = self.step(p.step);
                 audit.sent.add(d);
                 audit.copies.add(d);
             }
-            Pairing::Unasked { .. } => {
+            Pairing::Unsolicited { .. } => {
                 let audit = self.step(p.step);
                 audit.sent.add(d);
                 audit.unasked.add(d);
             }
-            Pairing::Nothing | Pairing::Twice { .. } => {}
+            Pairing::Nothing | Pairing::DuplicateFrame { .. } => {}
         }
     }
 

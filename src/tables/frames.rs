@@ -1,6 +1,6 @@
 //! Frames as a table, on their way from those who read captures to those who judge [shards](crate::shards) of them.
 
-use crate::capture::{Facts, Frame, Source, Time};
+use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::Listener;
 use crate::pipeline::Stopped;
 use crate::shards::{Judge, Shards};
@@ -181,7 +181,7 @@ pub fn judge<S: Listener>(judge: &mut Judge<'_, S>, batch: &RecordBatch) -> Resu
         match kinds.value(row) {
             BEGIN => {
                 let format = if data.value(row) == b"pcap" { "pcap" } else { "pcapng" };
-                let facts = Facts { format, links: vec![link], ..Facts::default() };
+                let facts = CaptureInfo { format, links: vec![link], ..CaptureInfo::default() };
                 let before = u64::try_from(before.value(row)).map_err(|_| strange())?;
                 judge.begin(names.value(row), &facts, before, time(times))?;
             }
@@ -197,7 +197,7 @@ pub fn judge<S: Listener>(judge: &mut Judge<'_, S>, batch: &RecordBatch) -> Resu
                 };
                 judge.frame(&frame, time(clocks))?;
             }
-            END => judge.end(&Facts::default(), number, time(clocks))?,
+            END => judge.end(&CaptureInfo::default(), number, time(clocks))?,
             _ => return Err(strange().into()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::rows::{Rows, signed};
-use crate::capture::{Facts, Frame, Time, link_name};
+use crate::capture::{CaptureInfo, Frame, Time, link_name};
 use crate::check::Finding;
 use crate::decode::{self, Listener, Notes, Version, push};
 use crate::exchange::{Exchange, Pairing};
@@ -33,7 +33,7 @@ struct Capture {
     name: String,
     uri: String,
     id: i64,
-    facts: Facts,
+    facts: CaptureInfo,
     packets: u64,
     udp: u64,
     recognised: u64,
@@ -129,7 +129,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         let (file, frame) = self.key(d.frame);
         let exchange = self.exchange_key(p);
         let copy = match p.pairing {
-            Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => Some(self.key(*of)),
+            Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => Some(self.key(*of)),
             _ => None,
         };
         let response_time = match p.pairing {
@@ -229,7 +229,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         let mut captures = std::mem::take(&mut self.captures);
         for unread in &totals.unread {
             if !captures.iter().any(|capture| capture.name == unread.file) {
-                captures.push(Capture::new(&unread.file, Facts::default()));
+                captures.push(Capture::new(&unread.file, CaptureInfo::default()));
             }
         }
         let (options, sensor) = (std::mem::take(&mut self.options), self.sensor.take());
@@ -256,7 +256,7 @@ struct About {
 }
 
 impl Capture {
-    fn new(name: &str, facts: Facts) -> Capture {
+    fn new(name: &str, facts: CaptureInfo) -> Capture {
         let uri = match name {
             "-" => name.to_owned(),
             name => {
@@ -299,13 +299,13 @@ impl<S: Listener> Report for Tables<'_, S> {
         Wants { ordered: true, frames: self.wants_table(Table::Captures), ..Wants::default() }
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.files.begin(before);
         self.captures.push(Capture::new(name, facts.clone()));
         self.summary.file(name, facts, before)
     }
 
-    fn file_read(&mut self, facts: &Facts, totals: &Totals) {
+    fn file_read(&mut self, facts: &CaptureInfo, totals: &Totals) {
         let before = std::mem::replace(&mut self.before, (totals.packets, totals.udp));
         if let Some(capture) = self.captures.last_mut() {
             capture.facts = facts.clone();

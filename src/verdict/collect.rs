@@ -3,10 +3,10 @@
 use super::coverage::Scope;
 use super::unanswered::{MAX_REMARKS, Unheard};
 use super::{
-    Coverage, Entry, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome, RuleResult, Seen,
-    Verdict,
+    Coverage, Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome,
+    RuleResult, Verdict,
 };
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::check::{Counts, Finding, Policy};
 use crate::exchange::Exchange;
 use crate::general::GEN_009;
@@ -21,7 +21,7 @@ use std::io;
 /// The report behind `check`.
 pub struct Check<F> {
     policy: Policy,
-    files: Vec<(String, Facts)>,
+    files: Vec<(String, CaptureInfo)>,
     places: Files,
     findings: Vec<Entry>,
     more: u64,
@@ -36,7 +36,7 @@ pub struct Check<F> {
     hasty: u64,
     unheard: Unheard,
     /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
-    seen: Vec<Seen>,
+    seen: Vec<Evidence>,
     broken: HashMap<&'static str, u64>,
     /// Rules that excused findings break, and how many stand in the baseline and are suppressed.
     excuses: HashSet<&'static str>,
@@ -232,7 +232,7 @@ impl<F> Check<F> {
 
     /// What a capture gave so far.
     #[inline]
-    fn seen(&mut self, file: usize) -> &mut Seen {
+    fn seen(&mut self, file: usize) -> &mut Evidence {
         let at = self.kept(file);
         if self.seen.len() <= at {
             self.begin(at);
@@ -243,7 +243,7 @@ impl<F> Check<F> {
     #[cold]
     #[inline(never)]
     fn begin(&mut self, at: usize) {
-        self.seen.resize_with(at + 1, Seen::default);
+        self.seen.resize_with(at + 1, Evidence::default);
     }
 }
 
@@ -326,7 +326,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
     }
 
-    fn file_read(&mut self, facts: &Facts, _: &Totals) {
+    fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
         // Captures beyond the list share a place.
         let seen = self.seen(self.places.len().saturating_sub(1));
         seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));
@@ -349,7 +349,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         self.seen(last).marks.extend(marks);
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.places.begin(before);
         // Nothing is to be said of a capture that it does not hold: those that are not kept have no name.
         let name = match self.files.len() {

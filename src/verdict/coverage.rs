@@ -44,7 +44,7 @@ impl Marks {
 
 /// What a capture gave to judge.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Evidence {
     /// Protocols of its datagrams.
     pub protocols: Vec<Id>,
     /// Protocols of its exchanges.
@@ -74,7 +74,7 @@ impl Scope {
     }
 }
 
-impl Seen {
+impl Evidence {
     /// Whether it held traffic that the rule is for: of its protocol, or of any for a shared rule.
     pub fn concerns(&self, scope: &Scope) -> bool {
         scope.protocol.map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))

@@ -28,7 +28,7 @@ mod unanswered;
 mod wrap;
 
 pub use collect::Check;
-pub use coverage::{Coverage, Marks, Seen};
+pub use coverage::{Coverage, Evidence, Marks};
 pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
@@ -42,7 +42,7 @@ pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
 pub use table::{concise, table};
 
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::check::{Counts, Finding};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
@@ -194,9 +194,9 @@ pub struct RuleResult {
 #[derive(Debug)]
 pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
-    pub files: Vec<(String, Facts)>,
+    pub files: Vec<(String, CaptureInfo)>,
     /// What each of them gave to judge; one where frames came from no file.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Evidence>,
     /// Findings in the order found; those said once a server come last.
     pub findings: Vec<Entry>,
     /// Findings beyond [`MAX_FINDINGS`], counted only.

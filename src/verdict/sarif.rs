@@ -7,7 +7,7 @@
 mod descriptor;
 
 use super::{Entry, Excuse, Outcome, Verdict, path};
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::report::harmless;
 use crate::rule::Rule;
 use base64::Engine;
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
             });
         }
         let symptoms = verdict.symptoms();
-        let capture = |(name, facts): &(String, Facts)| {
+        let capture = |(name, facts): &(String, CaptureInfo)| {
             let path = facts.strange_name.as_deref().unwrap_or(Path::new(name));
             Capture { uri: path::uri(path::bytes(path, base.as_deref())), stream: name == STDIN }
         };

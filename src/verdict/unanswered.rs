@@ -1,7 +1,7 @@
 //! Findings about requests without an answer, while their server has answered none: in the end they may be symptoms of that.
 
 use super::Entry;
-use crate::capture::Facts;
+use crate::capture::CaptureInfo;
 use crate::check::Cause;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome};
@@ -59,7 +59,7 @@ impl Unheard {
 
     /// Nothing goes on with what has been read so far: everything that was held, where its server is one of the silent
     /// ones as a symptom of that. An error that explains why a request was not answered stays its cause.
-    pub fn take(&mut self, silent: &[Entry], files: &[(String, Facts)]) -> Vec<Entry> {
+    pub fn take(&mut self, silent: &[Entry], files: &[(String, CaptureInfo)]) -> Vec<Entry> {
         self.answer.clear();
         let more = std::mem::take(&mut self.more);
         self.hasty += if silent.is_empty() { 0 } else { more };

@@ -1,9 +1,9 @@
-//! Recognising and decoding. The floor of a glance is the first byte of a payload, that of decoding every byte.
+//! Recognising and decoding. The floor of a probe is the first byte of a payload, that of decoding every byte.
 
 use crate::samples::{Heard, datagrams, heard};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use qdissect::classify::glance;
+use qdissect::classify::probe;
 use qdissect::decode::{FieldSink, Json, Listener, Notes, Skip};
 use qdissect::net::Datagram;
 use std::sync::LazyLock;
@@ -41,13 +41,13 @@ fn shuffled<T>(bencher: Bencher<'_, '_>, each: impl Fn(&Datagram<'static>) -> T 
 }
 
 #[divan::bench]
-fn glance_floor(bencher: Bencher<'_, '_>) {
+fn probe_floor(bencher: Bencher<'_, '_>) {
     shuffled(bencher, |d| d.payload.first().copied());
 }
 
 #[divan::bench]
-fn glance_all(bencher: Bencher<'_, '_>) {
-    shuffled(bencher, |d| glance(d, u32::MAX));
+fn probe_all(bencher: Bencher<'_, '_>) {
+    shuffled(bencher, |d| probe(d, u32::MAX));
 }
 
 fn messages(bencher: Bencher<'_, '_>, title: &str, mut each: impl FnMut(&Heard)) {

@@ -5,27 +5,27 @@ use crate::samples::datagrams;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hashbrown::HashMap;
-use qdissect::classify::{Choice, Memory, Verdict, glance};
+use qdissect::classify::{Choice, Memory, Verdict, probe};
 use qdissect::contract::Budget;
 use qdissect::conversation::NONE;
 use qdissect::exchange::{Table, Windows};
 use qdissect::net::Datagram;
-use qdissect::protocols::{Glance, Id, Level};
+use qdissect::protocols::{Id, Level, Probe};
 
 /// A datagram and what its bytes tell.
-type Glanced = (Datagram<'static>, Id, Glance);
+type Probed = (Datagram<'static>, Id, Probe);
 
-fn glanced() -> Vec<Glanced> {
-    let glanced = |d: Datagram<'static>| glance(&d, u32::MAX).map(|(id, glance)| (d, id, glance));
-    datagrams().into_iter().filter_map(glanced).collect()
+fn probed() -> Vec<Probed> {
+    let probed = |d: Datagram<'static>| probe(&d, u32::MAX).map(|(id, probe)| (d, id, probe));
+    datagrams().into_iter().filter_map(probed).collect()
 }
 
 #[divan::bench]
 fn pair_floor(bencher: Bencher<'_, '_>) {
-    let glanced = glanced();
-    bencher.counter(ItemsCount::new(glanced.len())).bench(|| {
+    let probed = probed();
+    bencher.counter(ItemsCount::new(probed.len())).bench(|| {
         let (mut open, mut answered) = (HashMap::new(), 0);
-        for (d, ..) in &glanced {
+        for (d, ..) in &probed {
             if open.remove(&(d.dst, d.src)).is_some() {
                 answered += 1;
             } else {
@@ -38,22 +38,22 @@ fn pair_floor(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn pair_table(bencher: Bencher<'_, '_>) {
-    let glanced = glanced();
-    assert!(closed(&glanced) > glanced.len() / 4, "exchanges of the sample");
-    bencher.counter(ItemsCount::new(glanced.len())).bench(|| closed(black_box(&glanced)));
+    let probed = probed();
+    assert!(closed(&probed) > probed.len() / 4, "exchanges of the sample");
+    bencher.counter(ItemsCount::new(probed.len())).bench(|| closed(black_box(&probed)));
 }
 
 /// Settles and pairs them all as the pipeline does; returns how many exchanges have closed.
-fn closed(glanced: &[Glanced]) -> usize {
+fn closed(probed: &[Probed]) -> usize {
     let mut memory = Memory::new(Choice::default(), Budget::default());
     let mut table = Table::new(Windows::new(None), Budget::default());
     let mut closed = 0;
-    for (d, id, glance) in glanced {
+    for (d, id, probe) in probed {
         table.advance(d.time);
         let slot = table.conversations.find(d.src, d.dst, *id);
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
-        let mut verdict = Verdict::by_looks(*id, *glance);
+        let mut verdict = Verdict::by_looks(*id, *probe);
         if !memory.classify(d, &mut verdict, known, open) {
             continue;
         }

@@ -3,7 +3,7 @@
 use crate::samples::{Heard, heard};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use qdissect::capture::Facts as Capture;
+use qdissect::capture::CaptureInfo as Capture;
 use qdissect::contract::Raised;
 use qdissect::decode::{Facts, Json};
 use qdissect::report::{Form, Output, Packet, Records, Report};

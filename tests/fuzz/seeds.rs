@@ -61,8 +61,8 @@ impl Seeds {
     /// A payload, as its protocol's decoder and those who paste it read it.
     fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
         self.add(id.info().name, decoder::seed(from_server, asked, bytes));
-        let glance = id.glance(bytes, bytes.len(), [7777; 2]);
-        self.add("lean", lean::seed(id, glance.map_or(0, |glance| glance.message), from_server, bytes));
+        let probe = id.probe(bytes, bytes.len(), [7777; 2]);
+        self.add("lean", lean::seed(id, probe.map_or(0, |probe| probe.message), from_server, bytes));
     }
 
     fn example(&mut self, example: &'static Example) {
@@ -72,10 +72,10 @@ impl Seeds {
             let Act::Send { direction, client, payload } = Act::of(step) else { continue };
             let (bytes, answers) = (hex(payload), direction == qdissect::protocols::Direction::S2c);
             for id in Id::ALL {
-                let Some(glance) = id.glance(&bytes, bytes.len(), [27_100; 2]) else { continue };
+                let Some(probe) = id.probe(&bytes, bytes.len(), [27_100; 2]) else { continue };
                 self.payload(*id, answers, asked.get(id).copied().filter(|_| answers), &bytes);
                 if !answers {
-                    asked.insert(*id, glance.memo);
+                    asked.insert(*id, probe.request_state);
                 }
             }
             all.extend(talk::seed(answers, client as u8, 1, &bytes));
@@ -112,7 +112,7 @@ impl Seeds {
                 all.extend(walk::seed(&frame).unwrap_or_default());
             }
             let Ok(d) = parse(&frame) else { continue };
-            for id in Id::ALL.iter().filter(|id| id.glance(d.payload, d.wire_len(), [7777; 2]).is_some()) {
+            for id in Id::ALL.iter().filter(|id| id.probe(d.payload, d.wire_len(), [7777; 2]).is_some()) {
                 self.payload(*id, d.src.port() < d.dst.port(), None, d.payload);
             }
         }

@@ -159,8 +159,8 @@ fn every_protocol_asks_what_it_recognises_as_a_request_and_comes_to_an_end() {
                 .collect();
             assert!((1..20).contains(&asked.len()), "{id:?}");
             for payload in asked {
-                let glance = id.glance(&payload, payload.len(), [40_000, 9_000]);
-                let role = glance.map(|glance| glance.role);
+                let probe = id.probe(&payload, payload.len(), [40_000, 9_000]);
+                let role = probe.map(|probe| probe.role);
                 assert!(
                     matches!(role, Some(Role::Request | Role::MaybeRequest)),
                     "{id:?} {payload:02x?}: {role:?}"

@@ -3,7 +3,7 @@
 
 use crate::kit::play::{Heard, everything};
 use insta::{assert_snapshot, glob};
-use qdissect::capture::{Facts, Source, Time};
+use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::check::{Counts, Finding};
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
@@ -128,7 +128,7 @@ impl Report for Views {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn file(&mut self, name: &str, facts: &Facts, _before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &CaptureInfo, _before: u64) -> io::Result<()> {
         self.trees.push(format!("{name}, {}\n", facts.format));
         Ok(())
     }
@@ -169,12 +169,12 @@ fn pairing(pairing: &Pairing) -> String {
     match pairing {
         Pairing::Nothing => String::new(),
         Pairing::Asked { exchange, .. } => format!(", asks ({exchange})"),
-        Pairing::Again { exchange, part: false, .. } => format!(", asks again ({exchange})"),
-        Pairing::Again { exchange, part: true, .. } => format!(", asks on ({exchange})"),
+        Pairing::Retransmission { exchange, part: false, .. } => format!(", asks again ({exchange})"),
+        Pairing::Retransmission { exchange, part: true, .. } => format!(", asks on ({exchange})"),
         Pairing::Answered(a) => format!(", answers #{} ({})", a.request_frame, a.exchange),
-        Pairing::Copy { exchange, of, .. } => format!(", is #{of} again ({exchange})"),
-        Pairing::Twice { of, .. } => format!(", is the same as #{of}"),
-        Pairing::Unasked { .. } => ", answers nothing".into(),
+        Pairing::DuplicateResponse { exchange, of, .. } => format!(", is #{of} again ({exchange})"),
+        Pairing::DuplicateFrame { of, .. } => format!(", is the same as #{of}"),
+        Pairing::Unsolicited { .. } => ", answers nothing".into(),
     }
 }
 

@@ -142,7 +142,7 @@ impl Report for Held {
         self.exchanges += 1;
         Ok(())
     }
-    fn file(&mut self, name: &str, facts: &capture::Facts, before: u64) -> io::Result<()> {
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.details.file(name, facts, before)
     }
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {

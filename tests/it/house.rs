@@ -7,7 +7,7 @@ use crate::kit::feed::{
     MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
     protocol, samples, wild,
 };
-use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_glance};
+use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_probe};
 use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
 use crate::kit::records;
 use proptest::prelude::*;
@@ -227,8 +227,8 @@ fn the_promise_holds_for_samples_and_examples_as_any_message() {
             for missing in missing {
                 hold_as_any_message(id, bytes, direction, None, missing);
             }
-            for &(_, memo) in MEMOS.iter().filter(|(of, _)| *of == id).skip(turn % 4).step_by(4) {
-                hold_as_any_message(id, bytes, direction, Some(memo), missing[turn % 3]);
+            for &(_, request_state) in MEMOS.iter().filter(|(of, _)| *of == id).skip(turn % 4).step_by(4) {
+                hold_as_any_message(id, bytes, direction, Some(request_state), missing[turn % 3]);
             }
         }
     }
@@ -252,8 +252,8 @@ proptest! {
     }
 
     #[test]
-    fn what_a_glance_recognises_has_a_message_and_a_step(bytes in prop_oneof![any_bytes(), damaged()], ports: [u16; 2]) {
-        Id::ALL.iter().for_each(|id| hold_glance(&bytes, bytes.len(), ports, *id));
+    fn what_a_probe_recognises_has_a_message_and_a_step(bytes in prop_oneof![any_bytes(), damaged()], ports: [u16; 2]) {
+        Id::ALL.iter().for_each(|id| hold_probe(&bytes, bytes.len(), ports, *id));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a caller of the library can do without files: frames, datagrams and time handed in.
 
 use crate::kit::captures::own;
-use qdissect::capture::{Facts, Source, Time};
+use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::check::Finding;
 use qdissect::decode::Notes;
 use qdissect::exchange::{Exchange, Outcome};
@@ -103,7 +103,7 @@ fn time_that_passes_without_a_frame_closes_what_has_waited_too_long() {
     let told = |ticks: &[i64]| {
         let mut outcomes = Outcomes::default();
         let mut pipeline = Pipeline::new(Options::default(), &mut outcomes);
-        pipeline.begin_file("socket", &Facts::default(), seconds(1)).expect("no report fails");
+        pipeline.begin_file("socket", &CaptureInfo::default(), seconds(1)).expect("no report fails");
         let sent: [(_, _, &[u8]); 3] = [
             (client, server, &[0, 0, 0, 0, 0]),
             (server, client, &[0, 0x5b, 0x6f, 0x2a, 0x91]),

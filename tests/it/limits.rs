@@ -12,7 +12,7 @@ use crate::kit::play;
 use crate::kit::play::{
     CLIENTS, Collected, END, End, PORT, S, SERVER, START, Shot, everything, foreign, frame, report, shot,
 };
-use qdissect::capture::Facts;
+use qdissect::capture::CaptureInfo;
 use qdissect::check::Policy;
 use qdissect::contract::Budget;
 use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
@@ -316,7 +316,7 @@ fn captures_beyond_those_kept_share_a_place_that_says_so() {
         // A poll with a byte too many, and its answer: each in a capture of its own.
         let shots = [shot(START, CLIENTS[0], END, &[&poll(n)[..], &[0xff]].concat())];
         let frames = shots.iter().map(|shot| frame(shot, u64::from(n) + 1, 0));
-        pipeline.play(&format!("{n}.pcap"), &Facts::default(), frames).unwrap();
+        pipeline.play(&format!("{n}.pcap"), &CaptureInfo::default(), frames).unwrap();
     }
     let totals = pipeline.finish(true).unwrap();
     let verdict = check.verdict(totals).unwrap();

@@ -29,7 +29,8 @@ fn hear(shots: &[Shot]) -> Collected<true> {
         let first = heard.frame(copy.frame - 1);
         assert_eq!(copy.rules(), [GEN_008.id], "{copy:?}");
         assert_eq!((copy.message, copy.direction), (first.message, first.direction));
-        let (Pairing::Copy { of, .. } | Pairing::Twice { of, .. }) = copy.pairing else {
+        let (Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. }) = copy.pairing
+        else {
             panic!("{copy:?} is no copy");
         };
         assert_eq!(of, first.frame);

@@ -7,7 +7,7 @@ use crate::kit::play::{PORT, START, Shot, everything, frame, shot};
 use crate::kit::run::qdissect;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use qdissect::capture::{Facts, Source};
+use qdissect::capture::{CaptureInfo, Source};
 use qdissect::page::{self, Gathered, Page};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::summary::{self, Summary};
@@ -262,7 +262,7 @@ fn played(shots: &[Shot]) -> Value {
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
     let frames = shots.iter().enumerate().map(|(at, shot)| frame(shot, at as u64 + 1, 0));
-    pipeline.play("a", &Facts::default(), frames).expect("memory");
+    pipeline.play("a", &CaptureInfo::default(), frames).expect("memory");
     let totals = pipeline.finish(true).expect("memory");
     let (verdict, gathered) = report.verdict(totals).expect("memory");
     data(&html(&gathered, &verdict))
@@ -314,7 +314,7 @@ fn further_captures_are_counted_below_their_table() {
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
     for name in &files {
-        pipeline.play(name, &Facts::default(), []).expect("memory");
+        pipeline.play(name, &CaptureInfo::default(), []).expect("memory");
     }
     let totals = pipeline.finish(true).expect("memory");
     let (verdict, gathered) = report.verdict(totals).expect("memory");

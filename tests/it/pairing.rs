@@ -63,7 +63,7 @@ fn an_answer_with_a_key_belongs_to_no_request_with_another_or_none() {
     const KEYED: &str = r"ffffffff 'infoResponse' 0a '\challenge\x\hostname\Lab\mapname\dm\sv_maxclients\8'";
     for request in ["ffffffff 'getinfo abc'", "ffffffff 'getinfo'"] {
         let (heard, _) = play(&[c(0, request), s(MS, KEYED), clock(60 * S)]);
-        assert!(matches!(heard.frame(2).pairing, Pairing::Unasked { open: true, .. }), "{request}");
+        assert!(matches!(heard.frame(2).pairing, Pairing::Unsolicited { open: true, .. }), "{request}");
     }
 }
 
@@ -95,7 +95,10 @@ fn numbered_parts_come_in_any_order_and_twice() {
     let (e, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
     assert_eq!((e.response_frames(), e.outcome, findings.len()), (&[4, 5, 7][..], Outcome::Answered, 0));
     for (frame, of) in [(6, 5), (8, 4)] {
-        assert!(matches!(heard.frame(frame).pairing, Pairing::Copy { of: its, .. } if its == of), "{frame}");
+        assert!(
+            matches!(heard.frame(frame).pairing, Pairing::DuplicateResponse { of: its, .. } if its == of),
+            "{frame}"
+        );
     }
 }
 
@@ -180,7 +183,7 @@ fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
     let (heard, totals) = play(&shots);
     let told: Vec<_> = heard.exchanges.iter().map(|(e, f)| (e.response_frames().to_vec(), f.len())).collect();
     assert!(told.contains(&(vec![2, 3], 0)) && told.contains(&(vec![], 0)), "{told:?}");
-    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }));
+    assert!(matches!(heard.frame(4).pairing, Pairing::DuplicateResponse { of: 3, .. }));
     assert_eq!((totals.exchanges, totals.answered, totals.unanswered), (2, 1, 1));
     assert!(heard.findings().all(|f| ["GEN-007", "RAK-TXN-005"].contains(&f.rule.id)), "{heard:#?}");
     // What was asked of one host, another one does not answer so.
@@ -205,7 +208,10 @@ fn a_retransmission_stays_one_exchange() {
     let (e, heard) = one(&[c(0, POLL), c(300 * MS, POLL), s(320 * MS, STATE), clock(60 * S)]);
     assert_eq!((e.request_frame, e.response_frame, e.retransmissions), (1, Some(3), 1));
     assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(320 * MS)));
-    assert_eq!(heard.frame(2).pairing, Pairing::Again { exchange: e.id, request_frame: 1, part: false });
+    assert_eq!(
+        heard.frame(2).pairing,
+        Pairing::Retransmission { exchange: e.id, request_frame: 1, part: false }
+    );
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-004"]);
 }
 
@@ -281,7 +287,7 @@ fn the_late_window_ends_the_wait() {
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
     assert_eq!(
         heard.frame(2).pairing,
-        Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false }
+        Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false }
     );
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-001"]);
 }
@@ -374,7 +380,7 @@ fn a_request_past_its_window_is_answered_when_no_other_is_left() {
 fn an_answer_with_a_key_nobody_asked_leaves_the_exchange_open() {
     let (e, heard) = one(&[c(0, POLL), s(MS, OTHER), s(2 * MS, STATE), clock(60 * S)]);
     assert_eq!((e.response_frame, e.outcome), (Some(3), Outcome::Answered));
-    assert!(matches!(heard.frame(2).pairing, Pairing::Unasked { open: true, .. }));
+    assert!(matches!(heard.frame(2).pairing, Pairing::Unsolicited { open: true, .. }));
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-002"]);
 }
 
@@ -420,7 +426,7 @@ fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
     assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
     assert_eq!(
         heard.frame(u64::from(all) + 1).pairing,
-        Pairing::Unasked { open: false, asked: None, other_step: false, elsewhere: false }
+        Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false }
     );
     assert!(matches!(heard.frame(u64::from(all) + 2).pairing, Pairing::Answered(_)));
 }
@@ -554,7 +560,7 @@ fn an_answer_from_another_port_of_the_host_is_told_as_one() {
     let told = |shots: &[Shot]| {
         let (heard, _) = play(&[&[clock(-30 * S)], shots, &[clock(60 * S)]].concat());
         let last = heard.packets.last().expect("it was claimed");
-        assert!(matches!(last.pairing, Pairing::Unasked { .. }));
+        assert!(matches!(last.pairing, Pairing::Unsolicited { .. }));
         last.rules().contains(&"GEN-006")
     };
     assert!(told(&[c(0, "feffffff"), from(9, MS)]));

@@ -136,7 +136,11 @@ fn an_answer_without_end_goes_on_until_another_request_is_open() {
     ];
     let heard = hear(&shots);
     assert_eq!(listed(&heard), [(1, vec![2, 3]), (2, vec![6, 7])]);
-    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }), "{:?}", heard.frame(4).pairing);
+    assert!(
+        matches!(heard.frame(4).pairing, Pairing::DuplicateResponse { of: 3, .. }),
+        "{:?}",
+        heard.frame(4).pairing
+    );
 }
 
 #[test]
@@ -173,5 +177,9 @@ fn a_part_that_comes_again_is_a_copy_when_the_answer_is_whole_too() {
     let part = |ms, text: &str| s(ms, &format!(r"'\a\b\queryid\{text}'"));
     let shots = [c(0, r"'\status\'"), part(1, "7.1"), part(2, r"7.2\final\"), part(3, r"7.2\final\")];
     let heard = hear(&shots);
-    assert!(matches!(heard.frame(4).pairing, Pairing::Copy { of: 3, .. }), "{:?}", heard.frame(4).pairing);
+    assert!(
+        matches!(heard.frame(4).pairing, Pairing::DuplicateResponse { of: 3, .. }),
+        "{:?}",
+        heard.frame(4).pairing
+    );
 }

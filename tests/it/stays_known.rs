@@ -116,7 +116,11 @@ fn a_second_short_answer_of_the_old_protocol_is_one_like_the_first() {
     let (heard, _) = play(&[c(0, poll), s(MS, state), s(2 * MS, state), foreign(START + 60 * S)]);
     let answers: Vec<_> = heard.packets.iter().skip(1).map(|p| (p.message, p.level)).collect();
     assert_eq!(answers, [("legacy_state_response", Level::High); 2]);
-    assert!(matches!(heard.frame(3).pairing, Pairing::Copy { of: 2, .. }), "{:?}", heard.frame(3));
+    assert!(
+        matches!(heard.frame(3).pairing, Pairing::DuplicateResponse { of: 2, .. }),
+        "{:?}",
+        heard.frame(3)
+    );
     // The next poll and its answer, too, and whoever else is asked.
     let other = shot(START + 3 * MS, CLIENTS[1], END, &hex(poll));
     let (heard, _) =

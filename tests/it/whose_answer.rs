@@ -140,12 +140,12 @@ fn versions_are_compared_with_the_request_that_is_answered() {
 fn of_two_answers_with_one_cookie_a_copy_repeats_the_one_with_its_bytes() {
     let (poll, told) = (version_2(POLL), version_2(STATE));
     let heard = hear(&[c(0, &poll), s(MS, &told), c(S, POLL), s(S + MS, STATE), s(S + 2 * MS, &told)]);
-    assert!(matches!(heard.frame(6).pairing, Pairing::Copy { exchange: 1, of: 3, .. }));
+    assert!(matches!(heard.frame(6).pairing, Pairing::DuplicateResponse { exchange: 1, of: 3, .. }));
     assert_eq!(heard.frame(6).rules(), ["SFQ-ENV-004", "SFQ-TXN-005"], "its poll was of that version");
     // One with bytes of its own repeats the latest.
     let other = STATE.replace("466162", "426162");
     let heard = hear(&[c(0, POLL), s(MS, STATE), c(S, POLL), s(S + MS, STATE), s(S + 2 * MS, &other)]);
-    assert!(matches!(heard.frame(6).pairing, Pairing::Copy { exchange: 2, of: 5, .. }));
+    assert!(matches!(heard.frame(6).pairing, Pairing::DuplicateResponse { exchange: 2, of: 5, .. }));
 }
 
 #[test]

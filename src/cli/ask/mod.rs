@@ -14,7 +14,7 @@ use super::output::Target;
 use super::run::{self, Job};
 use super::terminal::name;
 use super::{interrupt, save, settings};
-use crate::capture::{Facts, Source, Writer};
+use crate::capture::{CaptureInfo, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count, quoted, shown};
@@ -162,7 +162,7 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
 fn written(talk: &Talk) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new(vec![], save::APPLICATION)?;
     for (number, frame) in (1..).zip(&talk.frames) {
-        writer.frame::<&str>(0, &Facts::default(), &frame.frame(number), &[])?;
+        writer.frame::<&str>(0, &CaptureInfo::default(), &frame.frame(number), &[])?;
     }
     writer.finish()
 }

@@ -2,7 +2,7 @@
 
 use super::page::{BOLD, Page, style};
 use crate::check::Finding;
-use crate::example::{self, Dissected, Other, Said, Seen};
+use crate::example::{self, Dissected, Dissection, ExampleDatagram, Other};
 use crate::exchange::{Exchange, Pairing};
 use crate::protocols::{Id, Level};
 use crate::report::{count, duration};
@@ -114,8 +114,10 @@ fn milliseconds(nanos: i64) -> i64 {
 }
 
 /// Whether two datagrams are the same message, and have nothing wrong with them.
-fn is_alike(a: &Seen, b: &Seen) -> bool {
-    let sound = |d: &Seen| d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message));
+fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
+    let sound = |d: &ExampleDatagram| {
+        d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
+    };
     sound(a).is_some() && sound(a) == sound(b) && (a.from, a.to) == (b.from, b.to)
 }
 
@@ -135,7 +137,7 @@ fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Fin
     }
 }
 
-fn write_datagram(page: &mut Page, rule: &Rule, d: &Seen) {
+fn write_datagram(page: &mut Page, rule: &Rule, d: &ExampleDatagram) {
     let (from, to) = (d.from, d.to);
     let at = milliseconds(d.time);
     let what = d.said.as_ref().map_or("not recognised".to_owned(), message);
@@ -158,16 +160,18 @@ fn mark(rule: &Rule, f: &Finding) -> &'static str {
 }
 
 /// Name of a message, and what it is to its exchange.
-fn message(said: &Said) -> String {
+fn message(said: &Dissection) -> String {
     let mut text = format!("{} {}", said.protocol.info().name, said.message);
     match said.pairing {
         Pairing::Answered(a) => {
             let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
             text.push_str(&format!(", answer to {}{time}", a.request_frame));
         }
-        Pairing::Copy { of, .. } | Pairing::Twice { of, .. } => text.push_str(&format!(", copy of {of}")),
-        Pairing::Again { part: false, .. } => text.push_str(", retransmission"),
-        Pairing::Unasked { .. } => text.push_str(", not asked for"),
+        Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => {
+            text.push_str(&format!(", copy of {of}"))
+        }
+        Pairing::Retransmission { part: false, .. } => text.push_str(", retransmission"),
+        Pairing::Unsolicited { .. } => text.push_str(", not asked for"),
         _ => {}
     }
     if said.level < Level::High {

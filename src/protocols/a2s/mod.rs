@@ -27,7 +27,7 @@ use answers::{rules as rule_list, *};
 use arrayvec::ArrayVec;
 
 const NONE_YET: [u32; 2] = [0, u32::MAX];
-/// In the memo of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
+/// In the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
 const CARRIES: u32 = 1;
 const WORD: u32 = 2;
 
@@ -267,7 +267,7 @@ impl Protocol for A2s {
     };
 
     #[inline]
-    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         // Most that begins with these bytes is something else.
         match p {
             [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => recognise::<Self>(p, wire_len),
@@ -276,11 +276,11 @@ impl Protocol for A2s {
         }
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
         let answers = known.direction == Direction::S2c;
-        if let Some(glance) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
-            return Some(glance);
+        if let Some(probe) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
+            return Some(probe);
         }
         if known.level < Level::Medium {
             return None;
@@ -289,7 +289,7 @@ impl Protocol for A2s {
             // Without a request it is a handshake of the engine.
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
                 let level = known.level.min(Level::Medium);
-                Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.glance(CHALLENGE_RESPONSE, p, level))
+                Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
             }
             // Four of them are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
@@ -371,7 +371,7 @@ impl Protocol for A2s {
         memory.forgotten()
     }
 
-    fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         memory.observe(seen, raised);
     }
 
@@ -659,7 +659,7 @@ impl Memory {
         asked.saturating_add(answered).saturating_add(self.strays.forgotten())
     }
 
-    pub(super) fn observe(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+    pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         if let Some(Piece { split, .. }) = seen.piece
             && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
         {
@@ -668,16 +668,16 @@ impl Memory {
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
                 let proof = self.judge(seen, raised);
-                self.asked.insert(exchange, Asked { step: seen.glance.step, proof });
+                self.asked.insert(exchange, Asked { step: seen.probe.step, proof });
             }
-            Pairing::Unasked { .. } => self.unasked(seen, raised),
+            Pairing::Unsolicited { .. } => self.unasked(seen, raised),
             Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
             _ => {}
         }
     }
 
     /// What a request proves.
-    fn judge(&self, seen: &Seen<'_>, raised: &mut Raised) -> Proof {
+    fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
         let Some(value) = carried(seen.bytes()) else { return Proof::None };
         let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
         let now = seen.datagram.time;
@@ -692,15 +692,15 @@ impl Memory {
             return Proof::Right;
         }
         let end = u16::try_from(seen.bytes().len()).unwrap_or(u16::MAX);
-        let start = if seen.glance.step == INFO_STEP { 25 } else { 5 };
+        let start = if seen.probe.step == INFO_STEP { 25 } else { 5 };
         raised.add_at(&CHL_005, Span { start, end: end.min(start.saturating_add(4)) });
         Proof::Foreign
     }
 
     /// Of an answer in parts the first one to come is told.
-    fn unasked(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+    fn unasked(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         let frame = seen.datagram.frame;
-        let first = match (seen.glance.part, seen.glance.key) {
+        let first = match (seen.probe.part, seen.probe.key) {
             (Some(_), Some(id)) => *self.strays.get_or_insert((seen.server, seen.client, id), frame),
             _ => frame,
         };
@@ -709,9 +709,9 @@ impl Memory {
         }
     }
 
-    fn answered(&mut self, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
+    fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
         let Some(&Asked { step, proof }) = self.asked.get(&answer.exchange) else { return };
-        let message = seen.glance.message;
+        let message = seen.probe.message;
         if message == CHALLENGE_RESPONSE {
             if proof == Proof::Fresh && !answer.second {
                 raised.add(&CHL_004);
@@ -748,7 +748,7 @@ impl Memory {
     }
 
     /// A server issues a challenge.
-    fn issue(&mut self, seen: &Seen<'_>, raised: &mut Raised) {
+    fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         let value = seen.bytes().strip_prefix(MARK).and_then(|p| p.get(1..)).and_then(|p| p.first_chunk());
         let Some(value) = value.map(|value| u32::from_le_bytes(*value)) else { return };
         if NONE_YET.contains(&value) {

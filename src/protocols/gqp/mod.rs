@@ -177,27 +177,27 @@ impl Protocol for Gqp {
     };
 
     #[inline]
-    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         // Other text and binary traffic must leave at once: it is looked at here by its first byte alone.
         let (&last, cut) = (p.last()?, p.len() < wire_len);
         match *p {
-            [SOH, ..] if last == EOT && !cut => encoded_glance(p),
-            [b'0'..=b'9', b'0'..=b'9', ..] if last == EOT || cut => response_glance(p),
+            [SOH, ..] if last == EOT && !cut => encoded_probe(p),
+            [b'0'..=b'9', b'0'..=b'9', ..] if last == EOT || cut => response_probe(p),
             [b'i', b'd', b'e', b'n', ..]
             | [b'e', b'c', b'h', b'o', ..]
             | [b'a', b'u', b't', b'h', ..]
             | [b'c', b'h', b'a', b'l', ..]
-            | [b'e', b'x', b't', b'e', ..] => request_glance(p, wire_len),
+            | [b'e', b'x', b't', b'e', ..] => request_probe(p, wire_len),
             _ => None,
         }
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         if p.is_empty() {
             let cut = known.conversation && known.level >= Level::Medium && wire_len == 0;
-            return cut.then(|| Glance {
+            return cut.then(|| Probe {
                 message: UNKNOWN,
                 role: Role::Stray,
                 ..request(Role::Stray, 0, level)
@@ -212,14 +212,14 @@ impl Protocol for Gqp {
         if !(expected || whole) || !(begins || is_text(p, known)) {
             return None;
         }
-        let glance = match by_server {
+        let probe = match by_server {
             true => response(role(by_server, ended), first_name(p, true), level),
             false => request(role(by_server, ended), first_name(p, false), level),
         };
         // Any text may answer what only begins like a command; a name or a status must say that it does.
         let proves = known.level >= Level::Medium || begins && p.first() != Some(&SOH);
-        let paired = if proves { glance.paired } else { Level::Low };
-        Some(Glance { begins, paired, ..glance })
+        let paired = if proves { probe.paired } else { Level::Low };
+        Some(Probe { begins, paired, ..probe })
     }
 
     #[inline(never)]
@@ -238,18 +238,18 @@ impl Protocol for Gqp {
     }
 
     #[inline(never)]
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         observe(memory, seen, raised);
     }
 }
 
-fn request(role: Role, memo: u32, level: Level) -> Glance {
-    Glance {
+fn request(role: Role, request_state: u32, level: Level) -> Probe {
+    Probe {
         message: REQUEST,
         role,
         step: 0,
         key: None,
-        memo,
+        request_state,
         level,
         paired: Level::High,
         begins: true,
@@ -257,8 +257,8 @@ fn request(role: Role, memo: u32, level: Level) -> Glance {
     }
 }
 
-fn response(role: Role, memo: u32, level: Level) -> Glance {
-    Glance { message: RESPONSE, ..request(role, memo, level) }
+fn response(role: Role, request_state: u32, level: Level) -> Probe {
+    Probe { message: RESPONSE, ..request(role, request_state, level) }
 }
 
 fn role(by_server: bool, ended: bool) -> Role {
@@ -276,7 +276,7 @@ fn ends(p: &[u8], wire_len: usize) -> bool {
 }
 
 /// Ties a reply to its command, by name; 0 where there is none.
-fn memo(name: &[u8]) -> u32 {
+fn request_state(name: &[u8]) -> u32 {
     // FNV-1a: names are compared again, in full, when everything is known.
     let mix = |h: u32, b: &u8| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193);
     if name.is_empty() { 0 } else { name.iter().fold(0x811c_9dc5, mix) }
@@ -285,7 +285,7 @@ fn memo(name: &[u8]) -> u32 {
 /// The name in the first command or reply.
 fn first_name(p: &[u8], reply: bool) -> u32 {
     let Some(first) = pieces(p).next().map(|piece| piece.text) else { return 0 };
-    memo(if reply { Reply::of(first).name } else { Command::of(first).name })
+    request_state(if reply { Reply::of(first).name } else { Command::of(first).name })
 }
 
 /// Whether a required command and what may follow it begin the payload.
@@ -324,7 +324,7 @@ fn is_text(p: &[u8], known: Known) -> bool {
 
 /// Begins with a required command, or with enough of one.
 #[inline(never)]
-fn request_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
+fn request_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     let (name, rest) = p.split_at_checked(p.iter().position(|b| *b < 0x20).unwrap_or(p.len()))?;
     let ended = ends(p, wire_len);
     if required(name).is_none() {
@@ -341,24 +341,24 @@ fn request_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
         true => Level::Medium,
         false => Level::Low,
     };
-    Some(request(role(false, ended), memo(name), level))
+    Some(request(role(false, ended), request_state(name), level))
 }
 
 /// Begins with a reply to a required command, and ends as a message does.
 #[inline(never)]
-fn response_glance(p: &[u8]) -> Option<Glance> {
+fn response_probe(p: &[u8]) -> Option<Probe> {
     let first = pieces(p).next()?;
     let reply = Reply::of(first.text);
     let known = required(reply.name).is_some() && reply.is_marked();
-    known.then(|| response(Role::Response, memo(reply.name), Level::Medium))
+    known.then(|| response(Role::Response, request_state(reply.name), Level::Medium))
 }
 
 /// SOH, a printable name, ACK and EOT.
 #[inline(never)]
-fn encoded_glance(p: &[u8]) -> Option<Glance> {
+fn encoded_probe(p: &[u8]) -> Option<Probe> {
     // Either side may send one, and nothing in two of them says that they belong together.
     (begins_encoded(p) && p.get(1) != Some(&ACK))
-        .then(|| Glance { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
+        .then(|| Probe { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
 }
 
 // --- What one datagram alone cannot show: whether replies fit their commands, logins, copies
@@ -444,10 +444,10 @@ impl Memory {
     }
 }
 
-fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let payload = seen.datagram.payload;
     // Of a message in parts, or cut by the capture, nothing is compared.
-    let whole = seen.datagram.cut == 0 && matches!(seen.glance.role, Role::Request | Role::Response);
+    let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
         Pairing::Answered(answer) => {
@@ -463,7 +463,7 @@ fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
 }
 
 /// A whole request.
-fn asked(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raised) {
+fn asked(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
     let payload = seen.datagram.payload;
     let mut new =
         Asked { encoding: encoding(payload).map(|(name, _)| memory.hash(name)), ..Asked::default() };
@@ -494,7 +494,13 @@ fn span(piece: Piece<'_>) -> Span {
     Span { start, end: start.saturating_add(piece.text.len() as u16) }
 }
 
-fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
+fn unannounced(
+    memory: &Memory,
+    seen: &Observation<'_>,
+    command: &Command<'_>,
+    at: Span,
+    raised: &mut Raised,
+) {
     let by_case = |r: &Required| r.name.as_bytes().eq_ignore_ascii_case(command.name);
     if command.name.is_empty() || REQUIRED.iter().any(by_case) {
         return;
@@ -507,7 +513,7 @@ fn unannounced(memory: &Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span
 }
 
 /// auth and challenge.
-fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
+fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
     let key = memory.hash((server, client));
     // Who was refused and asks again may get a string.
@@ -527,7 +533,13 @@ fn login(memory: &mut Memory, seen: &Seen<'_>, command: &Command<'_>, at: Span, 
 }
 
 /// A whole response to a request.
-fn answered(memory: &mut Memory, seen: &Seen<'_>, answer: &Answer, payload: &[u8], raised: &mut Raised) {
+fn answered(
+    memory: &mut Memory,
+    seen: &Observation<'_>,
+    answer: &Answer,
+    payload: &[u8],
+    raised: &mut Raised,
+) {
     let asked = memory.asked.get(answer.exchange).copied();
     memory.count_beyond(usize::from(memory.asked.may_have_forgotten(answer.exchange)));
     if let Some((name, _)) = encoding(payload) {
@@ -572,7 +584,7 @@ fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span
 }
 
 /// What later requests may refer to.
-fn learn(memory: &mut Memory, seen: &Seen<'_>, reply: &Reply<'_>) {
+fn learn(memory: &mut Memory, seen: &Observation<'_>, reply: &Reply<'_>) {
     let (server, client) = (seen.server, seen.client);
     if reply.status != Some(10) {
         let key = memory.hash((server, client));

@@ -270,8 +270,8 @@ impl Memory {
     /// A poll is sent again: its answer may come as much later.
     #[cold]
     #[inline(never)]
-    fn repeated(&mut self, seen: &Seen<'_>) {
-        let Some(cookie) = seen.glance.key else { return };
+    fn repeated(&mut self, seen: &Observation<'_>) {
+        let Some(cookie) = seen.probe.key else { return };
         let key = self.hash((seen.server, cookie));
         let (who, now) = (self.hash(seen.client) as u32, seen.datagram.time);
         let others = self.waiting.get_mut(&key).into_iter().flatten();
@@ -293,20 +293,20 @@ impl Memory {
     }
 }
 
-pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Asked { .. } => asked(memory, seen, raised),
-        Pairing::Again { .. } => memory.repeated(seen),
+        Pairing::Retransmission { .. } => memory.repeated(seen),
         Pairing::Answered(_) => answered(memory, seen, raised),
         _ => {}
     }
 }
 
-fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    if seen.glance.message == LEGACY_POLL && seen.server.port() != LEGACY_PORT {
+fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    if seen.probe.message == LEGACY_POLL && seen.server.port() != LEGACY_PORT {
         raised.add(&LEG_003);
     }
-    if let Some(cookie) = seen.glance.key {
+    if let Some(cookie) = seen.probe.key {
         polled(memory, seen, cookie, raised);
     }
     if seen.unanswered == PATIENCE.saturating_add(1) {
@@ -315,7 +315,7 @@ fn asked(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
 }
 
 /// A poll with a whole cookie.
-fn polled(memory: &mut Memory, seen: &Seen<'_>, cookie: u64, raised: &mut Raised) {
+fn polled(memory: &mut Memory, seen: &Observation<'_>, cookie: u64, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
     let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
@@ -330,10 +330,10 @@ fn polled(memory: &mut Memory, seen: &Seen<'_>, cookie: u64, raised: &mut Raised
     }
 }
 
-fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
+fn answered(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
     let who = memory.hash(client) as u32;
-    if let Some(cookie) = seen.glance.key {
+    if let Some(cookie) = seen.probe.key {
         let key = memory.hash((server, cookie));
         match memory.cookies.get_mut(&key) {
             Some(last) if last.client == who => last.answered = true,
@@ -341,7 +341,7 @@ fn answered(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
             None => {}
         }
     }
-    if seen.glance.message != STATE_RESPONSE || seen.datagram.cut > 0 {
+    if seen.probe.message != STATE_RESPONSE || seen.datagram.cut > 0 {
         return;
     }
     let Some(brief) = brief(seen.datagram.payload) else { return };

@@ -78,7 +78,7 @@ impl Protocol for Satisfactory {
     };
 
     #[inline(always)]
-    fn glance(p: &[u8], wire_len: usize, [source, destination]: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, [source, destination]: [u16; 2]) -> Option<Probe> {
         let (&magic, rest) = p.split_first_chunk::<2>()?;
         match magic {
             WIRE_MAGIC => Some(with_magic(p, rest, wire_len)),
@@ -93,7 +93,7 @@ impl Protocol for Satisfactory {
         }
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         let answer = by_server && known.open;
@@ -113,7 +113,7 @@ impl Protocol for Satisfactory {
                 let g = with_magic(p, rest, wire_len);
                 let agrees = (g.role == Role::Response) == by_server;
                 let role = if agrees { g.role } else { Role::Stray };
-                Some(Glance { role, level: g.level.max(level), ..g })
+                Some(Probe { role, level: g.level.max(level), ..g })
             }
             [] | [0xd5] => (known.conversation && wire_len < 2).then(|| stray(level)),
             [0, 0, ..] if wire_len == 10 && !by_server => legacy(Role::Request, p, LEGACY_PORT),
@@ -143,24 +143,34 @@ impl Protocol for Satisfactory {
     }
 
     #[inline]
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         exchange::observe(memory, seen, raised);
     }
 }
 
 #[inline(always)]
-fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Glance {
-    Glance { message, role, step: 0, key, memo: 0, level, paired: Level::High, begins: true, part: None }
+fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Probe {
+    Probe {
+        message,
+        role,
+        step: 0,
+        key,
+        request_state: 0,
+        level,
+        paired: Level::High,
+        begins: true,
+        part: None,
+    }
 }
 
-fn stray(level: Level) -> Glance {
-    Glance { paired: level, ..status(Role::Stray, UNKNOWN, None, level) }
+fn stray(level: Level) -> Probe {
+    Probe { paired: level, ..status(Role::Stray, UNKNOWN, None, level) }
 }
 
 /// A message that begins with the magic; `rest` follows it. The more of type, version, terminator and
 /// length agree, the surer: two bytes alone come by chance once in 65,536.
 #[inline]
-fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
+fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Probe {
     let terminated = p.len() == wire_len && wire_len >= 5 && p.last() == Some(&1);
     let level = |known: bool, version: bool, length: bool| {
         let signs = [known, version, length, terminated];
@@ -174,7 +184,7 @@ fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Glance {
     match *rest {
         [POLL, version, ..] => {
             let level = level(true, version == 1, wire_len == POLL_LEN);
-            Glance { memo: u32::from(version), ..status(Role::Request, POLL, key, level) }
+            Probe { request_state: u32::from(version), ..status(Role::Request, POLL, key, level) }
         }
         [STATE_RESPONSE, version, ..] => {
             let level = level(true, version == 1, state_len(p) == Some(wire_len));
@@ -195,7 +205,7 @@ fn state_len(p: &[u8]) -> Option<usize> {
 }
 
 /// A message of version 0: a hint, low on one of the usual ports, and certain once a pair agrees.
-fn legacy(role: Role, p: &[u8], port: u16) -> Option<Glance> {
+fn legacy(role: Role, p: &[u8], port: u16) -> Option<Probe> {
     let key = p.get(2..)?.first_chunk::<8>().map(|c| u64::from_le_bytes(*c))?;
     let level = if port == LEGACY_PORT || port == GAME_PORT { Level::Low } else { Level::Hint };
     let message = if role == Role::Request { LEGACY_POLL } else { LEGACY_STATE_RESPONSE };

@@ -169,7 +169,7 @@ impl Protocol for Skycoop {
     };
 
     #[inline(never)]
-    fn glance(p: &[u8], wire_len: usize, [source, _]: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, [source, _]: [u16; 2]) -> Option<Probe> {
         match *p {
             [0xfe, 0xff, 0xff, 0xff] if wire_len == 4 => Some(request(Level::Medium)),
             [0xfe, 0xff, 0xff] if wire_len == 3 => Some(stray(DAMAGED, Level::Low)),
@@ -190,7 +190,7 @@ impl Protocol for Skycoop {
         }
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         if known.level <= Level::Low {
             return None;
         }
@@ -220,21 +220,21 @@ impl Protocol for Skycoop {
     }
 
     #[inline(never)]
-    fn observe(_: &mut (), seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
         if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
             raised.add(&TXN_006);
         }
     }
 }
 
-fn request(level: Level) -> Glance {
+fn request(level: Level) -> Probe {
     let (message, role) = (STATUS_REQUEST, Role::Request);
-    Glance {
+    Probe {
         message,
         role,
         step: 0,
         key: None,
-        memo: 0,
+        request_state: 0,
         level,
         paired: Level::High,
         begins: true,
@@ -242,16 +242,16 @@ fn request(level: Level) -> Glance {
     }
 }
 
-fn response(level: Level) -> Glance {
-    Glance { message: STATUS_RESPONSE, role: Role::Response, ..request(level) }
+fn response(level: Level) -> Probe {
+    Probe { message: STATUS_RESPONSE, role: Role::Response, ..request(level) }
 }
 
-fn stray(message: u8, level: Level) -> Glance {
-    Glance { message, role: Role::Stray, paired: level, ..request(level) }
+fn stray(message: u8, level: Level) -> Probe {
+    Probe { message, role: Role::Stray, paired: level, ..request(level) }
 }
 
 /// What a client sends to a known server.
-fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> Option<Glance> {
+fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> Option<Probe> {
     if p.starts_with(&QUERY) {
         return Some(request(level));
     }
@@ -266,7 +266,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
 }
 
 /// What a known server sends; `open` says that a query of the client waits for its reply.
-fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Glance> {
+fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Probe> {
     if is_other_query(p) {
         return None;
     }

@@ -252,8 +252,8 @@ impl Memory {
     }
 }
 
-pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    let query = seen.glance.step == QUERY;
+pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    let query = seen.probe.step == QUERY;
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if query => token_rules(memory, seen, exchange, raised),
         Pairing::Asked { alone, answered_by, .. } => {
@@ -269,9 +269,9 @@ pub(super) fn observe(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
     }
 }
 
-fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mut Raised) {
+fn answered_query(memory: &Memory, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
     // Parts of a split answer differ, and are no second one.
-    let split = seen.glance.memo != 0;
+    let split = seen.probe.request_state != 0;
     if answer.second && !split {
         raised.add(&TXN_014);
     }
@@ -280,8 +280,8 @@ fn answered_query(memory: &Memory, seen: &Seen<'_>, answer: &Answer, raised: &mu
     }
 }
 
-fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised) {
-    let token = seen.glance.memo;
+fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    let token = seen.probe.request_state;
     let (key, owner) = (memory.key(seen.server, token), memory.owner(seen.server, seen.client));
     let before = memory.issued.insert(key, owner);
     if token != 0 && before.is_some() {
@@ -290,8 +290,8 @@ fn answered_challenge(memory: &mut Memory, seen: &Seen<'_>, raised: &mut Raised)
 }
 
 /// Whose is the token of a query, and is it fresh?
-fn token_rules(memory: &mut Memory, seen: &Seen<'_>, exchange: u64, raised: &mut Raised) {
-    let token = seen.glance.key.unwrap_or_default();
+fn token_rules(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
+    let token = seen.probe.key.unwrap_or_default();
     if let Some(own) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
         if own.used {
             raised.add_at(&TXN_006, TOKEN_AT);

@@ -10,7 +10,7 @@
 //!
 //! Oddities: no field names the direction, so five zero bytes are a request or an answer with token
 //! 0; an answer does not say which chunks it carries, so the request's bits travel to its decoder as
-//! [`Glance::memo`]; there is no fixed port.
+//! [`Probe::request_state`]; there is no fixed port.
 
 mod chunks;
 mod exchange;
@@ -99,10 +99,10 @@ impl Protocol for Sqp {
     };
 
     #[inline(always)]
-    fn glance(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Glance> {
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         let (&kind, rest) = p.split_first()?;
         if kind == 0 {
-            return challenge_glance(p, wire_len);
+            return challenge_probe(p, wire_len);
         }
         let (&token, rest) = rest.split_first_chunk::<4>()?;
         let token = u32::from_be_bytes(token);
@@ -115,7 +115,7 @@ impl Protocol for Sqp {
             [chunks @ 0x01..=0x1f] if wire_len == 8 => {
                 let asks = query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High);
                 // Small integers are no random data: a token must be there, or have been issued.
-                Some(if token == 0 { Glance { level: Level::Low, paired: Level::Low, ..asks } } else { asks })
+                Some(if token == 0 { Probe { level: Level::Low, paired: Level::Low, ..asks } } else { asks })
             }
             [0, 0, high, low, ..] => {
                 let length = u16::from_be_bytes([high, low]) as usize;
@@ -125,13 +125,13 @@ impl Protocol for Sqp {
                 }
                 // Its request must say that it is one, and not by another number than 0.
                 let paired = if token == 0 { Level::Low } else { Level::High };
-                (!is_ping_or_pong(p)).then(|| Glance { paired, ..answers(Level::Hint) })
+                (!is_ping_or_pong(p)).then(|| Probe { paired, ..answers(Level::Hint) })
             }
             _ => None,
         }
     }
 
-    fn read(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
@@ -170,7 +170,7 @@ impl Protocol for Sqp {
     }
 
     #[inline]
-    fn observe(memory: &mut Self::Memory, seen: &Seen<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         exchange::observe(memory, seen, raised);
     }
 }
@@ -178,7 +178,7 @@ impl Protocol for Sqp {
 /// Type 0: five bytes, zero in a request. Zeros of another length are a hint at most, for keep-alives
 /// look so; they become a challenge request when an answer follows.
 #[inline(always)]
-fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
+fn challenge_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     if let [_, a, b, c, d] = *p
         && wire_len == 5
     {
@@ -187,31 +187,31 @@ fn challenge_glance(p: &[u8], wire_len: usize) -> Option<Glance> {
             0 => (CHALLENGE_REQUEST, Role::MaybeRequest),
             _ => (CHALLENGE_RESPONSE, Role::MaybeResponse),
         };
-        return Some(Glance { message, ..challenge(role, token, Level::Low) });
+        return Some(Probe { message, ..challenge(role, token, Level::Low) });
     }
     let zeros = p.len() <= LONGEST_REQUEST && is_zeros(p, wire_len);
     let message = if p.len() < 5 { UNKNOWN } else { CHALLENGE_REQUEST };
-    zeros.then(|| Glance { message, paired: Level::Hint, ..challenge(Role::MaybeRequest, 0, Level::Hint) })
+    zeros.then(|| Probe { message, paired: Level::Hint, ..challenge(Role::MaybeRequest, 0, Level::Hint) })
 }
 
 /// What a server sends to five zero bytes that wait for their answer: what begins like one, cut or too long, is
 /// claimed, and what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
-fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let kind = p.first().copied();
     let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
     let answer = like && p.iter().skip(1).any(|&b| b != 0);
-    let glance = || match (kind, token_of(p)) {
+    let probe = || match (kind, token_of(p)) {
         (Some(0), Some(token)) => challenge(Role::Response, token, Level::Low),
         (Some(1), Some(token)) => query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low),
         _ => stray(Level::Low),
     };
     let waits = known.level == Level::Low && known.open && known.issued.is_some();
-    (waits && answer).then(|| Glance { paired: Level::Low, ..glance() })
+    (waits && answer).then(|| Probe { paired: Level::Low, ..probe() })
 }
 
 /// What a client sends to whom a token seems to have been issued: a query with that token is one, whatever else is
 /// wrong with it; a header with another one may be, cut.
-fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Glance> {
+fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let (issued, token) = (known.issued.filter(|token| *token != 0)?, token_of(p)?);
     let (right, short) = (token == issued, wire_len == 5);
     let asks = p.first() == Some(&1) && wire_len <= LONGEST_REQUEST && (right || short);
@@ -233,11 +233,21 @@ fn asks_for(p: &[u8]) -> u32 {
 }
 
 #[inline(always)]
-fn challenge(role: Role, token: u32, level: Level) -> Glance {
+fn challenge(role: Role, token: u32, level: Level) -> Probe {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Glance { message, role, step: CHALLENGE, key: None, memo: token, level, paired, begins: true, part: None }
+    Probe {
+        message,
+        role,
+        step: CHALLENGE,
+        key: None,
+        request_state: token,
+        level,
+        paired,
+        begins: true,
+        part: None,
+    }
 }
 
 /// The packet numbers of an answer: not 0 when it is one of several parts.
@@ -252,13 +262,23 @@ const fn asked(version: u16, chunks: u8) -> u32 {
 }
 
 #[inline(always)]
-fn query(role: Role, message: u8, token: u32, memo: u32, level: Level) -> Glance {
+fn query(role: Role, message: u8, token: u32, request_state: u32, level: Level) -> Probe {
     let key = Some(token as u64);
-    Glance { message, role, step: QUERY, key, memo, level, paired: Level::High, begins: true, part: None }
+    Probe {
+        message,
+        role,
+        step: QUERY,
+        key,
+        request_state,
+        level,
+        paired: Level::High,
+        begins: true,
+        part: None,
+    }
 }
 
-fn stray(level: Level) -> Glance {
-    Glance { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
+fn stray(level: Level) -> Probe {
+    Probe { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
 }
 
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a

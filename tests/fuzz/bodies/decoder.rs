@@ -6,7 +6,7 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::{DIRECTIONS, hold, hold_glance, missing};
+use crate::kit::hold::{DIRECTIONS, hold, hold_probe, missing};
 use qdissect::protocols::{Context, Id};
 
 const ASKED: u8 = 2;
@@ -28,7 +28,7 @@ pub fn decoder(id: Id, bytes: &[u8]) {
             );
         }
     }
-    hold_glance(payload, payload.len() + missing, [7777; 2], id);
+    hold_probe(payload, payload.len() + missing, [7777; 2], id);
 }
 
 /// The input that makes a payload of it.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::{DIRECTIONS, declared, hold_glance, missing};
+use crate::kit::hold::{DIRECTIONS, declared, hold_probe, missing};
 use qdissect::decode::{Listener, Notes, Skip};
 use qdissect::protocols::{Context, Id, Known, Level};
 
@@ -20,11 +20,11 @@ pub fn lean(bytes: &[u8]) {
     let direction = DIRECTIONS[usize::from(flags & 1)];
     let missing = missing(flags);
     let wire_len = payload.len() + missing;
-    Id::ALL.iter().for_each(|other| hold_glance(payload, wire_len, [7777, 50_000], *other));
+    Id::ALL.iter().for_each(|other| hold_probe(payload, wire_len, [7777, 50_000], *other));
     let known = Known { open: flags & 2 != 0, ..Known::of(direction, Level::High) };
-    if let Some(glance) = id.read(payload, wire_len, known) {
-        declared(id, &glance);
-        decode(id, payload, Context { missing, ..Context::of(glance.message, direction) });
+    if let Some(probe) = id.probe_known(payload, wire_len, known) {
+        declared(id, &probe);
+        decode(id, payload, Context { missing, ..Context::of(probe.message, direction) });
     }
     let message = chosen % id.info().messages.len() as u8;
     let asked = (flags & 0x10 != 0).then_some(u32::from(chosen) << 24 | u32::from(flags));

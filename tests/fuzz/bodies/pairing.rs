@@ -157,7 +157,7 @@ impl Model {
                     assert!(!answer.asks && answer.is_own(sent), "frame {early} answers {frame}: {all:?}");
                 }
             }
-            Pairing::Again { exchange, request_frame, .. } => {
+            Pairing::Retransmission { exchange, request_frame, .. } => {
                 let first = self.packets.values().find(|p| match p.pairing {
                     Pairing::Asked { exchange: id, .. } => id == exchange,
                     _ => false,
@@ -171,14 +171,14 @@ impl Model {
                 );
             }
             Pairing::Answered(answer) => self.answered(frame, &answer),
-            Pairing::Copy { of, .. } => {
+            Pairing::DuplicateResponse { of, .. } => {
                 let first = self.at(of);
                 // A poll is answered once: whatever comes then is a copy.
                 let same =
                     first.is_like(sent) && (sent.line == Line::Poll || first.payload() == sent.payload());
                 assert!(!sent.asks && of < frame && same, "frame {frame} is no copy of {of}: {all:?}");
             }
-            Pairing::Nothing | Pairing::Twice { .. } | Pairing::Unasked { .. } => {
+            Pairing::Nothing | Pairing::DuplicateFrame { .. } | Pairing::Unsolicited { .. } => {
                 assert!(!sent.asks, "frame {frame} asks, and that was not noticed: {all:?}");
             }
         }

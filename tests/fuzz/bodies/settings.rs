@@ -5,7 +5,7 @@
 //! ```
 
 use crate::kit::play::{START, frame, shots};
-use qdissect::capture::{Facts, Writer};
+use qdissect::capture::{CaptureInfo, Writer};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -31,7 +31,7 @@ fn capture() -> Vec<u8> {
     for (i, mut shot) in all.enumerate() {
         shot.time = START + i as i64 * 300_000_000;
         let shown = frame(&shot, i as u64 + 1, 0);
-        writer.frame(0, &Facts::default(), &shown, &[""; 0]).expect("memory takes everything");
+        writer.frame(0, &CaptureInfo::default(), &shown, &[""; 0]).expect("memory takes everything");
     }
     writer.finish().expect("memory takes everything")
 }

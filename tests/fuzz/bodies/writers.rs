@@ -8,7 +8,7 @@ use super::input::Input;
 use super::talk;
 use crate::kit::ci::{hold_github, hold_junit, hold_markdown, written, xml};
 use crate::kit::play::{Shot, frame};
-use qdissect::capture::{Facts, Source};
+use qdissect::capture::{CaptureInfo, Source};
 use qdissect::check::Policy;
 use qdissect::exchange::Windows;
 use qdissect::filter::Columns;
@@ -61,7 +61,7 @@ impl Given<'_> {
         let whole = match &self.told {
             Told::Talk(shots) => {
                 let frames = shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
-                pipeline.play(&self.name, &Facts::default(), frames).expect("memory takes everything");
+                pipeline.play(&self.name, &CaptureInfo::default(), frames).expect("memory takes everything");
                 true
             }
             // As far as it can be read.

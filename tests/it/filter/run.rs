@@ -3,7 +3,7 @@
 use qdissect::capture::Source;
 use qdissect::decode::Notes;
 use qdissect::exchange::Exchange;
-use qdissect::filter::{Facts, Filter, Pick, View};
+use qdissect::filter::{Filter, FrameFacts, Pick, View};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Level;
@@ -32,13 +32,13 @@ impl Passed {
 }
 
 struct Judge {
-    frames: HashMap<u64, (Facts, Vec<u8>)>,
+    frames: HashMap<u64, (FrameFacts, Vec<u8>)>,
     passed: Vec<Passed>,
 }
 
 impl Judge {
     /// What is known of the frame of a datagram; nothing where a tunnel's or several packets' headers are in it.
-    fn known(&self, d: &Datagram<'_>) -> Option<(Facts, Vec<u8>)> {
+    fn known(&self, d: &Datagram<'_>) -> Option<(FrameFacts, Vec<u8>)> {
         let plain = d.tunnel == 0 && d.at < Datagram::NOWHERE;
         self.frames.get(&d.frame).filter(|_| plain).cloned()
     }
@@ -83,7 +83,7 @@ pub fn passed(path: &Path, expressions: &[&str]) -> Option<Vec<Passed>> {
     let mut frames = HashMap::new();
     let mut source = Source::open(path).ok()?;
     while let Ok(Some(frame)) = source.next() {
-        frames.insert(frame.number, (Facts::of(&frame), frame.bytes.to_vec()));
+        frames.insert(frame.number, (FrameFacts::of(&frame), frame.bytes.to_vec()));
     }
     let compiled = |text: &&str| {
         let filter = Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)));

@@ -42,14 +42,16 @@ pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
     found
 });
 
-/// What requests of a protocol may have asked: the memos of all payloads, and values that nobody sends.
+/// What requests of a protocol may have asked: the states of all payloads, and values that nobody sends.
 pub static MEMOS: LazyLock<Vec<(Id, u32)>> = LazyLock::new(|| {
-    let glances = |bytes: &Vec<u8>| {
-        let glance = |id: &Id| id.glance(bytes, bytes.len(), [PORT; 2]).map(|g| (*id, g.memo));
-        Id::ALL.iter().filter_map(glance).collect::<Vec<_>>()
+    let probes = |bytes: &Vec<u8>| {
+        let probe = |id: &Id| id.probe(bytes, bytes.len(), [PORT; 2]).map(|g| (*id, g.request_state));
+        Id::ALL.iter().filter_map(probe).collect::<Vec<_>>()
     };
-    let mut found: Vec<(Id, u32)> = PAYLOADS.iter().flat_map(|(_, bytes)| glances(bytes)).collect();
-    found.extend(Id::ALL.iter().flat_map(|id| [0, 1, 0xff, u32::MAX].map(|memo| (*id, memo))));
+    let mut found: Vec<(Id, u32)> = PAYLOADS.iter().flat_map(|(_, bytes)| probes(bytes)).collect();
+    found.extend(
+        Id::ALL.iter().flat_map(|id| [0, 1, 0xff, u32::MAX].map(|request_state| (*id, request_state))),
+    );
     found.sort();
     found.dedup();
     found

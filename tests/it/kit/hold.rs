@@ -1,7 +1,7 @@
 //! What holds for any bytes, in any protocol, as any message.
 
 use qdissect::decode::{FieldSink, Json, Listener, MAX_VIOLATIONS, Notes, Skip, Tree, Violation};
-use qdissect::protocols::{Context, Direction, Glance, Id};
+use qdissect::protocols::{Context, Direction, Id, Probe};
 use std::collections::HashSet;
 
 /// Both ways a datagram may travel.
@@ -27,19 +27,19 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
     replayed(bytes, &tree, &json);
 }
 
-/// What a glance recognises is of a protocol that the tables of first bytes and lengths name, and has a message and a step.
-pub fn hold_glance(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
-    let Some(glance) = id.glance(bytes, wire_len, ports) else { return };
+/// What a probe recognises is of a protocol that the tables of first bytes and lengths name, and has a message and a step.
+pub fn hold_probe(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
+    let Some(probe) = id.probe(bytes, wire_len, ports) else { return };
     let candidates = qdissect::classify::candidates(bytes, wire_len);
     assert!(candidates >> id as u32 & 1 == 1, "neither a form nor Info::first says that it may begin so");
-    declared(id, &glance);
+    declared(id, &probe);
 }
 
 /// What was recognised has a message and a step.
-pub fn declared(id: Id, glance: &Glance) {
+pub fn declared(id: Id, probe: &Probe) {
     let info = id.info();
-    assert!(usize::from(glance.message) < info.messages.len(), "no message {}", glance.message);
-    assert!(usize::from(glance.step) < info.steps.len(), "no step {}", glance.step);
+    assert!(usize::from(probe.message) < info.messages.len(), "no message {}", probe.message);
+    assert!(usize::from(probe.step) < info.steps.len(), "no step {}", probe.step);
 }
 
 /// How many bytes the capture left out, as flags of an input say: 4 for one, 8 for a thousand.

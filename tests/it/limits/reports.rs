@@ -2,7 +2,7 @@
 
 use super::{END, answered_by, everything, host, poll};
 use crate::kit::play::{PORT, START, Shot, report, shot};
-use qdissect::capture::{Facts, Frame};
+use qdissect::capture::{CaptureInfo, Frame};
 use qdissect::pipeline::Pipeline;
 use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
@@ -60,7 +60,7 @@ fn further_files_have_no_record_of_their_own_and_are_counted() {
         let mut pipeline = Pipeline::new(everything(), &mut summary);
         for n in 0..count {
             let none: [Frame<'_>; 0] = [];
-            pipeline.play(&format!("{n}.pcap"), &Facts::default(), none).expect("memory");
+            pipeline.play(&format!("{n}.pcap"), &CaptureInfo::default(), none).expect("memory");
         }
         let totals = pipeline.finish(true).expect("memory");
         said(&summary, &totals)

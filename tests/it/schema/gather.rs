@@ -1,7 +1,7 @@
 //! The records of every command, of captures, pasted text and played frames.
 
 use crate::kit::play::{Shot, everything, frame};
-use qdissect::capture::{Facts, Source};
+use qdissect::capture::{CaptureInfo, Source};
 use qdissect::net;
 use qdissect::pasted;
 use qdissect::pipeline::{Options, Pipeline};
@@ -28,7 +28,7 @@ impl Input<'_> {
     /// The report at its end, and the totals; `None` where nothing can be opened.
     fn tell<R: Report>(&self, options: Options, mut report: R) -> Option<(R, Totals)> {
         let mut pipeline = Pipeline::new(options, &mut report);
-        let facts = |format: &'static str| Facts { format, links: vec![1], ..Facts::default() };
+        let facts = |format: &'static str| CaptureInfo { format, links: vec![1], ..CaptureInfo::default() };
         match self {
             Input::Files(paths) => {
                 let mut sources: Vec<_> =

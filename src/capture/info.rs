@@ -1,9 +1,9 @@
 //! What a capture says about itself: who made it, and its interfaces with how many packets they lost.
 
-/// Interfaces listed in [`Facts`]; what is said of further ones is passed over.
+/// Interfaces listed in [`CaptureInfo`]; what is said of further ones is passed over.
 pub const MAX_TOLD: usize = 256;
 
-/// Distinct link types listed in [`Facts`].
+/// Distinct link types listed in [`CaptureInfo`].
 const MAX_LINKS: usize = 256;
 
 /// Bytes kept of a text about an interface: with all of them, the facts stay below 128 KiB.
@@ -16,7 +16,7 @@ pub(super) const MAX_TEXT: usize = 4096;
 ///
 /// Everything that stands before the first packet is known as soon as the capture is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct CaptureInfo {
     /// `pcap` or `pcapng`.
     pub format: &'static str,
     /// How the file is compressed: `gzip`, `zstd`, `lz4`, `xz`, `bzip2`; `None` when it is not.
@@ -41,7 +41,7 @@ pub struct Facts {
     pub strange_name: Option<std::path::PathBuf>,
 }
 
-impl Facts {
+impl CaptureInfo {
     /// Takes an option of a section header; the first section that has one counts.
     pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
         let place = match code {
@@ -158,7 +158,7 @@ impl Statistics {
     }
 }
 
-impl Facts {
+impl CaptureInfo {
     pub(super) fn note_interface(&mut self, interface: Interface) {
         if self.links.is_empty() {
             self.snaplen = interface.snaplen;

@@ -27,7 +27,7 @@ const MIN_TYPE: u16 = 1536;
 /// What is known of a frame without its bytes: small, and made for every frame only where a filter
 /// [needs](super::Needs::facts) it.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct FrameFacts {
     /// Counted from 1 in each file.
     pub number: u64,
     /// When it was captured.
@@ -80,12 +80,12 @@ pub struct Ip {
     pub proto: u8,
 }
 
-impl Facts {
+impl FrameFacts {
     /// The facts of a frame. Reads headers only.
     #[cold]
     #[inline(never)]
-    pub fn of(frame: &Frame<'_>) -> Facts {
-        let mut facts = Facts {
+    pub fn of(frame: &Frame<'_>) -> FrameFacts {
+        let mut facts = FrameFacts {
             number: frame.number,
             time: frame.time,
             wire_len: frame.wire_len,
@@ -176,7 +176,7 @@ mod tests {
                 wire_len: 60,
                 bytes: &bytes,
             };
-            Facts::of(&frame).vlans
+            FrameFacts::of(&frame).vlans
         };
         assert!(tagged(8).into_iter().eq(1..=8));
         assert!(tagged(9).into_iter().eq(1..=8));
