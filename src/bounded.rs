@@ -5,7 +5,6 @@ use crate::capture::Time;
 use crate::hash_index::Places;
 use crate::net::Endpoint;
 use hashbrown::DefaultHashBuilder;
-use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 
@@ -212,67 +211,9 @@ impl<V> Numbered<V> {
     }
 }
 
-/// What is known of the latest frames, by their numbers: these rise. Whoever keeps it bounds it.
-#[derive(Debug)]
-pub struct ByFrame<T>(VecDeque<(u64, T)>);
-
-impl<T> Default for ByFrame<T> {
-    fn default() -> Self {
-        ByFrame(VecDeque::new())
-    }
-}
-
-impl<T> ByFrame<T> {
-    /// Remembers what is known of a frame behind the last one.
-    pub fn push(&mut self, frame: u64, value: T) {
-        self.0.push_back((frame, value));
-    }
-
-    /// Forgets the oldest frame, and gives what was known of it.
-    pub fn pop(&mut self) -> Option<T> {
-        self.0.pop_front().map(|(_, value)| value)
-    }
-
-    /// How many are remembered.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// What is known of a frame; `None` where nothing was, or it is forgotten.
-    pub fn get(&self, frame: u64) -> Option<&T> {
-        // Nearly always the last one; others have waited.
-        let at = match self.0.back() {
-            Some((last, _)) if *last == frame => self.0.len().checked_sub(1)?,
-            _ => self.0.binary_search_by_key(&frame, |(number, _)| *number).ok()?,
-        };
-        self.0.get(at).map(|(_, value)| value)
-    }
-
-    /// What is known of the last frame that is not behind that one; `None` where all are, or those are forgotten.
-    pub fn up_to(&self, frame: u64) -> Option<&T> {
-        let behind = self.0.partition_point(|(number, _)| *number <= frame);
-        self.0.get(behind.checked_sub(1)?).map(|(_, value)| value)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn frames_are_found_by_number_until_they_are_forgotten() {
-        let mut known = ByFrame::default();
-        [(3, 'a'), (7, 'b'), (9, 'c')].into_iter().for_each(|(frame, value)| known.push(frame, value));
-        assert_eq!(
-            [3, 4, 7, 9, 10].map(|frame| known.get(frame).copied()),
-            [Some('a'), None, Some('b'), Some('c'), None]
-        );
-        assert_eq!(
-            [2, 3, 6, 7, 10].map(|frame| known.up_to(frame).copied()),
-            [None, Some('a'), Some('a'), Some('b'), Some('c')]
-        );
-        assert_eq!((known.pop(), known.len(), known.get(3), known.get(7)), (Some('a'), 2, None, Some(&'b')));
-    }
 
     #[test]
     fn a_number_that_was_driven_out_may_have_been_known_and_so_may_those_before_it() {

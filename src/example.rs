@@ -1,6 +1,7 @@
 //! Plays the example of a rule as a capture through the real pipeline, so that whoever asks about a rule
 //! sees it break.
 
+use super::packet::Packet;
 use crate::capture::Time;
 use crate::check::Finding;
 use crate::decode::{Heard, Listener, Tree};
@@ -8,10 +9,9 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
-use crate::report::{Packet, Report, Silent, Wants};
+use crate::report::{Report, Silent, Wants};
 use crate::rule::{Example, Step, hex};
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// What a [`Step`] does, whoever does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

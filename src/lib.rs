@@ -42,6 +42,7 @@
 mod bounded;
 mod buckets;
 mod budget;
+mod by_frame;
 pub mod capture;
 pub mod check;
 pub mod classify;
@@ -61,6 +62,7 @@ pub mod line;
 pub mod looks_like;
 pub mod net;
 mod packed;
+mod packet;
 #[cfg(feature = "page")]
 pub mod page;
 pub mod pasted;
@@ -78,6 +80,7 @@ pub mod similar;
 pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
+mod timestamps;
 pub mod verdict;
 
 /// The program `qdissect`: arguments in, its own name first, and the exit code out. It reads standard input, and writes to standard

@@ -15,13 +15,14 @@
 //! an interface are wrong for some servers and right for others; what is forgotten, where a table is full; and numbers that
 //! count through a run, such as those of exchanges.
 
+use super::packet::Packet;
 use crate::bounded::Numbered;
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::{Listener, Notes};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Level};
-use crate::report::{Packet, Report, Totals, Wants};
+use crate::report::{Report, Totals, Wants};
 use hashbrown::{HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;

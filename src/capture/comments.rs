@@ -3,7 +3,7 @@
 //! Few packets have any, and whoever reads the frames pays nothing for them: the walk puts aside what it meets where
 //! it must look closer anyway, and a report asks for the comments of a frame when it tells of its datagram.
 
-use crate::bounded::ByFrame;
+use crate::by_frame::ByFrame;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -9,7 +9,7 @@ use super::view::View;
 use crate::decode::Version;
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Level;
-use crate::report::stamp;
+use crate::timestamps::stamp;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 

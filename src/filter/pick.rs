@@ -4,7 +4,7 @@ use super::Filter;
 use super::names::Wanted;
 use super::value::Datum;
 use crate::decode::{Field, FieldSink, Heard, Shape, Span, Value};
-use crate::report::Packet;
+use crate::packet::Packet;
 use std::borrow::Cow;
 use std::ops::Range;
 

@@ -6,8 +6,8 @@ use crate::check::Finding;
 use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
+use crate::packet::Packet;
 use crate::protocols::{Direction, Id, Level};
-use crate::report::Packet;
 
 /// The parts that are known; what is `None` or empty here is absent, and tests of it do not hold.
 #[derive(Clone, Copy, Debug, Default)]

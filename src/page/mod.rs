@@ -18,6 +18,7 @@ mod table;
 
 pub use html::write;
 
+use super::packet::Packet;
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Finding;
 use crate::conversation::NONE;
@@ -27,7 +28,7 @@ use crate::net::{Datagram, Endpoint};
 use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::summary::Summary;
-use crate::report::{Packet, Report, Silent, Totals, Wants};
+use crate::report::{Report, Silent, Totals, Wants};
 use crate::stats::Stats;
 use crate::verdict::{Check, Coverage, Entry, Verdict};
 use hashbrown::HashMap;

@@ -10,8 +10,9 @@ use crate::decode::Listener;
 use crate::exchange::{Exchange, Outcome};
 use crate::general::GEN_003;
 use crate::net::Datagram;
+use crate::packet::Packet;
 use crate::protocols::{Context, Direction, Level, Role};
-use crate::report::{Packet, Report, Totals};
+use crate::report::{Report, Totals};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {

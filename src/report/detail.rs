@@ -5,12 +5,13 @@ use super::explain::{Explain, Teller};
 use super::field_tree::{self, Manner};
 use super::layers::{self, Heads, INDENT, Layer};
 use super::reassembled::Joined;
-use super::{Lister, Packet, Place, Report, Totals, Wants, When, duration, secrets, shown};
+use super::{Lister, Place, Report, Totals, Wants, When, duration, secrets, shown};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Heard;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Tunnel};
+use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 

@@ -1,12 +1,13 @@
 //! Exchanges as rows of CSV and TSV.
 
 use super::fields::Layout;
-use super::timestamps::{seconds, stamp};
+use super::format::seconds;
 use super::{Files, Report, Totals, shown};
 use crate::capture;
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::Exchange;
+use crate::timestamps::stamp;
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.

@@ -2,11 +2,12 @@
 //!
 //! All of this is found out again from the payload and from what reports hear, for the few who ask.
 
-use super::{Packet, duration};
+use super::duration;
 use crate::bounded::Bounded;
 use crate::classify::{Choice, beginning};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
+use crate::packet::Packet;
 use crate::protocols::{Id, Level, Probe};
 
 /// Clients of a server whose latest challenge is remembered.

@@ -1,7 +1,7 @@
 //! A display filter before any report: what does not pass is not told.
 
 use super::recent_frames::{Missed, Recent};
-use super::{Candidate, Packet, Report, Silent, Totals, Wants};
+use super::{Candidate, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Counts, Finding};
@@ -10,6 +10,7 @@ use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::packet::Packet;
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io;

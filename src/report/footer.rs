@@ -1,9 +1,9 @@
 //! The end of the summary on a screen: what everything adds up to, what nobody answered, and what memory has cost.
 
-use super::screen::{Screen, style};
 use super::server::Server;
 use super::server_counters::MAX_TIMED;
 use super::summary::Summary;
+use super::terminal::{Screen, style};
 use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;

@@ -169,6 +169,25 @@ pub(super) fn push_number(line: &mut Line, n: u64, width: usize) {
     right(line, from, width);
 }
 
+/// Appends seconds as a JSON number with as many decimals as it takes, or null.
+pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
+    let Some(nanos) = nanos else { return out.add(b"null") };
+    push_decimals(out, nanos, 0);
+    let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND) as u32);
+    out.push(b'.');
+    out.push_first(&decimals, wanted);
+}
+
+/// The same for tables.
+pub fn seconds(nanos: i64) -> String {
+    Line::text(|out| push_seconds(out, Some(nanos)))
+}
+
+/// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
+pub fn duration(nanos: i64) -> String {
+    Line::text(|out| push_duration(out, nanos))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,6 +255,23 @@ mod tests {
             let all = format!("> {sign}{}.{:09}", n / SECOND, n % SECOND);
             let cut = all.len() - if decimals == 0 { 10 } else { 9 - decimals };
             prop_assert_eq!(text(|line| push_decimals(line, nanos, decimals)), &all[..cut]);
+        }
+    }
+
+    #[test]
+    fn seconds_have_no_more_decimals_than_needed() {
+        for (nanos, text) in [
+            (3_576_000, "0.003576"),
+            (-1_500_000_000, "-1.5"),
+            (0, "0.0"),
+            (2_000_000_000, "2.0"),
+            (1, "0.000000001"),
+            (-1_020_304_050, "-1.02030405"),
+            (999_999_999, "0.999999999"),
+            (100_000_000, "0.1"),
+            (10_000_000, "0.01"),
+        ] {
+            assert_eq!(seconds(nanos), text);
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use super::field_tree::value;
 use super::secrets::{in_tree, in_unclaimed};
-use super::{Files, Packet, Report, Wants, harmless};
+use super::{Files, Report, Wants, harmless};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::{Heard, Json, Node};
 use crate::filter::masked;
 use crate::net::Datagram;
+use crate::packet::Packet;
 use serde_json::{Value, json};
 use std::io;
 

@@ -1,7 +1,7 @@
 //! FrameFacts of the frames whose datagrams have not all been told of.
 
 use super::Files;
-use crate::bounded::ByFrame;
+use crate::by_frame::ByFrame;
 use crate::capture::{self, Comments, Frame, PacketComments, Time};
 use crate::filter::{FrameFacts, Needs};
 use crate::net::{Datagram, DropReason, Endpoint};

@@ -2,13 +2,14 @@
 //! the captures can pick them out.
 
 use super::reassembled::Joined;
-use super::{Files, Packet, Place, Report, Silent, Totals, Wants};
+use super::{Files, Place, Report, Silent, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::packed::Bits;
+use crate::packet::Packet;
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};

@@ -1,12 +1,11 @@
 //! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
 
-use super::format::{push_endpoint, push_ip, push_key};
+use super::format::{push_endpoint, push_ip, push_key, push_seconds};
 use super::output::Output;
 use super::prebuilt::Ready;
 use super::reassembled::Joined;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
-use super::timestamps::{Stamps, push_seconds};
-use super::{Files, Packet, Place, Report, Totals, Wants, capture_record};
+use super::{Files, Place, Report, Totals, Wants, capture_record};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
@@ -15,6 +14,8 @@ use crate::filter::masked;
 use crate::line::Line;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Tunnel};
+use crate::packet::Packet;
+use crate::timestamps::Stamps;
 use hashbrown::HashMap;
 use serde_json::Value;
 use std::collections::VecDeque;

@@ -1,9 +1,9 @@
 //! Where passwords stand in a payload, for whoever shows its bytes.
 
-use super::Packet;
 use crate::classify::beginning;
 use crate::decode::{Heard, Span, Tree};
 use crate::net::Datagram;
+use crate::packet::Packet;
 use crate::protocols::{Context, Direction, Id, Known, Level, Probe};
 
 /// Passwords that a decoder found, which was not to show them.

@@ -1,9 +1,9 @@
 //! The servers of the summary as rows of CSV and TSV.
 
 use super::fields::Layout;
+use super::format::seconds;
 use super::server::Server;
 use super::summary::Summary;
-use super::timestamps::seconds;
 use std::io::{self, Write};
 
 /// The columns; the keys are those of the records.

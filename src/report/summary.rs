@@ -2,13 +2,14 @@
 
 use super::server::{Broken, Server};
 use super::server_counters::Hot;
-use super::{Captures, Foreign, Output, Packet, Report, Silent, Totals, Wants, capture_record};
+use super::{Captures, Foreign, Output, Report, Silent, Totals, Wants, capture_record};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::decode::Notes;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
+use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use serde_json::{Value, json};
 use std::io::{self, Write};

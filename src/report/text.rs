@@ -7,7 +7,7 @@ use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::screen::Screen;
 use super::time_column::{Origin, Times, When};
-use super::{Packet, Place, Report, Totals, Wants, quoted, short};
+use super::{Place, Report, Totals, Wants, quoted, short};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
@@ -15,6 +15,7 @@ use crate::exchange::Pairing;
 use crate::line::Line;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, Tunnel};
+use crate::packet::Packet;
 use crate::protocols::Level;
 use hashbrown::HashMap;
 use std::io::{self, Write};

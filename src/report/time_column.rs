@@ -1,7 +1,7 @@
 //! The time column of lines, in the forms that tshark's `-t` has.
 
 use super::format::{push_decimals, push_fraction};
-use crate::bounded::ByFrame;
+use crate::by_frame::ByFrame;
 use crate::capture::{Interface, Time};
 use crate::line::Line;
 use crate::net::DropReason;

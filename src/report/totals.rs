@@ -1,12 +1,12 @@
 //! What a run adds up to.
 
 use super::count;
-use super::timestamps::stamp;
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
+use crate::timestamps::stamp;
 use serde_json::{Value, json};
 use std::fmt;
 

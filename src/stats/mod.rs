@@ -19,6 +19,7 @@ pub use screen::write;
 use sheet::Sheet;
 pub(crate) use sheet::{Column, Holds};
 
+use super::packet::Packet;
 use crate::capture::{self, Frame};
 use crate::check::Finding;
 use crate::decode::Notes;
@@ -27,7 +28,7 @@ use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::server::keep;
 use crate::report::times::Times;
-use crate::report::{Captures, Output, Packet, Report, Totals, Wants, capture_record};
+use crate::report::{Captures, Output, Report, Totals, Wants, capture_record};
 use hierarchy::Hierarchy;
 use histogram::Spread;
 use ranked::Ranked;

@@ -6,7 +6,8 @@ use super::{Section, Stats};
 use crate::capture::Time;
 use crate::report::footer::limits;
 use crate::report::screen::{BOLD, MAX_CELL, Screen, head};
-use crate::report::{Totals, count, short, shown, stamp};
+use crate::report::{Totals, count, short, shown};
+use crate::timestamps::stamp;
 use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
 

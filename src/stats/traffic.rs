@@ -4,8 +4,8 @@ use super::ranked::Weighed;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::general::GEN_008;
 use crate::net::{Datagram, Endpoint};
+use crate::packet::Packet;
 use crate::protocols::Direction;
-use crate::report::Packet;
 use crate::report::times::Times;
 
 /// Bytes of the headers of IPv4 (without options) and UDP.

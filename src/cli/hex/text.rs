@@ -7,8 +7,9 @@ use crate::decode::Heard;
 use crate::exchange::Exchange;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, OwnedFrame, parse};
+use crate::packet::Packet;
 use crate::report::screen::Screen;
-use crate::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
+use crate::report::{Lister, Manner, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

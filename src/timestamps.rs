@@ -1,6 +1,5 @@
-//! Times and durations in records.
+//! Time stamps as text.
 
-use super::format::{push_decimals, push_duration};
 use crate::capture::Time;
 use crate::decode::nine;
 use crate::line::Line;
@@ -47,25 +46,6 @@ pub fn stamp(time: Time) -> String {
     quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().into()
 }
 
-/// Appends seconds as a JSON number with as many decimals as it takes, or null.
-pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
-    let Some(nanos) = nanos else { return out.add(b"null") };
-    push_decimals(out, nanos, 0);
-    let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND.unsigned_abs()) as u32);
-    out.push(b'.');
-    out.push_first(&decimals, wanted);
-}
-
-/// The same for tables.
-pub fn seconds(nanos: i64) -> String {
-    Line::text(|out| push_seconds(out, Some(nanos)))
-}
-
-/// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
-pub fn duration(nanos: i64) -> String {
-    Line::text(|out| push_duration(out, nanos))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,22 +56,5 @@ mod tests {
         assert_eq!(stamp(Time::from_nanos(-1)), "1969-12-31T23:59:59.999999999Z");
         assert_eq!(stamp(Time::from_nanos(i64::MAX)), "2262-04-11T23:47:16.854775807Z");
         assert_eq!(stamp(Time::from_nanos(i64::MIN + 1)), "1677-09-21T00:12:43.145224193Z");
-    }
-
-    #[test]
-    fn seconds_have_no_more_decimals_than_needed() {
-        for (nanos, text) in [
-            (3_576_000, "0.003576"),
-            (-1_500_000_000, "-1.5"),
-            (0, "0.0"),
-            (2 * SECOND, "2.0"),
-            (1, "0.000000001"),
-            (-1_020_304_050, "-1.02030405"),
-            (999_999_999, "0.999999999"),
-            (100_000_000, "0.1"),
-            (10_000_000, "0.01"),
-        ] {
-            assert_eq!(seconds(nanos), text);
-        }
     }
 }
