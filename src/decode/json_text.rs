@@ -156,7 +156,7 @@ fn push_char(out: &mut Line, c: char) {
         '\n' => out.add(b"\\n"),
         '\r' => out.add(b"\\r"),
         '\t' => out.add(b"\\t"),
-        c if crate::report::is_hostile(c) => {
+        c if crate::escape::is_hostile(c) => {
             let mut units = [0u16; 2];
             for unit in c.encode_utf16(&mut units) {
                 push(out, format_args!("\\u{unit:04x}"));

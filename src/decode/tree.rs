@@ -3,7 +3,7 @@
 use super::field::SECRET;
 use super::labels::set;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
-use crate::report::quoted;
+use crate::escape::quoted;
 use std::fmt::Write;
 
 /// What a node holds. Text and bytes live in the payload: they end where the node's span ends, or before its separator, and
