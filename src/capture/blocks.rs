@@ -1,4 +1,4 @@
-//! pcapng: sections, interfaces, and the blocks that are passed over.
+//! pcapng: sections, interfaces, and the blocks that are skipped.
 //!
 //! ```text
 //!  Section Header, 0a0d0d0a        Interface Description, 1     option
@@ -12,8 +12,8 @@
 //! and 7 (8 bytes each) of Interface Statistics, 5, which begin with the interface (4) and a time stamp
 //! (8). draft-ietf-opsawg-pcapng, sections 3.5, 4.1, 4.2 and 4.6.
 //!
-//! Options are taken one at a time, so that a list of any length needs no memory, and a list that
-//! overruns its block costs its last option and not the file.
+//! Options are read one at a time, so that a list of any length needs no memory. Where a list overruns its block,
+//! only its last option is lost; the file is read on.
 
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
@@ -22,20 +22,20 @@ use super::info::{self, CaptureInfo, Statistics};
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 
-/// Section Header Block: the same in both byte orders.
+/// Section Header Block; its type reads the same in both byte orders.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
-/// Interface Statistics Block, and its bytes without options.
+/// Interface Statistics Block, and its length in bytes without options.
 pub(super) const STATISTICS: u32 = 5;
 const STATISTICS_LEAST: u64 = 24;
-/// What stands in a section header to tell the byte order.
+/// Byte-order magic of a section header.
 pub(super) const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Bytes of a section header without options.
 pub(super) const SECTION_LEAST: usize = 28;
 
-/// Interfaces remembered in a section; an obsolete Packet Block cannot name more. Those beyond are
-/// taken for not described.
+/// Interfaces remembered per section; an obsolete Packet Block cannot name more. Further interfaces are treated as
+/// not described.
 pub(super) const MAX_INTERFACES: usize = 65_536;
 
 /// Enhanced Packet Block.
@@ -45,7 +45,7 @@ pub(super) const PACKET: u32 = 2;
 /// Simple Packet Block.
 pub(super) const SIMPLE: u32 = 3;
 
-/// Bytes of a block before its body, and of the total length behind it.
+/// Bytes of a block before its body, and of the total length after it.
 pub(super) const HEAD: usize = 8;
 pub(super) const TRAILER: usize = 4;
 
@@ -59,7 +59,7 @@ pub(super) struct Interface {
     pub(super) clock: Clock,
 }
 
-/// A block whose first eight bytes have been read. It stands at the front of the buffer.
+/// A block whose first eight bytes have been read. It is at the front of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) at: u64,
@@ -77,17 +77,17 @@ pub(super) struct Section {
     pub(super) interfaces: Vec<Interface>,
     /// Interfaces described in this section and those before it.
     pub(super) described: u32,
-    /// The block whose frame has been handed out but whose end is still to come, because the block
-    /// is larger than the buffer; and how much of it.
+    /// A block larger than the buffer whose frame has been handed out but whose end has not been read yet, and the
+    /// number of its bytes that are left.
     pub(super) tail: Option<(Block, u64)>,
 }
 
-/// Blocks that are no packets and that Wireshark numbers like frames all the same: journal entries,
-/// custom blocks, and three kinds of system call events.
+/// Types of blocks that hold no packet but that Wireshark numbers like frames: journal entries, custom blocks, and
+/// three kinds of system call events.
 const NUMBERED: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
 
 impl Block {
-    /// What to call it in messages.
+    /// Name of the block in messages.
     pub(super) fn name(&self) -> &'static str {
         match self.kind {
             SECTION => "section header block",
@@ -108,13 +108,13 @@ impl Block {
         if buffer.fill(count)? { Ok(()) } else { Err(self.cut(buffer)) }
     }
 
-    /// The input has ended inside this block.
+    /// The error for an input that ends inside this block.
     pub(super) fn cut(&self, buffer: &Buffer) -> Error {
         let missing = self.at.saturating_add(self.total).saturating_sub(buffer.end_offset());
         Error::cut(self.name(), self.at, self.total, missing)
     }
 
-    /// Checks the total length behind the body, `trailer`, against the one before it.
+    /// Checks the total length after the body, `trailer`, against the one before it.
     pub(super) fn ends_with(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
         let again = word_in(big, trailer, 0);
         if again == self.announced || u64::from(again) == self.total {
@@ -128,8 +128,8 @@ impl Block {
 }
 
 impl Section {
-    /// Reads up to the next packet block and leaves it at the front of the buffer; `None` at the
-    /// end of the input. `frames` counts what Wireshark numbers.
+    /// Reads up to the next packet block and leaves it at the front of the buffer; `None` at the end of the input.
+    /// `frames` counts the blocks that Wireshark numbers.
     pub(super) fn next_packet(
         &mut self,
         buffer: &mut Buffer,
@@ -154,8 +154,8 @@ impl Section {
         }
     }
 
-    /// Reads the head of the block at the front of the buffer, and in a section header also which
-    /// byte order it brings; `None` at the end of the input.
+    /// Reads the head of the block at the front of the buffer, and takes over the byte order if it is a section
+    /// header; `None` at the end of the input.
     fn block(&mut self, buffer: &mut Buffer) -> Result<Option<Block>, Error> {
         let at = buffer.offset();
         if !buffer.fill(HEAD)? {
@@ -189,7 +189,7 @@ impl Section {
         Ok(Some(block))
     }
 
-    /// A section header: forgets the interfaces of the section before.
+    /// Reads a section header and forgets the interfaces of the previous section.
     fn begin(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
         block.fill(buffer, 24)?;
         let version = (half_in(self.big, buffer.rest(), 12), half_in(self.big, buffer.rest(), 14));
@@ -201,7 +201,7 @@ impl Section {
         self.options(buffer, block, 24, |code, value| facts.note_section(code, value))
     }
 
-    /// An interface description.
+    /// Reads an interface description.
     fn describe(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
         block.fill(buffer, 16)?;
         let link = half_in(self.big, buffer.rest(), 8);
@@ -228,7 +228,7 @@ impl Section {
         Ok(())
     }
 
-    /// Statistics of an interface; of one that is not described they are passed over.
+    /// Reads the statistics of an interface; those of an interface that is not described are ignored.
     fn statistics(
         &mut self,
         buffer: &mut Buffer,
@@ -249,8 +249,8 @@ impl Section {
         Ok(())
     }
 
-    /// Steps over the `head` bytes before the options of a block, gives each option to `each`, and
-    /// steps over the rest of the block.
+    /// Skips the `head` bytes before the options of a block, passes each option to `each`, and skips the rest of the
+    /// block.
     fn options(
         &self,
         buffer: &mut Buffer,
@@ -280,7 +280,7 @@ impl Section {
         self.pass(buffer, block, left.saturating_add(TRAILER as u64))
     }
 
-    /// Steps over the last `left` bytes of a block and checks its trailer.
+    /// Skips the last `left` bytes of a block and checks its trailer.
     fn pass(&self, buffer: &mut Buffer, block: Block, left: u64) -> Result<(), Error> {
         if !buffer.skip(left.saturating_sub(TRAILER as u64))? {
             return Err(block.cut(buffer));
@@ -292,7 +292,7 @@ impl Section {
     }
 }
 
-/// Whether the section whose header begins with `head` is big-endian; `None` when it does not say.
+/// Whether the section whose header begins with `head` is big-endian; `None` where its byte-order magic is wrong.
 pub(super) fn is_big(head: &[u8]) -> Option<bool> {
     match word::<false>(head, 8) {
         BYTE_ORDER => Some(false),
@@ -300,7 +300,7 @@ pub(super) fn is_big(head: &[u8]) -> Option<bool> {
     }
 }
 
-/// An integer of 64 bits; `None` when the option is not as long as that.
+/// A 64-bit integer; `None` where the option is not 8 bytes long.
 pub(super) fn long(big: bool, value: &[u8]) -> Option<u64> {
     let field = value.try_into().ok()?;
     Some(if big { u64::from_be_bytes(field) } else { u64::from_le_bytes(field) })

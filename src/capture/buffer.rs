@@ -1,4 +1,4 @@
-//! The one buffer between the input and the record walk, and integers at fixed places in it.
+//! The buffer between the input and the code that walks records, and integers at fixed offsets in it.
 //!
 //! ```text
 //!   data:  [ handed out ... | not yet looked at ... | free ...          ]
@@ -10,40 +10,40 @@ use super::{Error, MAX_FRAME};
 use std::io::{self, ErrorKind, Read};
 use std::mem;
 
-/// Bytes asked for in one read. Large enough to make the system call cheap, small enough to stay in
-/// the second-level cache between the kernel's copy and the walk.
+/// Bytes requested in one read. Large enough to make the system call cheap, small enough to stay in the second-level
+/// cache between the kernel's copy and the walk.
 pub(super) const READ: usize = 256 * 1024;
 
-/// The largest record in one piece: a frame, the head before it (28 bytes at most), its padding and
+/// The largest record that is held in one piece: a frame, the head before it (28 bytes at most), its padding and
 /// trailer (7 at most).
 const RECORD: usize = MAX_FRAME as usize + 64;
 
-/// Size of the buffer: a whole read always fits behind a record that is not yet complete.
+/// Size of the buffer: a whole read always fits after an incomplete record.
 pub(super) const CAPACITY: usize = READ + RECORD;
 
-/// What one attempt to read brought.
+/// Result of one attempt to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
     /// Bytes; perhaps not enough for a whole record.
     Bytes,
-    /// Nothing: the reader said [`Interrupted`](std::io::ErrorKind::Interrupted), because a wait was too
-    /// long or a signal came.
+    /// Nothing: the reader returned [`Interrupted`](std::io::ErrorKind::Interrupted), because it waited too long or
+    /// a signal came.
     Nothing,
     /// The input has ended, or the buffer holds as much as it can.
     Over,
 }
 
-/// Bytes of a part of the input, apart from the reader: what frames lie in.
+/// The bytes of a part of the input, separate from the reader; frames lie in them.
 #[derive(Default)]
 pub struct Bytes {
     data: Box<[u8]>,
-    /// Offset in the input of the first of them.
+    /// Offset of the first byte in the input.
     base: u64,
 }
 
 impl Bytes {
-    /// So many bytes from an offset in the input on, as in [`Frame::at`](super::Frame::at); none where they are not
-    /// among these.
+    /// `len` bytes from offset `at` of the input on, counted as in [`Frame::at`](super::Frame::at); empty where they
+    /// are not all here.
     #[inline]
     pub fn get(&self, at: u64, len: usize) -> &[u8] {
         let from = usize::try_from(at.wrapping_sub(self.base)).unwrap_or(usize::MAX);
@@ -59,14 +59,15 @@ pub(super) struct Buffer {
     end: usize,
     base: u64,
     ended: bool,
-    /// Where to go on when room is needed, so that what has been handed out stays where it is.
+    /// Lent memory. When room is needed, the rest moves there, so that frames handed out earlier stay where they
+    /// are.
     spare: Option<Bytes>,
-    /// What stayed.
+    /// The memory that was left in that move, with the frames handed out from it.
     shown: Option<Bytes>,
 }
 
 impl Default for Buffer {
-    /// Nothing, in no memory.
+    /// A buffer without input and without memory.
     fn default() -> Buffer {
         let (reader, data) = (Box::new(io::empty()), Box::default());
         Buffer { reader, data, pos: 0, end: 0, base: 0, ended: true, spare: None, shown: None }
@@ -78,14 +79,14 @@ impl Buffer {
         Buffer { reader, data: vec![0; CAPACITY].into(), ended: false, ..Buffer::default() }
     }
 
-    /// What is there to look at; never `None`, and left to the caller to rule out because that costs
-    /// the fewest instructions there.
+    /// The bytes read and not yet handed out. Never `None`, but the caller checks for it: that costs the fewest
+    /// instructions.
     #[inline(always)]
     pub(super) fn window(&self) -> Option<&[u8]> {
         self.data.get(self.pos..self.end)
     }
 
-    /// What is there to look at.
+    /// The bytes read and not yet handed out.
     pub(super) fn rest(&self) -> &[u8] {
         self.window().unwrap_or_default()
     }
@@ -96,12 +97,12 @@ impl Buffer {
         self.base.wrapping_add(self.pos as u64)
     }
 
-    /// Offset in the input behind the last byte of [`rest`](Self::rest).
+    /// Offset in the input after the last byte of [`rest`](Self::rest).
     pub(super) fn end_offset(&self) -> u64 {
         self.base.wrapping_add(self.end as u64)
     }
 
-    /// Steps over `total` bytes, which must be there, and hands out everything from the first of them on.
+    /// Skips `total` bytes, which must be there, and returns everything from the first of them on.
     #[inline(always)]
     pub(super) fn take(&mut self, total: u32) -> &[u8] {
         let window = self.data.get(self.pos..self.end);
@@ -109,7 +110,7 @@ impl Buffer {
         window.unwrap_or_default()
     }
 
-    /// Steps over `count` bytes of [`rest`](Self::rest).
+    /// Skips `count` bytes of [`rest`](Self::rest).
     #[inline(always)]
     pub(super) fn advance(&mut self, count: usize) {
         self.pos = self.pos.wrapping_add(count).min(self.end);
@@ -118,13 +119,13 @@ impl Buffer {
     /// Reads until [`rest`](Self::rest) has `count` bytes, at most [`CAPACITY`]; `false` when the
     /// input ends before.
     ///
-    /// Asks for no more than it must: what a pipe has to give now is enough when it holds `count`.
+    /// Does not wait for more than that: as soon as a pipe has given `count` bytes, it returns.
     #[cold]
     pub(super) fn fill(&mut self, count: usize) -> Result<bool, Error> {
         self.read_until(count).map_err(|error| Error::io(self.end_offset(), error))
     }
 
-    /// The same, with the error of the reader.
+    /// As [`fill`](Self::fill), but returns the reader's own error.
     pub(super) fn read_until(&mut self, count: usize) -> io::Result<bool> {
         if self.rest().len() >= count {
             return Ok(true);
@@ -143,7 +144,7 @@ impl Buffer {
         Ok(self.end >= count)
     }
 
-    /// Moves what is still to be looked at to the front: of another piece of memory, if one has been lent.
+    /// Moves [`rest`](Self::rest) to the front of the buffer, or of the lent memory if there is any.
     pub(super) fn make_room(&mut self) {
         let next = self.offset();
         let base = mem::replace(&mut self.base, next);
@@ -160,7 +161,7 @@ impl Buffer {
         self.shown = Some(Bytes { data, base });
     }
 
-    /// Lends memory to go on in.
+    /// Lends memory for the next [`make_room`](Self::make_room).
     pub(super) fn lend(&mut self, mut bytes: Bytes) {
         if bytes.data.is_empty() {
             bytes.data = vec![0; CAPACITY].into();
@@ -168,12 +169,12 @@ impl Buffer {
         self.spare = Some(bytes);
     }
 
-    /// What was handed out before it went on in memory that had been lent.
+    /// The memory in use before the buffer moved to lent memory, with the frames handed out from it.
     pub(super) fn shown(&mut self) -> Option<Bytes> {
         self.shown.take()
     }
 
-    /// Reads once, without insisting.
+    /// Reads once, and does not repeat an interrupted read.
     #[cold]
     pub(super) fn refill(&mut self) -> Result<Refill, Error> {
         self.make_room();
@@ -220,7 +221,7 @@ pub(super) fn word<const BIG: bool>(bytes: &[u8], at: usize) -> u32 {
     }
 }
 
-/// [`word`] in a byte order that is known at run time only.
+/// [`word`] in a byte order known only at run time.
 pub(super) fn word_in(big: bool, bytes: &[u8], at: usize) -> u32 {
     if big { word::<true>(bytes, at) } else { word::<false>(bytes, at) }
 }

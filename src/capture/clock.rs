@@ -15,10 +15,10 @@ const NANOS: i64 = 1_000_000_000;
 /// How an interface counts time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// Counts below this are turned into nanoseconds by `scale` and `shift` without overflow; 0
-    /// when the unit is no whole number of nanoseconds.
+    /// Counts below this are converted to nanoseconds by `scale` and `shift` without overflow; 0 where the unit is
+    /// not a whole number of nanoseconds.
     below: u64,
-    /// Nanoseconds a unit.
+    /// Nanoseconds per unit.
     scale: i64,
     /// Nanoseconds to add.
     shift: i64,
@@ -41,7 +41,7 @@ impl Clock {
         Clock { below: below.unsigned_abs(), scale, shift, resolution, offset }
     }
 
-    /// The time after `count` units. What is finer than a nanosecond is dropped.
+    /// The time after `count` units. Fractions of a nanosecond are dropped.
     #[inline]
     pub(super) fn time(&self, count: u64) -> Time {
         if count < self.below {
@@ -59,7 +59,7 @@ impl Clock {
         let nanos = if self.resolution & 0x80 != 0 {
             scaled.checked_shr(exponent).unwrap_or(0)
         } else {
-            // 10^39 and more do not fit, and the quotient is 0 long before.
+            // 10^39 does not fit, and the quotient is 0 long before that.
             10i128.checked_pow(exponent).and_then(|units| scaled.checked_div(units)).unwrap_or(0)
         };
         Time::from_wide(nanos.saturating_add(i128::from(self.offset).saturating_mul(NANOS.into())))
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by fractions of arbitrary size: floor(count / units) and floor of the rest.
+    /// As [`Clock::time`], but computed in two steps: floor(count / units), and floor of the rest.
     fn slowly(resolution: u8, offset: i64, count: u64) -> Time {
         let (whole, part) = if resolution & 0x80 != 0 {
             let power = u32::from(resolution & 0x7f);

@@ -1,31 +1,32 @@
 //! Comments on packets (`opt_comment` of packet blocks; draft-ietf-opsawg-pcapng, section 3.5.1).
 //!
-//! Few packets have any, and whoever reads the frames pays nothing for them: the walk puts aside what it meets where
-//! it must look closer anyway, and a report asks for the comments of a frame when it tells of its datagram.
+//! Few packets have comments, and reading frames without comments costs nothing extra: the walk stores comments
+//! where it must look closer anyway, and a report asks for the comments of a frame when it shows the frame's
+//! datagram.
 
 use crate::by_frame::ByFrame;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Comments kept of one packet; further ones are passed over.
+/// Comments kept per packet; further ones are ignored.
 pub const MAX_OF_PACKET: usize = 64;
-/// Frames whose comments are remembered, and bytes of those; the oldest go first.
+/// Frames whose comments are remembered, and bytes of these comments; the oldest are dropped first.
 const MAX_FRAMES: usize = 65_536;
 const MAX_BYTES: usize = 8 << 20;
-/// How often that is there, for a thread that reads ahead has met the comments of four buffers and a packet more: at
-/// the most 52,437 frames, of 40 bytes each, and 60 bytes for each comment of 8.
+/// The store holds this many times those limits, because a thread that reads ahead may have met the comments of four
+/// buffers and one more packet: at most 52,437 frames of 40 bytes each, where each comment of 8 bytes takes 60.
 const TIMES: usize = 3;
-/// What a text takes besides its bytes.
+/// Memory that a text takes besides its bytes.
 const EACH: usize = 48;
 
-/// What a packet says, as text: comments in their order, at most 64 of 4,096 bytes each.
+/// The comments on a packet as text, in their order: at most 64 of 4,096 bytes each.
 pub type PacketComments = Arc<[Box<str>]>;
 
-/// Where the comments on recent frames are kept; a clone is the same place.
+/// The comments on recent frames; a clone shares the same store.
 #[derive(Clone, Debug, Default)]
 pub struct Comments {
     any: Arc<AtomicBool>,
-    /// The frame that is being told of, where that is none that waited.
+    /// The frame that the loop has reached; reports of earlier frames may have waited for it.
     reached: Arc<AtomicU64>,
     kept: Arc<Mutex<Kept>>,
 }
@@ -33,13 +34,13 @@ pub struct Comments {
 #[derive(Debug, Default)]
 struct Kept {
     frames: ByFrame<Entry>,
-    /// What is and what was there: frames with comments, and their bytes.
+    /// Totals of everything ever added: frames with comments, and the bytes of their comments.
     seen: u64,
     seen_bytes: u64,
     bytes: usize,
 }
 
-/// The comments on a frame, and what had been there with them.
+/// The comments on a frame, and the totals of `Kept` once they were added.
 #[derive(Debug)]
 struct Entry {
     said: PacketComments,
@@ -48,10 +49,11 @@ struct Entry {
 }
 
 impl Comments {
-    /// The comments on a frame, by its number as the source counts; `None` where it has none, or they are forgotten.
-    /// What is forgotten depends on the frame that the loop has reached, not on what has been read ahead of it.
+    /// The comments on a frame, by the frame number of the source; `None` where it has none or they have been
+    /// dropped. What is dropped depends on the frame that the loop has reached, not on how far reading is ahead of
+    /// it.
     pub fn of(&self, frame: u64) -> Option<PacketComments> {
-        // Nearly always nothing has any.
+        // Captures with comments are rare.
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
@@ -65,13 +67,13 @@ impl Comments {
         here.then(|| own.said.clone())
     }
 
-    /// Frames that are told of from now on may have waited until this one had come.
+    /// The loop has reached this frame: reports from now on may be about earlier frames that waited for it.
     #[inline]
     pub(crate) fn reached(&self, frame: u64) {
         self.reached.store(frame, Ordering::Relaxed);
     }
 
-    /// Remembers the comments on a frame behind the last one.
+    /// Adds the comments on a frame, which must come after the last one added.
     pub(super) fn add(&self, frame: u64, said: Vec<Box<str>>) {
         if said.is_empty() {
             return;
@@ -95,7 +97,7 @@ impl Comments {
     }
 }
 
-/// Bytes of the texts, and for each the place in the list and what a piece of memory takes: a text may be short.
+/// Bytes of the texts, and for each its place in the list and the overhead of its allocation: texts may be short.
 fn size(said: &[Box<str>]) -> usize {
     said.iter().map(|text| text.len().saturating_add(EACH)).sum()
 }

@@ -5,11 +5,12 @@
 //!                              256 KiB          the readers of the crates
 //! ```
 //!
-//! Members, frames or streams may stand in one file one behind the other: each has a reader of its own, and [`Input`]
-//! goes from one to the next. It also tells a cut from damage, for not all readers do: a cut makes them ask for more
-//! than there is. What a reader decodes in the call in which it fails is lost, so it is asked for little at a time.
+//! Several members, frames or streams may follow each other in one file. Each gets a reader of its own, and
+//! [`Input`] goes from one to the next. It also tells a cut from damage, because not all readers do: at a cut, a
+//! reader asks for more bytes than there are. The bytes that a reader decodes in a call that fails are lost, so each
+//! call asks for few.
 //!
-//! A reader takes from a pipe no more than it needs: what it can decode is handed out before more is read.
+//! A reader takes no more from a pipe than it needs: everything it can decode is handed out before more is read.
 
 use super::Error;
 use super::buffer::Buffer;
@@ -23,24 +24,25 @@ use lzma_rust2::XzReader;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::mem;
 
-/// Bytes asked of a reader that loses them where it fails. The one for gzip has decoded up to 32 KiB beyond.
+/// Bytes requested per call from a reader that loses them if the call fails. The gzip reader has decoded up to 32
+/// KiB more.
 const PART: usize = 32 << 10;
-/// The one for xz waits until it has as many as it was asked for, and loses them also where a stream is cut.
+/// The xz reader waits until it has all bytes requested, and loses them also where a stream is cut.
 const XZ_PART: usize = 4 << 10;
 
-/// A way of compressing that is read.
+/// A compression format that is read.
 pub(super) struct Packing {
     magic: &'static [u8],
-    /// As the `capture` record names it.
+    /// Name of the format in the `capture` record.
     pub(super) name: &'static str,
-    /// Decompresses `FILE` to standard output.
+    /// Command that decompresses `FILE` to standard output.
     pub(super) command: &'static str,
     between: Between,
-    /// Takes the input, unless it fails.
+    /// Opens a stream. Takes the input, unless it fails.
     open: fn(&mut Input) -> Result<Stream, Fault>,
 }
 
-/// What may stand between streams and behind the last one.
+/// Bytes allowed between streams and after the last one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -94,7 +96,7 @@ static PACKINGS: [Packing; 6] = [
     },
 ];
 
-/// The ways of compressing that are read, by the names in records, each once.
+/// Names of the compression formats that are read, as in records, each once.
 pub fn compressions() -> Vec<&'static str> {
     let mut names: Vec<_> = PACKINGS.iter().map(|packing| packing.name).collect();
     names.dedup();
@@ -103,7 +105,8 @@ pub fn compressions() -> Vec<&'static str> {
 
 /// How the input that begins with `head` is compressed. Four bytes are enough.
 pub(super) fn packing(head: &[u8]) -> Option<&'static Packing> {
-    // xz has six bytes of magic, and a file of text may begin with those of bzip2.
+    // The magic of xz has six bytes, of which four are compared; a text file may begin with the three bytes of
+    // bzip2.
     let level = |head: &[u8]| head.get(3).is_some_and(|level| (b'1'..=b'9').contains(level));
     PACKINGS.iter().find(|packing| {
         head.starts_with(packing.magic.get(..4).unwrap_or(packing.magic))
@@ -113,13 +116,13 @@ pub(super) fn packing(head: &[u8]) -> Option<&'static Packing> {
 
 /// One stream, member or frame, with the input that it is decoded from.
 enum Stream {
-    /// None: the one before has ended, if there was any.
+    /// No stream: the previous one, if any, has ended.
     None(Input),
     Gzip(GzDecoder<Input>),
     Zstd(Box<Zstd>),
     Lz4(FrameDecoder<Input>),
     Legacy(Legacy),
-    /// With how much of it may still be decoded.
+    /// With the number of bytes that may still be decoded.
     Xz(Box<XzReader<Input>>, u64),
     Bzip2(BzDecoder<Input>),
 }
@@ -137,7 +140,7 @@ impl Stream {
         }
     }
 
-    /// Gives nothing at the end of the stream, and perhaps where it is cut.
+    /// Returns 0 at the end of the stream, and perhaps where it is cut.
     fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
         let most = |part: usize| part.min(space.len());
         let (part, xz_part) = (most(PART), most(XZ_PART));
@@ -159,10 +162,11 @@ impl Stream {
     }
 }
 
-/// The reader keeps as much of a dictionary as was decoded. What it may keep is asked of another one, which gets the
-/// header of the stream and that of its first block and no more.
+/// The reader keeps no more of a dictionary than it has decoded. Whether the dictionary exceeds the limit is found
+/// out with a second reader that gets only the stream header and the header of the first block. If it does, the
+/// stream is decoded up to that limit.
 fn open_xz(input: &mut Input) -> Result<Stream, Fault> {
-    /// What it keeps besides a dictionary, and more.
+    /// Upper bound of the memory that the reader needs besides the dictionary.
     const BESIDES: u64 = 1 << 20;
     const STREAM_HEAD: usize = 12;
     let limit = (MAX_WINDOW.saturating_add(BESIDES) >> 10) as u32;
@@ -178,7 +182,7 @@ fn open_xz(input: &mut Input) -> Result<Stream, Fault> {
     })
 }
 
-/// Decompresses what `buffer` has read and what is to come; gives how it is compressed.
+/// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format.
 ///
 /// # Errors
 /// As [`Unpacked::open`].
@@ -188,18 +192,17 @@ pub(super) fn unpack(buffer: &mut Buffer) -> Result<&'static Packing, Error> {
     Ok(packing)
 }
 
-/// The decompressed input. Its errors are [`Error`]s inside of [`io::Error`], but for those of the
-/// input itself.
+/// The decompressed input. Its errors are [`Error`]s inside [`io::Error`], except for errors of the input itself.
 pub(super) struct Unpacked {
     stream: Stream,
-    /// `None` as long as there were skippable frames only.
+    /// `None` as long as only skippable frames have come.
     packing: Option<&'static Packing>,
     given: u64,
     over: bool,
 }
 
 impl Unpacked {
-    /// Goes on behind skippable frames to the first one that says how it is compressed.
+    /// Skips skippable frames up to the first one that tells the format.
     ///
     /// # Errors
     /// As [`Source::from_reader`](super::Source::from_reader).
@@ -212,7 +215,7 @@ impl Unpacked {
         }
     }
 
-    /// Goes on to the next stream; `None` at the end of the input.
+    /// Opens the next stream; `None` at the end of the input.
     fn next_stream(&mut self) -> Result<Option<&'static Packing>, Fault> {
         let input = self.stream.input();
         let between = self.packing.map_or(Between::Frames, |packing| packing.between);
@@ -284,7 +287,7 @@ impl Unpacked {
 }
 
 impl Read for Unpacked {
-    /// Returns as soon as there is something.
+    /// Returns as soon as there are any bytes.
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         if self.over || space.is_empty() {
             return Ok(0);

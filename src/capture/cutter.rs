@@ -1,25 +1,25 @@
-//! Where the records of a capture end, by their lengths alone.
+//! Finds where the records of a capture end, by their lengths alone.
 //!
-//! For whoever keeps the bytes of a capture and must not keep half a record. Contents are not looked at.
+//! Used where the bytes of a capture are saved and must not end in half a record. Contents are not looked at.
 
 use super::MAX_FRAME;
 use super::blocks::{ENHANCED, HEAD, PACKET, SECTION, SECTION_LEAST, SIMPLE, TRAILER, is_big};
 use super::buffer::{word, word_in};
 use super::pcap::{self, FILE_HEAD, Layout};
 
-/// The longest block taken for whole, in bytes: four times the largest frame.
+/// The longest block that is accepted, in bytes: four times the largest frame.
 const MAX_BLOCK: u64 = 4 * MAX_FRAME as u64;
 
-/// What stands at the start of some bytes.
+/// The piece at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// A whole packet and its length in bytes.
     Packet(usize),
-    /// Something else that is whole: a file header, or another block.
+    /// Another complete piece, a file header or another block, and its length in bytes.
     Other(usize),
-    /// The beginning of something, or nothing.
+    /// An incomplete piece, or no bytes at all.
     Part,
-    /// No record: nothing can be said of what follows.
+    /// Not a record: where the following records begin is not known.
     Damaged,
 }
 
@@ -44,18 +44,18 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Behind the file header of pcap.
+    /// A cutter for the records after a pcap file header.
     pub(super) fn pcap(layout: &Layout) -> Cutter {
         Cutter { form: Form::Pcap { big: layout.big, head: layout.head } }
     }
 
-    /// Inside a section of pcapng.
+    /// A cutter for the blocks inside a pcapng section.
     pub(super) fn pcapng(big: bool) -> Cutter {
         Cutter { form: Form::Pcapng { big } }
     }
 
-    /// The piece at the start of `bytes`, which must follow the one before it; the first one is the
-    /// start of a capture.
+    /// The piece at the start of `bytes`. These must follow the previous piece; the first call gets the start of a
+    /// capture.
     pub fn next(&mut self, bytes: &[u8]) -> Cut {
         match self.form {
             Form::Unknown => self.start(bytes),
@@ -104,7 +104,7 @@ impl Cutter {
     }
 }
 
-/// A record of pcap.
+/// A pcap record.
 fn record(big: bool, head: u32, bytes: &[u8]) -> Cut {
     if bytes.len() < head as usize {
         return Cut::Part;
@@ -126,7 +126,7 @@ mod tests {
     use std::fs;
     use std::io::Cursor;
 
-    /// What is whole in a file, how many bytes that covers, and what ends it.
+    /// The complete pieces of a file, the bytes they cover, and the result that ends them.
     fn pieces(bytes: &[u8]) -> (Vec<Cut>, usize, Cut) {
         let (mut cutter, mut at, mut pieces) = (Cutter::default(), 0, vec![]);
         loop {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// What became of the capture.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The operating system could not open or read it.
     Io,
-    /// It is not a capture, or of a format that is not read: there are no frames.
+    /// It is not a capture, or its format is not supported: there are no frames.
     NotACapture,
     /// It ends inside a record. The frames before it have been delivered.
     CutShort,
@@ -16,8 +16,8 @@ pub enum ErrorKind {
     Damaged,
 }
 
-/// Why reading a capture ended early. Displayed as a clause without the file's name and without a
-/// full stop; [`path`](Self::path) has the name.
+/// Why reading a capture ended early. Displayed as a clause without the file name and without a full stop;
+/// [`path`](Self::path) has the name.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -31,18 +31,18 @@ struct Inner {
 }
 
 impl Error {
-    /// Which of the four ways of failing it is.
+    /// Which of the four kinds of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Offset in bytes of the record that could not be read, or of the failed read; `None` when
-    /// there is nothing to read at all.
+    /// Offset in bytes of the record that could not be read, or of the failed read; `None` where nothing of the
+    /// capture could be read.
     pub fn offset(&self) -> Option<u64> {
         self.0.at
     }
 
-    /// The name the capture was opened by.
+    /// The name under which the capture was opened.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -60,7 +60,7 @@ impl Error {
         Error::new(ErrorKind::Io, None, format!("the capture cannot be opened: {cause}"), Some(cause))
     }
 
-    /// `cause` may bring an error of this type along, which it is then.
+    /// If `cause` wraps an [`Error`], that one is returned.
     #[cold]
     pub(super) fn io(at: u64, cause: io::Error) -> Error {
         let cause = match cause.downcast() {
@@ -71,7 +71,7 @@ impl Error {
         Error::new(ErrorKind::Io, Some(at), text, Some(cause))
     }
 
-    /// `what` starts at byte `at`, and `missing` bytes of it are not there.
+    /// `what` starts at byte `at`, and its last `missing` bytes are not there.
     pub(super) fn cut(what: &str, at: u64, announced: u64, missing: u64) -> Error {
         let are = if missing == 1 { "is" } else { "are" };
         let text = format!(
@@ -103,7 +103,7 @@ impl Error {
         Error::new(ErrorKind::CutShort, Some(given), text, None)
     }
 
-    /// At byte `at` of the file, after `given` decompressed bytes; `text` says what is wrong.
+    /// A stream of `packing` is damaged at byte `at` of the file, after `given` decompressed bytes; `text` says how.
     pub(super) fn packing_damaged(packing: &str, at: u64, given: u64, text: &str) -> Error {
         let text = format!(
             "the capture is damaged: its {packing} stream {text}, at byte {at}; \
@@ -112,7 +112,7 @@ impl Error {
         Error::new(ErrorKind::Damaged, Some(given), text, None)
     }
 
-    /// Likewise of a stream that cannot be read though nothing is wrong with it; `command` decompresses it.
+    /// A stream that is not supported though nothing is wrong with it; `command` decompresses it.
     pub(super) fn packing_refused([name, command]: [&str; 2], at: u64, given: u64, text: &str) -> Error {
         let text = format!(
             "the capture cannot be read on: its {name} stream {text}, at byte {at}; decompress it on the way, \
@@ -122,7 +122,7 @@ impl Error {
         Error::new(kind, Some(given).filter(|&given| given > 0), text, None)
     }
 
-    /// The same, of the capture called `path`.
+    /// Sets the name of the capture.
     pub(super) fn of(mut self, path: &Path) -> Error {
         self.0.path = path.to_owned();
         self

@@ -1,20 +1,20 @@
-//! What a capture says about itself: who made it, and its interfaces with how many packets they lost.
+//! Facts that a capture states about itself: which program made it, its interfaces, and how many packets they lost.
 
-/// Interfaces listed in [`CaptureInfo`]; what is said of further ones is passed over.
+/// Interfaces listed in [`CaptureInfo`]; facts about further ones are ignored.
 pub const MAX_TOLD: usize = 256;
 
 /// Distinct link types listed in [`CaptureInfo`].
 const MAX_LINKS: usize = 256;
 
-/// Bytes kept of a text about an interface: with all of them, the facts stay below 128 KiB.
+/// Bytes kept of each text about an interface: with all of them, the facts stay below 128 KiB.
 const MAX_NAME: usize = 128;
 
-/// Bytes kept of a text that the capture brings along.
+/// Bytes kept of any other text in the capture.
 pub(super) const MAX_TEXT: usize = 4096;
 
-/// What the capture says about itself, as far as it has been read.
+/// Facts that the capture states about itself, as far as it has been read.
 ///
-/// Everything that stands before the first packet is known as soon as the capture is open.
+/// All facts before the first packet are known as soon as the capture is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureInfo {
     /// `pcap` or `pcapng`.
@@ -28,21 +28,21 @@ pub struct CaptureInfo {
     /// The program that wrote the capture (`shb_userappl`), of the first section that names one;
     /// at most 4,096 bytes. Bytes that are not UTF-8 are shown as U+FFFD.
     pub application: Option<String>,
-    /// Comment on a section (`opt_comment` of its header), the first there is; bounded likewise.
+    /// First comment on a section (`opt_comment` of its header), with the same limits.
     pub comment: Option<String>,
-    /// The hardware that made the capture (`shb_hardware`), likewise.
+    /// The hardware that made the capture (`shb_hardware`), with the same limits.
     pub hardware: Option<String>,
-    /// The operating system that made it (`shb_os`), likewise.
+    /// The operating system that made it (`shb_os`), with the same limits.
     pub os: Option<String>,
     /// The interfaces described so far, over all sections and counted as
     /// [`Frame::interface`](super::Frame::interface) does; at most 256.
     pub interfaces: Vec<Interface>,
-    /// The name that it was opened by, where that is no valid Unicode: text of it has lost bytes.
+    /// The name under which it was opened, where that is not valid Unicode: as text it would lose bytes.
     pub strange_name: Option<std::path::PathBuf>,
 }
 
 impl CaptureInfo {
-    /// Takes an option of a section header; the first section that has one counts.
+    /// Stores an option of a section header; the first section that has the option counts.
     pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
         let place = match code {
             1 => &mut self.comment,
@@ -55,13 +55,13 @@ impl CaptureInfo {
     }
 }
 
-/// At most `most` bytes of the text of an option, without the zeros that some writers count in; `None`
-/// when nothing is left.
+/// At most `most` bytes of the text of an option, up to its first zero byte, because some writers count a
+/// terminating zero; `None` where it is empty.
 pub(super) fn text(value: &[u8], most: usize) -> Option<String> {
     let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
     let mut text = String::from_utf8_lossy(value.get(..most).unwrap_or(value)).into_owned();
     if value.len() > most {
-        // What the cut left of a character.
+        // Removes a character that the cut has split.
         text.truncate(text.trim_end_matches('\u{fffd}').len());
     }
     Some(text).filter(|text| !text.is_empty())
@@ -74,33 +74,34 @@ pub struct Interface {
     pub link: u16,
     /// Snap length in bytes; `None` where there is no limit.
     pub snaplen: Option<u32>,
-    /// Decimals of a second that its time stamps have, rounded down to 0, 1, 2, 3, 6 or 9 as tshark does.
+    /// Decimals of a second in its time stamps, rounded down to 0, 1, 2, 3, 6 or 9 as in tshark.
     pub decimals: u8,
-    /// Name (`if_name`), such as `eth0`; at most 128 bytes, as the other texts.
+    /// Name (`if_name`), such as `eth0`; at most 128 bytes, like the other texts.
     pub name: Option<String>,
     /// Description (`if_description`).
     pub description: Option<String>,
-    /// Comment (`opt_comment` of its description), the first there is.
+    /// First comment (`opt_comment` of its description).
     pub comment: Option<String>,
-    /// Packets that it received since the capture began (`isb_ifrecv`), by its latest statistics.
+    /// Packets received since the capture began (`isb_ifrecv`), by its latest statistics.
     pub received: Option<u64>,
-    /// Packets lost by interface and operating system (`isb_ifdrop`, `isb_osdrop`), likewise.
+    /// Packets lost by the interface and the operating system (`isb_ifdrop`, `isb_osdrop`), by its latest
+    /// statistics.
     counted: Option<u64>,
-    /// Packets lost between single ones (`epb_dropcount`, and the field of obsolete blocks), added up.
+    /// Packets lost between captured packets (`epb_dropcount`, and the field of obsolete blocks), added up.
     between: Option<u64>,
 }
 
 impl Interface {
-    /// One of a link type, with a snap length in bytes, where 0 is no limit, and microseconds.
+    /// An interface with this link type and snap length in bytes (0: no limit); its time stamps count microseconds.
     pub(super) fn new(link: u16, snaplen: u32) -> Interface {
         let snaplen = Some(snaplen).filter(|&limit| limit != 0);
         Interface { link, snaplen, decimals: 6, ..Interface::default() }
     }
 
-    /// Takes the unit of its time stamps, as in `if_tsresol`.
+    /// Sets the unit of its time stamps, given as in `if_tsresol`.
     pub(super) fn counts_by(&mut self, resolution: u8) {
         let exponent = resolution & 0x7f;
-        // A thousand and 2^10 are nearly the same.
+        // 2^10 is nearly a thousand: ten binary digits count as three decimals.
         let digits = if resolution & 0x80 == 0 {
             exponent
         } else {
@@ -114,7 +115,7 @@ impl Interface {
         };
     }
 
-    /// Takes an option of its description.
+    /// Stores an option of its description.
     pub(super) fn note(&mut self, code: u16, value: &[u8]) {
         let place = match code {
             1 => &mut self.comment,
@@ -125,8 +126,8 @@ impl Interface {
         *place = place.take().or_else(|| text(value, MAX_NAME));
     }
 
-    /// Packets that were lost on the way into the capture, as far as it has been read; `None` where
-    /// it says nothing of that. Both ways of counting speak of the same packets: the higher counts.
+    /// Packets that the capture lost, as far as it has been read; `None` where it does not say. Both ways of
+    /// counting describe the same packets, so the higher count is used.
     pub fn dropped(&self) -> Option<u64> {
         self.counted.max(self.between)
     }
@@ -140,7 +141,7 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    /// Takes an option: 4 `isb_ifrecv`, 5 `isb_ifdrop`, 7 `isb_osdrop`.
+    /// Stores an option: 4 `isb_ifrecv`, 5 `isb_ifdrop`, 7 `isb_osdrop`.
     pub(super) fn note(&mut self, code: u16, value: u64) {
         let place = match code {
             4 => &mut self.received,
@@ -171,21 +172,21 @@ impl CaptureInfo {
         }
     }
 
-    /// Statistics of the interface of a number over all sections.
+    /// Stores the statistics of an interface; `number` counts over all sections.
     pub(super) fn note_statistics(&mut self, number: u32, statistics: Statistics) {
         let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
         interface.received = statistics.received.or(interface.received);
         interface.counted = statistics.lost().or(interface.counted);
     }
 
-    /// That many packets were lost before one of the interface.
+    /// Adds `packets` that were lost before a packet of the interface.
     pub(super) fn note_lost(&mut self, number: u32, packets: u64) {
         let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
         interface.between = Some(interface.between.unwrap_or(0).saturating_add(packets));
     }
 
-    /// Packets that were lost on the way into the capture, as far as it has been read; `None` where
-    /// none of its interfaces says anything of that. Statistics stand at the end of most files.
+    /// Packets that the capture lost, as far as it has been read; `None` where no interface says. In most files the
+    /// statistics are at the end.
     pub fn dropped(&self) -> Option<u64> {
         let told = self.interfaces.iter().filter_map(Interface::dropped);
         told.reduce(u64::saturating_add)

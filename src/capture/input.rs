@@ -1,28 +1,28 @@
-//! The bytes of a compressed input, in order, with their places, and why there are no more.
+//! The bytes of a compressed input with their offsets, and the reason why decoding stops.
 
 use super::buffer::Buffer;
 use lz4_flex::frame::Error as Lz4Error;
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// The largest window or dictionary that is kept: 32 MiB, what `xz -8` and `zstd --ultra -20` need. Of a stream that
-/// announces a larger one, so much is read.
+/// The largest window or dictionary that is kept: 32 MiB, which is enough for `xz -8` and `zstd --ultra -20`. Of a
+/// stream that announces a larger one, the first 32 MiB are decoded.
 pub(super) const MAX_WINDOW: u64 = 32 << 20;
 
-/// What may be lost, in words.
+/// Limit of the decoded bytes that damage can lose, as messages state it.
 pub(super) const LOST: &str = "64 KiB";
 
-/// Whether `head` begins a skippable frame, of zstd or of lz4: only what follows tells which.
+/// Whether `head` begins a skippable frame. zstd and lz4 share them: only the next frame tells which format it is.
 pub(super) fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Why there is no more to decode, but for an error of the input, which knows it itself.
+/// Why decoding stops. Errors of the input are not among them: [`Input`] keeps those.
 pub(super) enum Fault {
     /// The input ends inside a stream.
     Cut,
-    /// What is wrong with the stream, as a predicate: "has a wrong checksum".
+    /// The stream is damaged; the text is a predicate: "has a wrong checksum".
     Damaged(String),
-    /// What the stream would need that is not given, as a predicate: "needs a dictionary".
+    /// The stream needs something that is not supported; the text is a predicate: "needs a dictionary".
     Refused(String),
 }
 
@@ -38,7 +38,7 @@ impl Fault {
 }
 
 impl From<io::Error> for Fault {
-    /// Of a reader.
+    /// Converts the error of a decompressing reader.
     fn from(error: io::Error) -> Fault {
         let lz4 = error.get_ref().and_then(|error| error.downcast_ref());
         match (error.kind(), lz4) {
@@ -54,13 +54,13 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What is to be decompressed, as the readers of the crates ask for it.
+/// The compressed bytes, behind the traits that the decompressing readers require.
 #[derive(Default)]
 pub(super) struct Input {
     buffer: Buffer,
     /// A reader asked for more than there is.
     pub(super) starved: bool,
-    /// Why it could not be read on. Readers are told its kind only, and tell of it in words of their own.
+    /// The error of the input. Readers get only its kind, because they report errors in their own words.
     pub(super) failed: Option<io::Error>,
 }
 
@@ -85,13 +85,13 @@ impl Input {
         Ok(there.get(..count).unwrap_or(there))
     }
 
-    /// Reads past `count` bytes.
+    /// Skips `count` bytes.
     pub(super) fn skip(&mut self, count: u64) -> Result<(), Fault> {
         let skipped = io::copy(&mut self.take(count), &mut io::sink())?;
         if skipped == count { Ok(()) } else { Err(Fault::Cut) }
     }
 
-    /// The next `N` bytes. Where the input ends before, all of it is read.
+    /// The next `N` bytes. Where fewer are left, they are consumed.
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let found = self.peek(N)?.first_chunk().copied();
         self.consume(N);
@@ -100,7 +100,7 @@ impl Input {
 }
 
 impl BufRead for Input {
-    /// What has been read already or, where that is nothing, what one read gives.
+    /// The bytes that have been read already or, if there are none, the bytes of one read.
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.starved |= self.peek(1)?.is_empty();
         Ok(self.buffer.rest())
@@ -127,7 +127,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Gives all that is asked for, and counts it.
+    /// Fills every request, and counts the bytes.
     struct Endless(Arc<AtomicUsize>);
 
     impl Read for Endless {

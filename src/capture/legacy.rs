@@ -1,5 +1,6 @@
-//! lz4 in its first form, `lz4 -l`: blocks until the file or the magic number of a frame ends it. The frame reader of
-//! lz4_flex takes such a magic number for a length, and no block that became larger by being compressed.
+//! The legacy format of lz4, `lz4 -l`: blocks up to the end of the file or the magic number of a frame. The frame
+//! reader of lz4_flex is of no use here: it takes such a magic number for a block length, and refuses a block that
+//! compression made larger.
 //!
 //! ```text
 //!  02 21 4c 18 | block ...        block: size 4 (little-endian) | data, which decompresses to 8 MiB at the most
@@ -10,10 +11,10 @@ use lz4_flex::block::decompress_into;
 use std::io::{BufRead, Read};
 use std::mem;
 
-/// Magic number of a frame, the form that followed.
+/// Magic number of an lz4 frame, the format that replaced the legacy one.
 pub(super) const FRAME: &[u8] = b"\x04\x22\x4d\x18";
 
-/// What a block decompresses to at the most.
+/// The most bytes that a block decompresses to.
 const LEGACY_BLOCK: usize = 8 << 20;
 
 /// The longest data of a block: `LZ4_compressBound` of lz4.
@@ -21,7 +22,7 @@ const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
 
 pub(super) struct Legacy {
     pub(super) input: Input,
-    /// A block as it stands in the file, and what it gave: `pos..end` is still to be handed out.
+    /// The compressed block, and its decompressed bytes in `data`: `pos..end` is still to be handed out.
     block: Vec<u8>,
     data: Vec<u8>,
     pos: usize,
@@ -31,7 +32,7 @@ pub(super) struct Legacy {
 impl Legacy {
     pub(super) const MAGIC: &[u8] = b"\x02\x21\x4c\x18";
 
-    /// The magic number stands at the front of `input`.
+    /// Opens a stream; its magic number is at the front of `input`.
     pub(super) fn open(input: &mut Input) -> Legacy {
         input.consume(Legacy::MAGIC.len());
         Legacy { input: mem::take(input), block: vec![], data: vec![], pos: 0, end: 0 }

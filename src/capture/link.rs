@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// The link types that have a name, ascending: <https://www.tcpdump.org/linktypes.html>.
 ///
-/// 12 and 14 are not on that page: they are raw IP in files of systems whose own numbers
-/// (`DLT_RAW`) were written unchanged.
+/// 12 and 14 are not on that page: they are raw IP in files of systems that wrote their own numbers (`DLT_RAW`)
+/// unchanged.
 const NAMES: &[(u16, &str)] = &[
     (0, "null"),
     (1, "ethernet"),
@@ -78,8 +78,8 @@ const NAMES: &[(u16, &str)] = &[
     (285, "dsa_tag_edsa"),
 ];
 
-/// The name of a link type in records: `LINKTYPE_LINUX_SLL2` is `linux_sll2`. One that has no name
-/// here is `linktype_` and its number.
+/// The name of a link type in records: `LINKTYPE_LINUX_SLL2` is `linux_sll2`. A link type without a name here is
+/// `linktype_` and its number.
 pub fn link_name(link: u16) -> Cow<'static, str> {
     let known = NAMES.binary_search_by_key(&link, |&(number, _)| number).ok().and_then(|i| NAMES.get(i));
     match known {

@@ -1,4 +1,4 @@
-//! What an input is, by its first bytes.
+//! Recognises the format of an input by its first bytes.
 //!
 //! ```text
 //!  a1 b2 c3 d4, a1 b2 3c 4d, a1 b2 cd 34   pcap (or backwards)
@@ -21,8 +21,8 @@ pub(super) enum Format {
     Pcapng,
 }
 
-/// Reads the first bytes of an input, no more than its format needs, and leaves them in `buffer`,
-/// which decompresses from then on if that is needed. Also gives the name of the compression.
+/// Reads the first bytes of an input, no more than its format needs, and leaves them in `buffer`, which decompresses
+/// from then on if necessary. Also returns the name of the compression.
 pub(super) fn format(buffer: &mut Buffer) -> Result<(Format, Option<&'static str>), Error> {
     buffer.fill(4)?;
     if packing(buffer.rest()).is_none() && !is_skippable(buffer.rest()) {
@@ -44,7 +44,7 @@ fn nested(outer: &Packing, inner: &Packing) -> Error {
     ))
 }
 
-/// The format of an input that is not compressed, or not any more.
+/// The format of an input that is not compressed, or has been decompressed.
 fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     buffer.fill(4)?;
     if pcap::magic(buffer.rest()).is_some() {
@@ -67,12 +67,12 @@ fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
     Err(not_a_capture(head.get(..SECTION_LEAST).unwrap_or(head)))
 }
 
-/// What a tar archive has there, since POSIX.
+/// Magic of a tar archive at offset 257, since POSIX.
 const TAR: &[u8] = b"ustar";
 const TAR_AT: usize = 257;
 const TAR_END: usize = 262;
 
-/// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` where none does.
+/// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` where no capture does.
 pub fn capture_format(bytes: &[u8]) -> Option<&'static str> {
     if bytes.len() >= pcap::FILE_HEAD && pcap::magic(bytes).is_some() {
         return Some("pcap");
@@ -88,7 +88,7 @@ fn too_short(head: &[u8]) -> Error {
     ))
 }
 
-/// Says what it is instead, and what to do.
+/// Error that says what the input is instead, and what to do.
 fn not_a_capture(head: &[u8]) -> Error {
     if head.is_empty() {
         return Error::not_a_capture("it is empty: a capture has at least a file header");
@@ -113,7 +113,7 @@ fn not_a_capture(head: &[u8]) -> Error {
     ))
 }
 
-/// UTF-8, but for a last character that may be cut, and without control characters.
+/// Whether the bytes are UTF-8 without control characters; the last character may be cut.
 fn is_text(head: &[u8]) -> bool {
     let valid = match str::from_utf8(head) {
         Ok(_) => head.len(),

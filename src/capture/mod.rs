@@ -1,4 +1,4 @@
-//! Frames come from here: pcap and pcapng, from files and pipes, also compressed.
+//! Reads the frames of pcap and pcapng captures: files and pipes, also compressed ones.
 //!
 //! ```text
 //!                        one buffer of 256 KiB and one record
@@ -10,20 +10,20 @@
 //!      file and the buffer            blocks.rs  sections, interfaces, everything else
 //! ```
 //!
-//! [`Source`] hands out one [`Frame`] at a time, borrowed from its buffer: no frame is copied and
-//! none is allocated, and memory does not grow with the capture. A part of a record at the end of
-//! the buffer is carried over in front of the next read. A frame is handed out as soon as its last
-//! byte has arrived, so a pipe from a running capture program is read without delay.
+//! [`Source`] hands out one [`Frame`] at a time, borrowed from its buffer: no frame is copied or allocated, and
+//! memory does not grow with the capture. An incomplete record at the end of the buffer is moved to the front before
+//! the next read. A frame is handed out as soon as its last byte has arrived, so a pipe from a running capture
+//! program is read without delay.
 //!
-//! [`Writer`] goes the other way: frames of any number of captures into one pcapng file.
+//! [`Writer`] writes the frames of any number of captures into one pcapng file.
 //!
-//! Whatever the input, reading ends: with [`None`], or once with an [`Error`] that names the byte,
-//! after the frames that stand before it.
+//! Reading always ends, whatever the input: with [`None`], or once with an [`Error`] that names the offset of the
+//! fault, after the frames before it.
 //!
-//! Of a compressed capture, offsets count decompressed bytes.
+//! In a compressed capture, offsets count decompressed bytes.
 //!
-//! A running capture is one more reader: [`Source::is_ready`] and [`Source::refill`] let the loop do
-//! something else while nothing comes, and [`Cutter`] finds the ends of records in what is saved.
+//! A running capture is read like a file: [`Source::is_ready`] and [`Source::refill`] let the main loop do other
+//! work while no bytes arrive, and [`Cutter`] finds the ends of records in the bytes that are saved.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod blocks;
@@ -78,14 +78,14 @@ pub use source::Source;
 pub use time::Time;
 pub use writer::Writer;
 
-/// The most bytes a frame may have, as in libpcap and Wireshark: a record that announces more is
-/// taken for damage, because reading on would take packet data for record headers.
+/// The most bytes a frame may have, as in libpcap and Wireshark. A record that announces more counts as damaged: to
+/// read on would mean to take packet data for record headers.
 pub const MAX_FRAME: u32 = 262_144;
 
 /// One captured frame, borrowed from the reader's buffer until the next one is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Counted from 1 as Wireshark does, or on from [`Source::count_from`].
+    /// Frame number, counted from 1 as in Wireshark, or on from [`Source::count_from`].
     pub number: u64,
     /// When it was captured.
     pub time: Time,
@@ -95,8 +95,8 @@ pub struct Frame<'a> {
     pub interface: u32,
     /// Offset of `bytes` in the capture file (after decompression).
     pub at: u64,
-    /// Length on the wire in bytes; more than `bytes.len()` when the snap length cut the frame.
+    /// Length on the wire in bytes; larger than `bytes.len()` where the snap length cut the frame.
     pub wire_len: u32,
-    /// What was captured.
+    /// The captured bytes.
     pub bytes: &'a [u8],
 }

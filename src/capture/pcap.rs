@@ -11,8 +11,8 @@
 //!  a1b2c3d4  microseconds      a1b23c4d  nanoseconds
 //!  a1b2cd34  microseconds, record header of 24 bytes: index 4, protocol 2, type 1, pad 1
 //! ```
-//! Either byte order, told by the magic number. The last two fields of the file header are one
-//! 32-bit integer, in which the link type is the low half. draft-ietf-opsawg-pcap, sections 4 and 5.
+//! The byte order is told by the magic number. The last two fields of the file header are one 32-bit integer, in
+//! which the link type is the low half. draft-ietf-opsawg-pcap, sections 4 and 5.
 
 use super::buffer::{Buffer, half_in, word, word_in};
 use super::{Error, Frame, MAX_FRAME, Time};
@@ -20,7 +20,7 @@ use super::{Error, Frame, MAX_FRAME, Time};
 /// Size of the file header in bytes.
 pub(super) const FILE_HEAD: usize = 24;
 
-/// A frame that is complete in the buffer, by its place there.
+/// A frame that is complete in the buffer, by its position there.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(super) time: Time,
@@ -31,12 +31,12 @@ pub(crate) struct Found {
     pub(super) skip: u32,
     /// Captured bytes.
     pub(super) len: u32,
-    /// Bytes to step over.
+    /// Bytes of the whole record.
     pub(super) total: u32,
 }
 
 impl Found {
-    /// The frame of that number, whose record begins at offset `at` of the file and at the start of `rest`.
+    /// The frame with that number. Its record begins at offset `at` of the file and at the start of `rest`.
     #[inline(always)]
     pub(super) fn frame<'a>(&self, number: u64, at: u64, rest: &'a [u8]) -> Frame<'a> {
         let (from, to) = (self.skip as usize, (self.skip as usize).wrapping_add(self.len as usize));
@@ -46,7 +46,7 @@ impl Found {
     }
 }
 
-/// What the file header says about the records.
+/// The layout of the records, from the file header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     pub(super) big: bool,
@@ -58,7 +58,7 @@ pub(super) struct Layout {
     pub(super) unit: u16,
 }
 
-/// Byte order, nanoseconds in the unit of the fraction, and bytes of a record header; `None` when
+/// Whether the file is big-endian, nanoseconds per unit of the fraction, and bytes of a record header; `None` where
 /// the magic number is not one of pcap.
 pub(super) fn magic(head: &[u8]) -> Option<(bool, u16, u32)> {
     match word::<false>(head, 0) {
@@ -91,7 +91,7 @@ impl Layout {
         Ok(Layout { big, link, snaplen: word_in(big, head, 16), head: record, unit })
     }
 
-    /// The record at the start of `rest`; `None` when it is not complete there or not sound.
+    /// The record at the start of `rest`; `None` where it is incomplete or damaged.
     #[inline(always)]
     pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<16>()?;
@@ -114,7 +114,7 @@ impl Layout {
         })
     }
 
-    /// The same where [`look`](Self::look) found nothing: reads on, or says what is wrong.
+    /// The next record where [`look`](Self::look) found none: reads on, or says what is wrong.
     #[cold]
     pub(super) fn read_on<const BIG: bool>(&self, buffer: &mut Buffer) -> Result<Option<Found>, Error> {
         let at = buffer.offset();

@@ -10,8 +10,8 @@
 //!                        28  data, padding, options                         length on the wire and
 //!                                                                           the snap length
 //! ```
-//! All in the byte order of the section. draft-ietf-opsawg-pcapng, sections 3.1, 4.3, 4.4, and
-//! appendix A for the Packet Block.
+//! All integers are in the byte order of the section. draft-ietf-opsawg-pcapng, sections 3.1, 4.3, 4.4, and appendix
+//! A for the Packet Block.
 
 use super::blocks::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
@@ -20,19 +20,20 @@ use super::info::{MAX_TEXT, text};
 use super::pcap::Found;
 use super::{Error, MAX_FRAME, Time};
 
-/// Options of an Enhanced Packet Block: a comment, and packets lost since the one before it (`epb_dropcount`).
+/// Options of an Enhanced Packet Block: a comment, and packets lost since the previous packet (`epb_dropcount`).
 const COMMENT: u16 = 1;
 const DROPPED: u16 = 4;
 
 impl Section {
-    /// The Enhanced Packet Block at the start of `rest`; `None` when it is not complete there, is
-    /// another block, or is not sound.
+    /// The Enhanced Packet Block at the start of `rest`; `None` where it is incomplete or damaged, or where another
+    /// block is there.
     #[inline(always)]
     pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<28>()?;
         let total = word::<BIG>(head, 4);
         let captured = word::<BIG>(head, 20);
-        // Padding alone is less than four bytes; a block shorter than its packet wraps around.
+        // Padding alone is less than four bytes; where a block is shorter than its packet, the subtraction wraps
+        // around.
         let behind = total.wrapping_sub(captured).wrapping_sub(32);
         if word::<BIG>(head, 0) != ENHANCED
             || !total.is_multiple_of(4)
@@ -58,7 +59,7 @@ impl Section {
         })
     }
 
-    /// Any packet block, complete or not; reads on, or says what is wrong.
+    /// Reads a packet block of any kind, complete or not: reads on, or says what is wrong.
     pub(super) fn packet(&mut self, buffer: &mut Buffer, block: Block) -> Result<Found, Error> {
         let head: u32 = if block.kind == SIMPLE { 12 } else { 28 };
         let least = head.saturating_add(TRAILER as u32);
@@ -96,8 +97,8 @@ impl Section {
         Ok(Found { time, link, interface, wire_len, skip: head, len, total })
     }
 
-    /// Time stamp of the packet block at the front of the buffer; unknown when another block stands there or
-    /// something is wrong with it.
+    /// Time stamp of the packet block at the front of the buffer; unknown where another block is there or the packet
+    /// block is damaged.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -112,8 +113,8 @@ impl Section {
         Ok(self.fields(buffer.rest(), block).map_or(Time::UNKNOWN, |(_, time, ..)| time))
     }
 
-    /// How many packets its block says were lost before the packet `found`, which has just been found
-    /// at the front of the buffer. Of a block larger than the buffer that is not known.
+    /// How many packets were lost before the packet `found`, as its block says; the packet has just been found at
+    /// the front of the buffer. Not known for a block larger than the buffer.
     pub(super) fn lost_before(&self, buffer: &Buffer, block: Block, found: Found) -> Option<u64> {
         let rest = buffer.rest();
         match block.kind {
@@ -126,7 +127,7 @@ impl Section {
         }
     }
 
-    /// The comments of its block on the packet `found`, likewise.
+    /// The comments on the packet `found`, under the same conditions.
     pub(super) fn comments(&self, buffer: &Buffer, block: Block, found: Found) -> Vec<Box<str>> {
         if block.kind == SIMPLE || self.tail.is_some() {
             return vec![];
@@ -163,8 +164,8 @@ impl Section {
     }
 }
 
-/// Whether an Enhanced Packet Block with something behind its packet is shorter than that, or has comments, or says
-/// how many packets were lost before it.
+/// Whether an Enhanced Packet Block with more than padding after its packet needs the slow path: it is too short for
+/// its packet, or has comments, or says how many packets were lost before it.
 #[cold]
 #[inline(never)]
 fn needs_care(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
@@ -172,7 +173,7 @@ fn needs_care(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
     total < captured.wrapping_add(32) || options(big, behind(rest, total, captured)).any(telling)
 }
 
-/// What stands between the packet of an Enhanced Packet Block and its trailer: the options.
+/// The options of an Enhanced Packet Block: the bytes between its packet and its trailer.
 fn behind(rest: &[u8], total: u32, captured: u32) -> &[u8] {
     let from = captured.next_multiple_of(4).saturating_add(28) as usize;
     rest.get(from..(total as usize).saturating_sub(TRAILER)).unwrap_or_default()

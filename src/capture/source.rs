@@ -13,22 +13,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which record walk the capture needs: format and byte order in one, so that it is one branch for
-/// each frame, and always the same one.
+/// How the capture's records are walked: format and byte order in one, so that there is one branch per frame, and
+/// always the same one.
 #[derive(Clone, Copy, Debug)]
 enum Walk {
     PcapLittle,
     PcapBig,
     NgLittle,
     NgBig,
-    /// pcapng, and the next block needs care: the first one, or one behind a block larger than the
+    /// pcapng where the next block needs the slow path: the first block, or one after a block larger than the
     /// buffer.
     NgCare,
-    /// The end has been reached.
+    /// The end has been reached, or an error.
     Over,
 }
 
-/// The record at the start of `rest`, when it is complete there and of the usual kind.
+/// The record at the start of `rest`, if it is complete and of the usual kind.
 #[inline(always)]
 fn look(walk: Walk, layout: &Layout, section: &Section, rest: &[u8]) -> Option<Found> {
     match walk {
@@ -48,9 +48,9 @@ pub struct Source {
     layout: Layout,
     section: Section,
     facts: CaptureInfo,
-    /// An error met while looking ahead, to be reported when its turn comes.
+    /// An error met while looking ahead, to be reported once the frames before it have been handed out.
     failed: Option<Error>,
-    /// Where others can see how far it has come.
+    /// Where other threads can see how far reading has come.
     progress: Option<Arc<AtomicU64>>,
     /// Where comments on packets go.
     comments: Option<Comments>,
@@ -76,7 +76,7 @@ impl Source {
         Source::open_through(path, |file| Box::new(file))
     }
 
-    /// The same; `through` makes of the open file what is read.
+    /// As [`open`](Self::open), but reads from the reader that `through` makes of the open file.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -99,15 +99,14 @@ impl Source {
 
     /// Reads a capture from `reader`; `name` is for messages.
     ///
-    /// Reads the file header, and in pcapng on to the first packet: on a pipe this waits for them.
-    /// What is compressed with gzip, zstd, lz4, xz or bzip2 is decompressed; every offset is then one
-    /// in the decompressed capture.
+    /// Reads the file header, and in pcapng on to the first packet: on a pipe this waits for them. Input compressed
+    /// with gzip, zstd, lz4, xz or bzip2 is decompressed; every offset then counts decompressed bytes.
     ///
     /// # Errors
-    /// [`NotACapture`](super::ErrorKind::NotACapture) when the first bytes are not those of pcap or
-    /// pcapng or end too early, [`Io`](super::ErrorKind::Io) when they cannot be read;
-    /// [`CutShort`](super::ErrorKind::CutShort) or [`Damaged`](super::ErrorKind::Damaged) when they
-    /// cannot be decompressed. What is wrong further on is left to [`next`](Self::next).
+    /// [`NotACapture`](super::ErrorKind::NotACapture) when the first bytes are not those of pcap or pcapng or end
+    /// too early, [`Io`](super::ErrorKind::Io) when they cannot be read; [`CutShort`](super::ErrorKind::CutShort) or
+    /// [`Damaged`](super::ErrorKind::Damaged) when they cannot be decompressed. Faults further on are reported by
+    /// [`next`](Self::next).
     pub fn from_reader(name: impl Into<PathBuf>, reader: Box<dyn Read + Send>) -> Result<Source, Error> {
         let path = name.into();
         let mut buffer = Buffer::new(reader);
@@ -152,11 +151,11 @@ impl Source {
         look(self.walk, &self.layout, &self.section, self.buffer.window()?)
     }
 
-    /// Hands out frame after frame until `take` wants no more or the capture ends: [`next`](Self::next) in a
-    /// loop, but what the walk needs stays at hand while a buffer lasts.
+    /// Hands out frames until `take` wants no more or the capture ends. Does the same as [`next`](Self::next) in a
+    /// loop, but keeps the state of the walk in local variables while a buffer lasts.
     ///
     /// # Errors
-    /// Those of [`next`](Self::next), and those of `take`: its frame counts as handed out.
+    /// The errors of [`next`](Self::next) and of `take`; a frame for which `take` fails counts as handed out.
     #[inline(always)]
     pub fn each<E: From<Error>>(
         &mut self,
@@ -168,10 +167,10 @@ impl Source {
         Ok(())
     }
 
-    /// Finds the next frame, and reads on for it where it must.
+    /// Finds the next frame, and reads more input where necessary.
     ///
     /// # Errors
-    /// Those of [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     #[inline(always)]
     pub(crate) fn seek(&mut self) -> Result<Option<Found>, Error> {
         match self.look() {
@@ -180,11 +179,11 @@ impl Source {
         }
     }
 
-    /// Hands out the frame that [`seek`](Self::seek) has found, and what follows it in the buffer. Whether there may
-    /// be more, and `take` wants them.
+    /// Hands out the frame that [`seek`](Self::seek) has found, and the frames after it in the buffer. Returns
+    /// whether there may be more and `take` wants them.
     ///
     /// # Errors
-    /// Those of `take`: its frame counts as handed out.
+    /// The errors of `take`; the frame for which it fails counts as handed out.
     #[inline(always)]
     pub(crate) fn go_on<E>(
         &mut self,
@@ -216,13 +215,13 @@ impl Source {
         done
     }
 
-    /// Lends memory, in which it goes on when it has to move what it holds.
+    /// Lends memory, to which the unread bytes move when the buffer next needs room.
     pub fn lend(&mut self, bytes: Bytes) {
         self.buffer.lend(bytes);
     }
 
-    /// The bytes of all frames handed out since memory was lent, if it has gone on in that; with `all`, it does so
-    /// at once.
+    /// The bytes of all frames handed out since memory was lent, once the buffer has moved to the lent memory; with
+    /// `all`, it moves at once.
     pub fn shown(&mut self, all: bool) -> Option<Bytes> {
         let shown = self.buffer.shown();
         if shown.is_none() && all {
@@ -239,30 +238,30 @@ impl Source {
         found.frame(number, at, self.buffer.take(found.total))
     }
 
-    /// Counts frames on from `before`, those of the files before this one. To be called before the first
-    /// [`next`](Self::next).
+    /// Continues the frame numbers after `before`, the number of frames in the files before this one. To be called
+    /// before the first [`next`](Self::next).
     pub fn count_from(&mut self, before: u64) {
         self.frames = self.frames.saturating_add(before);
     }
 
-    /// Keeps the number of the frame read last where others can see it, also the reader: it is told whenever
-    /// the buffer has run out, before more is read.
+    /// Stores the number of the last frame read where other threads, and the reader, can see it: whenever the buffer
+    /// has run out, before more is read.
     pub fn count_into(&mut self, frames: Arc<AtomicU64>) {
         self.progress = Some(frames);
     }
 
-    /// Puts the comments on packets to come there.
+    /// Stores the comments on packets read from now on in `comments`.
     pub fn comment_into(&mut self, comments: &Comments) {
         self.comments = Some(comments.clone());
     }
 
-    /// The number of the frame read last, or of the block that Wireshark numbers like one.
+    /// The number of the last frame read, or of a block that Wireshark numbers like one.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Time stamp of the next frame, which stays where it is; unknown where there is none. On a pipe this
-    /// waits for its head.
+    /// Time stamp of the next frame, which is not consumed; unknown where there is none. On a pipe this waits for
+    /// the head of its record.
     pub fn next_time(&mut self) -> Time {
         let of = |found: Option<Found>| found.map_or(Time::UNKNOWN, |found| found.time);
         let time = match self.walk {
@@ -272,7 +271,7 @@ impl Source {
             Walk::Over => return Time::UNKNOWN,
         };
         time.unwrap_or_else(|error| {
-            // To be said when the frame is asked for: some readers fail once, and then seem to have ended.
+            // Reported when the frame is asked for: some readers fail once, and then seem to have ended.
             (self.failed, self.walk) = (Some(error), Walk::Over);
             Time::UNKNOWN
         })
@@ -295,9 +294,8 @@ impl Source {
         }
     }
 
-    /// Reads once from the input, for whoever must not wait for a whole record: with a reader that
-    /// gives up after a while, by [`Interrupted`](std::io::ErrorKind::Interrupted), something else can
-    /// be done in between.
+    /// Reads once from the input, for callers that must not wait for a whole record: with a reader that gives up
+    /// after a while, by [`Interrupted`](std::io::ErrorKind::Interrupted), the caller can do other work in between.
     ///
     /// # Errors
     /// [`Io`](super::ErrorKind::Io) when the input cannot be read.
@@ -305,7 +303,7 @@ impl Source {
         self.buffer.refill().map_err(|error| error.of(&self.path))
     }
 
-    /// What the capture says about itself, as far as it has been read.
+    /// Facts that the capture states about itself, as far as it has been read.
     pub fn facts(&self) -> &CaptureInfo {
         &self.facts
     }
@@ -315,12 +313,12 @@ impl Source {
         self.buffer.offset()
     }
 
-    /// The name it was opened by.
+    /// The name under which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The place of the next frame where [`look`](Self::look) found none.
+    /// Finds the next frame where [`look`](Self::look) found none.
     #[cold]
     fn read_on(&mut self) -> Result<Option<Found>, Error> {
         if let Some(progress) = &self.progress {
@@ -345,7 +343,7 @@ impl Source {
         }
     }
 
-    /// The next packet block, after whatever stands before it.
+    /// Finds the next packet block, and reads all blocks before it.
     fn read_blocks(&mut self) -> Result<Option<Found>, Error> {
         let Some(block) = self.section.next_packet(&mut self.buffer, &mut self.facts, &mut self.frames)?
         else {
@@ -367,7 +365,7 @@ impl Source {
         Ok(Some(found))
     }
 
-    /// The file header of pcap is at the front of the buffer.
+    /// Starts a pcap file, whose header is at the front of the buffer.
     fn start_pcap(&mut self, layout: Layout) {
         self.buffer.advance(pcap::FILE_HEAD);
         self.facts.format = "pcap";
@@ -378,7 +376,7 @@ impl Source {
         self.layout = layout;
     }
 
-    /// The first section header of pcapng is at the front of the buffer: looks ahead to the first
+    /// Starts a pcapng file, whose first section header is at the front of the buffer: looks ahead to the first
     /// packet, so that the facts before it are known.
     fn start_pcapng(&mut self) {
         self.facts.format = "pcapng";

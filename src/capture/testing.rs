@@ -4,7 +4,7 @@
 use super::{Error, Frame, Source};
 use std::io::{self, Cursor, ErrorKind, Read};
 
-/// A frame that has been read, on its own.
+/// A frame that has been read, with its own copy of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Got {
     pub(super) number: u64,
@@ -23,7 +23,7 @@ impl From<Frame<'_>> for Got {
     }
 }
 
-/// Everything `source` gives, and that it stays silent afterwards.
+/// All frames of `source` and its error; checks that `source` gives nothing afterwards.
 pub(super) fn drain(source: &mut Source) -> (Vec<Got>, Option<Error>) {
     let mut frames = Vec::new();
     let error = loop {
@@ -39,7 +39,7 @@ pub(super) fn drain(source: &mut Source) -> (Vec<Got>, Option<Error>) {
     (frames, error)
 }
 
-/// Reads a capture at once; every frame must stand where it says.
+/// Reads a whole capture, and checks that every frame is at the offset it names.
 pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
     let (frames, error) = match open(capture) {
         Ok(mut source) => drain(&mut source),
@@ -114,7 +114,7 @@ impl Order {
         [&self.word(magic)[..], &version, &[0; 8], &self.word(snaplen), &self.word(link)].concat()
     }
 
-    /// Record of pcap; `extra` stands behind its header.
+    /// Record of pcap; `extra` follows its header.
     pub(super) fn record(self, time: (u32, u32), wire_len: u32, extra: &[u8], data: &[u8]) -> Vec<u8> {
         let words = [time.0, time.1, data.len() as u32, wire_len].map(|word| self.word(word));
         [&words.concat(), extra, data].concat()

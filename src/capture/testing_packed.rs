@@ -8,12 +8,12 @@ use std::hash::Hasher;
 use std::io::Write;
 use twox_hash::XxHash32;
 
-/// Everything there is, and why it ended.
+/// All frames of a capture, and the error that ended reading, if any.
 pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
     open(capture).map_or_else(|error| (Vec::new(), Some(error)), |mut source| drain(&mut source))
 }
 
-/// A capture of `count` frames, no two of them alike, and the frames.
+/// A capture of `count` different frames, and the frames.
 pub(super) fn many(count: u32) -> (Vec<u8>, Vec<Got>) {
     let mut capture = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     for index in 0..count {
@@ -40,15 +40,15 @@ pub(super) fn bzip2(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// In a block of lz4: the data are not compressed.
+/// Flag in the size of an lz4 block: the data are not compressed.
 pub(super) const BARE: u32 = 1 << 31;
 
-/// A frame whose header is `head`, with `data` in blocks that are not compressed.
+/// A zstd frame whose header is `head`, with `data` in blocks that are not compressed.
 pub(super) fn zstd(head: &[u8], data: &[u8]) -> Vec<u8> {
     zstd_blocks(head, &data.chunks(100_000).map(|block| (0, block.len(), block)).collect::<Vec<_>>())
 }
 
-/// The same with blocks of these kinds and sizes; kind 0 is not compressed, 1 is one byte repeated.
+/// A zstd frame of blocks with these kinds and sizes; kind 0 is not compressed, 1 is one byte repeated.
 pub(super) fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
     let mut frame = [b"\x28\xb5\x2f\xfd", head].concat();
     for (kind, size, data) in blocks {
@@ -59,13 +59,13 @@ pub(super) fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8
     frame
 }
 
-/// A frame of up to 4 MiB a block; `flags` beyond the version, with `optional` fields.
+/// An lz4 frame with blocks of up to 4 MiB; `flags` are added to the version, and `optional` header fields follow.
 pub(super) fn lz4(flags: u8, optional: &[u8], blocks: &[&[u8]]) -> Vec<u8> {
     let blocks: Vec<_> = blocks.iter().map(|block| (0, *block)).collect();
     lz4_blocks(&[&[0x40 | flags, 0x70], optional].concat(), &blocks)
 }
 
-/// A frame whose header is `head`, with blocks that are [`BARE`] or not.
+/// An lz4 frame whose header is `head`, with blocks that are [`BARE`] or not.
 pub(super) fn lz4_blocks(head: &[u8], blocks: &[(u32, &[u8])]) -> Vec<u8> {
     let mut frame = [b"\x04\x22\x4d\x18", head, &[(xxh32(head) >> 8) as u8]].concat();
     for (bare, block) in blocks {
@@ -88,8 +88,8 @@ fn crc32(data: &[u8]) -> [u8; 4] {
     sum.sum().to_le_bytes()
 }
 
-/// A stream of one block with the check CRC-32, in chunks that are not compressed, with a dictionary
-/// of this number; and how much of it stands before the end of the data.
+/// An xz stream of one block with the check CRC-32, in chunks that are not compressed, with a dictionary size of
+/// code `dictionary`; and the number of bytes of the stream before the end of the data.
 pub(super) fn xz(data: &[u8], dictionary: u8) -> (Vec<u8>, usize) {
     let sealed = |bytes: &[u8]| [bytes, &crc32(bytes)].concat();
     let mut stream = [b"\xfd7zXZ\0".as_slice(), &sealed(&[0, 1])].concat();

@@ -1,7 +1,7 @@
-//! Compressed captures: sound, cut, damaged, followed by something, larger than they look.
+//! Compressed captures: sound, cut, damaged, followed by other bytes, larger than they look.
 //!
-//! The files were made with the programs of the formats, see `captures/README.md`: `base` is one
-//! stream, `parts` are several, which end inside of records.
+//! The files were made with the programs of the formats, see `captures/README.md`: `base` is a single stream,
+//! `parts` are several, which end inside records.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::input::is_skippable;
@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{self, Cursor, Read, Write};
 use std::path::Path;
 
-/// Names and endings.
+/// Names of the formats and endings of their files.
 const FORMATS: [(&str, &str); 5] =
     [("gzip", "gz"), ("zstd", "zst"), ("lz4", "lz4"), ("xz", "xz"), ("bzip2", "bz2")];
 
@@ -28,12 +28,12 @@ fn base() -> Vec<u8> {
     file("base.pcap")
 }
 
-/// The files in one stream.
+/// The files that are a single stream.
 fn whole() -> Vec<(&'static str, Vec<u8>)> {
     FORMATS.map(|(name, ending)| (name, file(&format!("base.pcap.{ending}")))).into()
 }
 
-/// Those in several as well.
+/// All files, also those of several streams.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     whole()
         .into_iter()
@@ -49,7 +49,7 @@ fn kind(error: &Error) -> ErrorKind {
     error.kind()
 }
 
-/// What a gzip stream gives that breaks off, or is followed by what is none of it.
+/// The start of a gzip stream with `data`, followed by `behind` in place of its rest.
 fn begun(data: &[u8], behind: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(vec![], Compression::fast());
     encoder.write_all(data).unwrap();
@@ -106,10 +106,10 @@ fn cut_everywhere() {
             let (frames, error) = read(&file[..cut]);
             assert!(plain.starts_with(&frames), "{name} cut at {cut}");
             match error.as_ref().map(kind) {
-                // All that is missing is padding, or a skippable frame …
+                // Only padding or a skippable frame is missing …
                 None => assert_eq!(frames, plain, "{name} cut at {cut}"),
-                // … or there is not even a magic number, nothing but such a frame, or nothing behind the
-                // magic number of a legacy frame, which has no mark of its end.
+                // … or the magic number is incomplete, or there is only a skippable frame, or nothing follows the
+                // magic number of a legacy frame, which has no end mark.
                 Some(ErrorKind::NotACapture) => {
                     let nothing =
                         is_skippable(&file) && cut == 13 || file.starts_with(Legacy::MAGIC) && cut == 4;
@@ -121,14 +121,14 @@ fn cut_everywhere() {
     }
 }
 
-/// A file of each format with many frames in several blocks, and the first of these that can be damaged: where it
-/// begins, and bytes of the capture before it.
+/// A file of each format with many frames in several blocks, and the first block that can be damaged: its offset,
+/// and the bytes of the capture before it.
 fn blocks(capture: &[u8]) -> [(&'static str, Vec<u8>, usize, usize); 5] {
     const BLOCK: usize = 100_000;
     let mut stored = GzEncoder::new(Vec::new(), Compression::none());
     stored.write_all(capture).unwrap();
     let gzip = stored.finish().unwrap();
-    // Behind the header of 10 bytes come stored blocks: 0 | length | its complement | data.
+    // After the header of 10 bytes come stored blocks: 0 | length | its complement | data.
     let (mut at, mut before) = (10, 0);
     while before < 2 * BLOCK {
         let length = usize::from(u16::from_le_bytes([gzip[at + 1], gzip[at + 2]]));
@@ -168,12 +168,12 @@ fn cut_messages() {
          1297 bytes could be decompressed"
     );
     assert_eq!(read(&gzip[..700]).1.unwrap().offset(), Some(1297));
-    // Four bytes are enough to tell what it is.
+    // Four bytes are enough to recognise the format.
     assert!(message(&file("base.pcap.xz")[..4]).contains("its xz stream ends at byte 4 and"));
     assert!(message(b"\xfd7zXxxxxxxxxxxxx").contains("its xz stream cannot be decoded (invalid XZ magic"));
 }
 
-/// Changes of single bits: nothing panics, and what has checksums is right or ends with an error.
+/// Single bits are flipped: nothing panics, and a format with checksums gives the right frames or an error.
 #[test]
 fn flipped_bits() {
     let plain = read_sound(&base());
@@ -198,7 +198,7 @@ fn what_stands_behind_the_end() {
             let error = error.unwrap();
             assert_eq!((frames == plain, error.kind()), (true, ErrorKind::Damaged), "{name}: {error}");
         }
-        // Another stream is another part of the capture.
+        // A further stream is the next part of the capture.
         let (frames, error) = read(&file.repeat(2));
         assert!(frames.starts_with(&plain) && error.is_some(), "{name}: two file headers");
     }
@@ -212,7 +212,7 @@ fn what_stands_behind_the_end() {
 #[test]
 fn checksums_at_the_end() {
     let plain = read_sound(&base());
-    // Where the checksum of the last stream stands: in xz before the index and the footer of 12 bytes.
+    // Distance from the end of the checksum of the last stream; in xz the index and a footer of 12 bytes follow it.
     for (index, at) in [(0, 8), (1, 4), (2, 4), (3, 12 + 8 + 8)] {
         let (name, mut file) = whole().remove(index);
         let place = file.len() - at;
@@ -245,7 +245,7 @@ fn what_was_decoded_before_damage_is_handed_out_but_for_64_kib() {
     }
 }
 
-/// What has arrived is handed out before more is asked for.
+/// Frames that have arrived are handed out before more bytes are requested.
 #[test]
 fn a_frame_is_handed_out_as_soon_as_it_can_be_decoded() {
     let (capture, plain) = many(1_000);
@@ -278,7 +278,7 @@ fn a_frame_is_handed_out_as_soon_as_it_can_be_decoded() {
     assert!(!rest.is_empty());
 }
 
-/// Gives what it has, and then an error instead of waiting for more.
+/// A reader that gives its bytes, and then an error instead of waiting for more.
 struct Begun(Cursor<Vec<u8>>);
 
 impl Read for Begun {
@@ -317,7 +317,7 @@ fn nothing_compressed() {
         ("bzip2", bzip2(&[])),
     ];
     for (name, stream) in none {
-        // Any number of them: neither stack nor time may run away.
+        // With any number of streams, the stack does not overflow and the time stays short.
         let (frames, error) = read(&stream.repeat(20_000));
         assert!(frames.is_empty());
         assert_eq!(error.unwrap().to_string(), "it is empty: a capture has at least a file header", "{name}");

@@ -1,4 +1,4 @@
-//! Inputs that are cut, damaged, no captures at all, or slow.
+//! Inputs that are cut, damaged, not captures at all, or slow.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::testing::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
@@ -36,7 +36,8 @@ fn join(parts: &Parts) -> Vec<u8> {
     parts.iter().flat_map(|(bytes, _)| bytes.clone()).collect()
 }
 
-/// At every cut: the frames before it, then an error that names where the cut part starts.
+/// Cuts at every byte: checks that the frames before the cut are read, and that the error names the start of the cut
+/// part.
 fn cut_everywhere(parts: &Parts, least: usize) {
     let capture = join(parts);
     let whole = read_sound(&capture);
@@ -190,7 +191,7 @@ fn files_that_cannot_be_opened() {
     assert!(directory.to_string().contains("it is a directory"), "{directory}");
 }
 
-/// Fails after its bytes.
+/// A reader that fails after its bytes.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -225,7 +226,7 @@ fn reads_that_fail() {
     assert_eq!(error.kind(), ErrorKind::Io);
 }
 
-/// Gives one piece a read, and panics when asked for more than there is.
+/// A reader that gives one piece per read, and panics when asked for more.
 struct Live(std::vec::IntoIter<Vec<u8>>);
 
 impl Read for Live {
@@ -236,7 +237,7 @@ impl Read for Live {
     }
 }
 
-/// A frame that is complete is handed out without another read, which might wait for ever.
+/// A complete frame is handed out without another read, which might wait for ever.
 #[test]
 fn live_frames_are_not_held_back() {
     let parts = pcap_parts(LITTLE, 0xa1b2_c3d4, 0);
@@ -267,7 +268,7 @@ fn a_pipe_by_its_path() {
     assert_eq!(frames, read_sound(&capture));
 }
 
-/// Notes how much is asked for.
+/// A reader that notes how many bytes are requested.
 struct Asked(io::Cursor<Vec<u8>>, Arc<Mutex<Vec<usize>>>);
 
 impl Read for Asked {
@@ -290,7 +291,7 @@ fn reads_are_large_and_few() {
     assert_eq!(asked.len(), capture.len().div_ceil(256 * 1024) + 1);
 }
 
-/// Reads whatever it is, at once and in small pieces: the same, and never for ever.
+/// Reads any input, at once and in small pieces, and checks that both give the same and end.
 fn survives(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
     let (frames, error) = read(capture);
     assert!(frames.len() <= capture.len() / 16);

@@ -1,4 +1,4 @@
-//! What pcapng files say about their interfaces and about packets that were lost.
+//! Facts that pcapng files state about their interfaces and about lost packets.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::buffer::{Bytes, CAPACITY};
@@ -132,7 +132,7 @@ fn packets_say_how_many_were_lost_before_them() {
         assert_eq!(facts(&capture).dropped(), Some(18));
         capture.extend([obsolete(5), obsolete(0xffff), obsolete(0)].concat());
         assert_eq!(facts(&capture).dropped(), Some(23), "ffff is not known");
-        // Both speak of the same packets.
+        // Both counts describe the same packets.
         capture.extend(statistics(order, 0, &[(5, 20)]));
         assert_eq!(facts(&capture).dropped(), Some(23));
         capture.extend(statistics(order, 0, &[(5, 30)]));
@@ -150,7 +150,7 @@ fn options_of_packets_that_lie_cost_nothing() {
         let capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[]), packet].concat();
         assert_eq!(facts(&capture).dropped(), None, "{lie:x?}");
     }
-    // A block larger than the buffer: its frame comes out, its options are passed.
+    // A block larger than the buffer: its frame is read, its options are skipped.
     let options = [LITTLE.option(1, &data(60_000)).repeat(20), LITTLE.option(4, &LITTLE.long(3))].concat();
     let packet = LITTLE.enhanced_with(0, 1, 70, &data(70), &options);
     assert!(packet.len() > 2 * CAPACITY);

@@ -1,5 +1,5 @@
-//! The limits of compressed streams: the largest that is taken, and the first that is not. What stands before that is
-//! there in any case.
+//! The limits of compressed streams: the largest stream that is read, and the first that is too large. The frames
+//! before the fault are read in any case.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::ErrorKind;
@@ -18,11 +18,11 @@ const WINDOW: &[u8] = &[0, 17 << 3];
 const LEGACY_BLOCK: usize = 8 << 20;
 const LEGACY_DATA: usize = LEGACY_BLOCK + LEGACY_BLOCK / 255 + 16;
 
-/// A capture of exactly `len` bytes, in few frames, and how many these are.
+/// A capture of exactly `len` bytes in few frames, and the number of frames.
 fn sized(len: usize) -> (Vec<u8>, usize) {
     let (mut capture, mut frames) = (LITTLE.pcap(0xa1b2_c3d4, 0, 1), 0);
     while capture.len() < len {
-        // Not less than a record may be left.
+        // The bytes left must be enough for a record.
         let part = (len - capture.len()).min(200_000);
         let part = if (1..100).contains(&(len - capture.len() - part)) { part - 100 } else { part };
         capture.extend(LITTLE.record((frames as u32, 0), 200_000, &[], &vec![7; part - 16]));
@@ -47,7 +47,7 @@ fn blocks_of_zstd_have_a_limit() {
         assert_eq!(error.kind(), ErrorKind::Damaged);
         assert_eq!(frames, plain[..(first.len() - 24) / 76], "what stands before it is there");
     }
-    // A byte may stand for so many: the last frame is longer than a buffer, and made of it.
+    // One byte may stand for a whole block: the last frame is made of one such block.
     let mut long = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     long.extend(LITTLE.record((0, 0), ZSTD_BLOCK as u32, &[], &vec![9; ZSTD_BLOCK]));
     let head = &long[..40];
@@ -55,7 +55,7 @@ fn blocks_of_zstd_have_a_limit() {
     assert!(error.is_none() && frames.len() == 1 && frames[0].bytes == vec![9; ZSTD_BLOCK], "{error:?}");
 }
 
-/// A frame of lz4 with blocks of up to the size that `code` stands for, independent of each other or not.
+/// An lz4 frame with blocks of up to the size that `code` stands for, independent of each other or not.
 fn lz4(code: u8, independent: bool, blocks: &[(u32, &[u8])]) -> Vec<u8> {
     lz4_blocks(&[0x40 | u8::from(independent) << 5, code << 4], blocks)
 }
@@ -71,7 +71,7 @@ fn blocks_of_lz4_have_the_limit_that_their_frame_names() {
         let (capture, _) = sized(most + 1);
         let packed = compress(&capture);
         for (block, what) in [((BARE, &capture[..]), "BlockTooBig"), ((0, &packed[..]), "OutputTooSmall")] {
-            // An empty capture before it, so that there is something to lose.
+            // An empty capture before the block, so that there is something to lose.
             let head = (BARE, &capture[..24]);
             let error = read(&lz4(code, true, &[head, block])).1.unwrap();
             assert_eq!(error.kind(), ErrorKind::Damaged);
@@ -90,7 +90,7 @@ fn blocks_of_legacy_lz4_have_a_limit() {
     let packed = compress(&[&capture[..], b"!"].concat());
     let error = read(&legacy(packed.len(), &packed)).1.unwrap();
     assert!(error.to_string().contains("has a block that cannot be decoded"), "{error}");
-    // The longest data that may be announced are waited for, longer ones are not.
+    // The reader waits for the longest data that a block may announce, and refuses longer data at once.
     let cut = read(&legacy(LEGACY_DATA, b"")).1.unwrap();
     assert_eq!(cut.kind(), ErrorKind::CutShort, "{cut}");
     let error = read(&legacy(LEGACY_DATA + 1, b"")).1.unwrap();

@@ -1,4 +1,4 @@
-//! The same frames as `pcap-parser` gives, where it is right.
+//! Compares the frames with those of `pcap-parser`, where that is right.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::testing::{Got, LITTLE, Order, data, read, read_sound};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const CAPACITY: usize = 1 << 15;
 
-/// What is compared: time, link, length on the wire, bytes.
+/// The values compared: time, link type, length on the wire, bytes.
 pub(super) type Plain = (Option<i64>, u16, u32, Vec<u8>);
 
 fn ours(capture: &[u8]) -> Vec<Plain> {
@@ -19,7 +19,7 @@ fn plain(got: Vec<Got>) -> Vec<Plain> {
     got.into_iter().map(|Got { time, link, wire_len, bytes, .. }| (time, link, wire_len, bytes)).collect()
 }
 
-/// Gives each block of a capture to `each`, up to what is wrong; whether something is.
+/// Passes each block of a capture to `each`, up to a fault; returns whether there was one.
 pub(super) fn blocks(
     mut reader: Box<dyn PcapReaderIterator + '_>,
     mut each: impl FnMut(PcapBlockOwned),
@@ -33,7 +33,7 @@ pub(super) fn blocks(
                 asked = 0;
             }
             Err(PcapError::Eof) => return false,
-            // At the end of a file it may ask for more for ever.
+            // At the end of a file, `pcap-parser` may ask for more for ever.
             Err(PcapError::Incomplete(_)) if asked < 3 => {
                 asked += 1;
                 reader.refill().unwrap();
@@ -65,7 +65,7 @@ fn theirs_pcap(capture: &[u8]) -> (Vec<Plain>, bool) {
     (frames, wrong)
 }
 
-/// Nanoseconds by fractions of a second, and not as the code under test does it.
+/// The time in nanoseconds, computed in another way than in the code under test.
 fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
     let units = if resolution < 0x80 { 10u128.pow(resolution.into()) } else { 1 << (resolution & 0x7f) };
     let (whole, part) = (u128::from(count) / units, u128::from(count) % units);
@@ -78,7 +78,7 @@ pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
     sound(damaged_pcapng(capture))
 }
 
-/// The same of a capture in which packets may be damaged.
+/// The frames of a capture in which packets may be damaged, and whether a fault was found.
 fn damaged_pcapng(capture: &[u8]) -> (Vec<Plain>, bool) {
     let (mut interfaces, mut frames, mut unknown) = (Vec::new(), Vec::new(), false);
     let wrong = blocks(Box::new(PcapNGReader::new(CAPACITY, capture).unwrap()), |block| match block {
@@ -87,7 +87,7 @@ fn damaged_pcapng(capture: &[u8]) -> (Vec<Plain>, bool) {
             interfaces.push((idb.linktype.0 as u16, idb.snaplen, idb.if_tsresol, idb.if_tsoffset));
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-            // It does not look whether there is such an interface.
+            // `pcap-parser` does not check that the interface exists.
             let Some(&(link, _, resolution, offset)) = interfaces.get(packet.if_id as usize) else {
                 unknown = true;
                 return;
@@ -116,7 +116,7 @@ fn damaged_pcapng(capture: &[u8]) -> (Vec<Plain>, bool) {
     (frames, wrong || unknown)
 }
 
-/// Bytes changed, each in the middle of what begins with it.
+/// Positions of bytes and their new values.
 type Damage = Vec<(prop::sample::Index, u8)>;
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -124,7 +124,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     proptest::collection::vec((any::<prop::sample::Index>(), prop_oneof![telling, any::<u8>()]), 1..4)
 }
 
-/// As far as both read a damaged capture it is the same; who reads less of it says that something is wrong.
+/// Both readers agree on the frames of a damaged capture that both read; the one that reads fewer reports an error.
 fn agree(capture: &[u8], (theirs, wrong): (Vec<Plain>, bool)) {
     let (got, error) = read(capture);
     let ours = plain(got);
@@ -134,7 +134,7 @@ fn agree(capture: &[u8], (theirs, wrong): (Vec<Plain>, bool)) {
     assert!(ours.len() <= theirs.len() || wrong, "{} frames, and there are {}", ours.len(), theirs.len());
 }
 
-/// The same of a capture that is damaged behind its head, and of what is left of it when it is cut there as well.
+/// As [`agree`], for a capture that is damaged after its head, and for the same capture when it is also cut there.
 fn agree_once_damaged(
     (mut capture, head): (Vec<u8>, usize),
     damage: Damage,
@@ -191,7 +191,7 @@ fn pcapng(first: bool, steps: Vec<Step>) -> Vec<u8> {
             }
             _ => {
                 let interface = usize::from(pick) % interfaces.len();
-                // Within the years that fit.
+                // Within the range of years that fits.
                 let seconds = number % 4_000_000_000;
                 let resolution = interfaces[interface].1;
                 let units =
@@ -257,7 +257,7 @@ proptest! {
         agree_once_damaged((capture, head), damage, cut, theirs_pcap);
     }
 
-    /// Damage behind the descriptions of interfaces, with which it computes time stamps wrongly.
+    /// Damage after the interface descriptions: with damaged ones, `pcap-parser` computes wrong time stamps.
     #[test]
     fn damaged_pcapng_as_pcap_parser(
         big: bool,

@@ -131,7 +131,7 @@ fn other_versions() {
     assert_eq!(error.to_string(), "it is a pcap file of version 1, and only version 2 and later are known");
 }
 
-/// More than the buffer holds, in reads of every kind: nothing may depend on where a read ends.
+/// A capture larger than the buffer, in reads of many sizes: the result does not depend on where a read ends.
 #[test]
 fn reads_of_any_size() {
     let mut capture = LITTLE.pcap(MICRO, 0, 1);

@@ -230,7 +230,7 @@ fn blocks_that_wireshark_numbers() {
     }
 }
 
-/// Packet blocks larger than the buffer, by their options: the frame comes out, the rest is passed.
+/// Packet blocks that are larger than the buffer because of their options: the frame is read, the rest is skipped.
 #[test]
 fn packets_with_options_of_any_size() {
     let options = LITTLE.option(1, &data(60_000)).repeat(20);
@@ -256,7 +256,7 @@ fn packets_with_options_of_any_size() {
     assert_eq!((frames.len(), error.unwrap().kind()), (1, ErrorKind::Damaged), "a trailer that disagrees");
 }
 
-/// An interface's options may be longer than the buffer, and the one that matters the last of them.
+/// The options of an interface may be longer than the buffer, and the option that matters may be the last.
 #[test]
 fn interfaces_with_options_of_any_size() {
     let options = [BIG.option(1, &data(65_535)).repeat(20), BIG.option(9, &[9])].concat();
@@ -289,7 +289,7 @@ fn options_that_lie() {
     }
 }
 
-/// Some writers do not count the padding in the total length, and do write it.
+/// Some writers write the padding but do not count it in the total length.
 #[test]
 fn a_total_length_without_its_padding() {
     for order in [LITTLE, BIG] {

@@ -1,4 +1,4 @@
-//! What is written reads back as it was: here, and by `pcap-parser`.
+//! Captures that are written read back unchanged, here and with `pcap-parser`.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::testing::{BIG, LITTLE, Order, data, drain, open, read_sound};
@@ -8,7 +8,7 @@ use pcap_parser::pcapng::OptionCode;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
 
-/// A frame of an interface, on its own; `None` for a time that is unknown.
+/// A frame with its input and interface; its time is `None` where it is unknown.
 type Taken = (usize, u32, Plain);
 
 /// Everything in `captures`, written as one.
@@ -108,7 +108,8 @@ proptest! {
         let mut pairs = Vec::new();
         for ((input, interface, mut frame), (new, mut plain)) in expected.into_iter().zip(back) {
             if frame.0.is_none() && plain.0 == Some(0) {
-                // Not as a simple packet: it is not of the first interface, or not as long as that allows.
+                // Not written as a simple packet: the frame is not of the first interface, or has another length
+                // than its snap length allows.
                 prop_assert!(new != 0 || frame.3.len() != frame.2 as usize);
                 (frame.0, plain.0) = (None, None);
             }
@@ -120,7 +121,7 @@ proptest! {
         }
     }
 
-    /// `pcap-parser` sees the same.
+    /// `pcap-parser` reads the same frames.
     #[test]
     fn pcap_parser_reads_what_is_written(records in proptest::collection::vec((any::<u32>(), 0u32..1_000_000_000, 0u32..3000, 0usize..200), 0..30)) {
         let mut capture = BIG.pcap(0xa1b2_3c4d, 65_535, 113);
@@ -132,7 +133,7 @@ proptest! {
         prop_assert_eq!(theirs_pcapng(&file), expected);
     }
 
-    /// Any time there is comes back, also from before 1970.
+    /// Every time reads back unchanged, also from before 1970.
     #[test]
     fn times_come_back(times in proptest::collection::vec(any::<i64>(), 1..20)) {
         let facts = CaptureInfo::default();
@@ -216,7 +217,7 @@ fn comments_come_back_and_long_ones_are_cut() {
     assert!(read_sound(&file).iter().all(|got| got.bytes == data(6)));
 }
 
-/// A reader remembers so many interfaces in a section: behind them a new one begins.
+/// Readers remember 65,536 interfaces in a section, so a new section begins after them.
 #[test]
 fn interfaces_beyond_what_a_section_holds() {
     let mut writer = Writer::new(Vec::new(), "").unwrap();

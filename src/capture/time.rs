@@ -13,7 +13,7 @@ impl Time {
         if nanos == i64::MIN { Time(i64::MIN + 1) } else { Time(nanos) }
     }
 
-    /// From wide nanoseconds, pinned to what fits.
+    /// From nanoseconds in 128 bits, pinned to the range of `Time`.
     pub const fn from_wide(nanos: i128) -> Time {
         if nanos > i64::MAX as i128 {
             Time(i64::MAX)

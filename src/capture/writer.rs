@@ -8,12 +8,12 @@
 //!  Simple Packet           a frame without a time stamp, where the block says the same
 //!  Interface Statistics    what an interface received and lost
 //! ```
-//! The blocks are drawn in `pcapng.rs` and `blocks.rs`. Time stamps are counted without sign: frames
-//! from before 1970 get an interface of their own, with an `if_tsoffset` that lies before all of them.
+//! The blocks are drawn in `pcapng.rs` and `blocks.rs`. Time stamps are unsigned counts, so frames from before 1970
+//! get an interface of their own, with an `if_tsoffset` earlier than all of them.
 //!
-//! A frame without a time stamp becomes a Simple Packet Block. That names no interface, holds as
-//! much as the snap length of the first one allows, and takes no comment; where this does not fit, the
-//! frame becomes an Enhanced Packet Block at the start of 1970, with a comment that says so.
+//! A frame without a time stamp becomes a Simple Packet Block. Such a block names no interface, holds as many bytes
+//! as the snap length of the first interface allows, and has no comments. Where this does not fit, the frame becomes
+//! an Enhanced Packet Block at the start of 1970, with a comment that says so.
 
 use super::blocks::{BYTE_ORDER, ENHANCED, INTERFACE, MAX_INTERFACES, SECTION, SIMPLE, STATISTICS};
 use super::{CaptureInfo, Frame, Interface};
@@ -26,15 +26,16 @@ pub const MAX_TEXT: usize = 65_535;
 /// `if_tsresol`: 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
 const NANOS: i64 = 1_000_000_000;
-/// `if_tsoffset` for frames from before 1970, in seconds: all that [`Time`](super::Time) holds is later.
+/// `if_tsoffset` for frames from before 1970, in seconds: earlier than any [`Time`](super::Time).
 const BEFORE: i64 = i64::MIN / NANOS - 1;
-/// What is said of a frame whose block must have a time stamp.
+/// Comment on a frame without a time stamp in a block that must have one.
 const NO_TIME: &str = "qdissect: this packet had no time stamp";
 
-/// An interface of an input: which input, which of its interfaces, and whether before 1970.
+/// An interface of an input: number of the input, number of the interface in it, and whether it is for frames from
+/// before 1970.
 type Key = (usize, u32, bool);
 
-/// A capture under way. Every block is handed on whole; give it a buffered `W`.
+/// A capture being written. Every block is written in one piece; use a buffered `W`.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -42,7 +43,7 @@ pub struct Writer<W: Write> {
     block: Vec<u8>,
     /// Interfaces described in this section, and their numbers.
     known: HashMap<Key, u32>,
-    /// Snap length of the first of them, 0 for none.
+    /// Snap length of the first interface, 0 for none.
     snaplen: u32,
     /// The highest time stamp so far, in nanoseconds since 1970.
     latest: i64,
@@ -60,9 +61,9 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes a frame as it was captured, with comments. `input` is a number for its capture, so that
-    /// interfaces of several are kept apart, and `facts` what that capture says about itself.
-    /// Comments longer than 65,535 bytes are cut, and say so.
+    /// Writes a frame as it was captured, with comments. `input` is a number for its capture, so that the interfaces
+    /// of several captures are kept apart; `facts` are the facts of that capture. Comments longer than 65,535 bytes
+    /// are cut and end with a note that says so.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -103,8 +104,8 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes what the interfaces of an input received and lost, as far as it says and frames of them
-    /// were written; after its last frame.
+    /// Writes how many packets the interfaces of an input received and lost, as far as the input says and frames of
+    /// these interfaces were written. To be called after the last frame of the input.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -128,7 +129,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the capture and gives back what it was written to.
+    /// Ends the capture and returns the output.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -137,7 +138,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Begins a section: its interfaces are counted from 0.
+    /// Begins a section; its interfaces are counted from 0.
     fn section(&mut self) -> io::Result<()> {
         self.known.clear();
         self.begin(SECTION);
@@ -151,7 +152,7 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// The number of an interface here; it is described first, if it is new.
+    /// The number of an interface in this section; a new interface is described first.
     fn interface(&mut self, key: Key, facts: &CaptureInfo, link: u16) -> io::Result<u32> {
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
@@ -187,13 +188,13 @@ impl<W: Write> Writer<W> {
         Ok(number)
     }
 
-    /// Whether a Simple Packet Block of the first interface would hold just the bytes of the frame.
+    /// Whether a Simple Packet Block of the first interface would hold exactly the bytes of the frame.
     fn is_simple(&self, frame: &Frame<'_>) -> bool {
         let limit = if self.snaplen == 0 { u32::MAX } else { self.snaplen };
         frame.wire_len.min(limit) as usize == frame.bytes.len()
     }
 
-    /// A time stamp, in nanoseconds since 1970.
+    /// Writes a time stamp, given in nanoseconds since 1970.
     fn time(&mut self, nanos: i64, before: bool) {
         let offset = if before { i128::from(BEFORE).saturating_mul(NANOS.into()) } else { 0 };
         let count = u64::try_from(i128::from(nanos).saturating_sub(offset)).unwrap_or(0);
@@ -207,7 +208,7 @@ impl<W: Write> Writer<W> {
         self.word(0);
     }
 
-    /// Hands the block on, with its length at both ends.
+    /// Writes the block out, with its length at both ends.
     fn end(&mut self) -> io::Result<()> {
         self.pad();
         let total = self.block.len().saturating_add(4);
@@ -227,12 +228,12 @@ impl<W: Write> Writer<W> {
         self.pad();
     }
 
-    /// A text, cut between two characters where it is too long.
+    /// Writes a text option; a text that is too long is cut between two characters.
     fn text(&mut self, code: u16, text: &str) {
         if text.len() <= MAX_TEXT {
             return self.option(code, text.as_bytes());
         }
-        // Room for the words behind it, whatever the number.
+        // Leaves room for the note after it, however large the number.
         let most = MAX_TEXT.saturating_sub(64);
         let kept = (0..=most).rev().find_map(|end| text.get(..end)).unwrap_or_default();
         let more = text.len().saturating_sub(kept.len());

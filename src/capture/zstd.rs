@@ -1,8 +1,7 @@
 //! Frames of zstd (RFC 8878).
 //!
-//! The decoder keeps back a window's worth of what it has decoded until the frame is over. So a pipe
-//! is read with that delay, and where a frame breaks it is closed with an empty last block, which
-//! makes the decoder give all it has.
+//! The decoder holds back a window of decoded bytes until the frame has ended, so a pipe is read with that delay.
+//! Where a frame is cut or damaged, it is closed with an empty last block, which makes the decoder release everything.
 
 use super::input::{Fault, Input, MAX_WINDOW};
 use ruzstd::decoding::errors::FrameDecoderError;
@@ -10,24 +9,24 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{BufRead, Read};
 use std::mem;
 
-/// The longest header of a frame, with its magic number.
+/// The longest frame header in bytes, magic number included.
 const HEAD: usize = 18;
 
-/// An empty last block that is not compressed, and a checksum for frames that have one.
+/// An empty last block that is not compressed, and four bytes of checksum for frames that have one.
 const CLOSE: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 pub(super) struct Zstd {
     decoder: FrameDecoder,
     pub(super) input: Input,
-    /// The window is larger than what is kept.
+    /// The window is larger than the limit.
     large: bool,
     given: u64,
-    /// Why there are no further blocks, to be told when all has been handed out.
+    /// Why there are no further blocks; reported once everything decoded has been handed out.
     fault: Option<Fault>,
 }
 
 impl Zstd {
-    /// A frame begins at the front of `input`, which is taken unless this fails.
+    /// Opens the frame at the front of `input`; takes the input unless it fails.
     pub(super) fn open(input: &mut Input) -> Result<Zstd, Fault> {
         let head = input.peek(HEAD)?;
         let mut decoder = FrameDecoder::new();
@@ -35,7 +34,7 @@ impl Zstd {
         let mut begun = decoder.init(head);
         let large = matches!(begun, Err(FrameDecoderError::WindowSizeTooBig { .. }));
         if large {
-            // The decoder keeps as much of it as was decoded.
+            // The decoder keeps no more of the window than it has decoded.
             decoder.set_max_window_size(u64::MAX);
             begun = decoder.init(head);
         }
@@ -60,7 +59,7 @@ impl Zstd {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() && self.fault.is_none() {
             self.fault = self.blocks().err();
             if self.fault.is_some() {
-                // It cannot fail, and if it did there would be nothing to do about it.
+                // It cannot fail, and a failure could not be handled.
                 let _ = self.decoder.decode_blocks(CLOSE, BlockDecodingStrategy::UptoBlocks(1));
             }
         }
@@ -72,7 +71,8 @@ impl Zstd {
         self.fault.take().map_or_else(|| self.end(), Err)
     }
 
-    /// Decodes the next block; of a frame with too large a window all, if that is not too much.
+    /// Decodes the next block; of a frame whose window is too large, the whole frame, if that stays within the
+    /// limit.
     fn blocks(&mut self) -> Result<(), Fault> {
         let some = if self.large {
             BlockDecodingStrategy::UptoBytes(MAX_WINDOW as usize)
@@ -86,7 +86,7 @@ impl Zstd {
         }
     }
 
-    /// Everything has been handed out.
+    /// Checks length and checksum once everything has been handed out.
     fn end(&mut self) -> Result<usize, Fault> {
         let announced = self.decoder.content_size();
         if announced != 0 && announced != self.given {
