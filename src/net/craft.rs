@@ -1,10 +1,10 @@
-//! Frames for tests, put together by hand: datagrams, what they travel in, tunnels, link headers.
+//! Hand-built frames for tests: datagrams, the IP packets around them, tunnels, link headers.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::{Datagram, DropReason, Endpoint, parse};
 use crate::capture::{Frame, Time};
 
-/// Where the first byte of every test frame lies in its file.
+/// Offset in its file of the first byte of every test frame.
 pub const AT: u64 = 1000;
 pub const SRC4: [u8; 4] = [192, 0, 2, 1];
 pub const DST4: [u8; 4] = [198, 51, 100, 2];
@@ -32,7 +32,7 @@ pub fn reason(link: u16, bytes: &[u8]) -> DropReason {
     parse(&frame(link, bytes)).expect_err("the frame should be dropped")
 }
 
-/// The datagram of a whole frame, after checking what holds for every datagram.
+/// The datagram of a whole frame, after the checks of [`hold`].
 pub fn datagram(link: u16, bytes: &[u8]) -> Datagram<'_> {
     let frame = frame(link, bytes);
     let datagram = parse(&frame).unwrap_or_else(|reason| panic!("dropped: {reason:?}"));
@@ -40,7 +40,7 @@ pub fn datagram(link: u16, bytes: &[u8]) -> Datagram<'_> {
     datagram
 }
 
-/// What holds for every datagram of every frame.
+/// Checks that hold for every datagram of every frame.
 pub fn hold(frame: &Frame<'_>, datagram: &Datagram<'_>) {
     assert_eq!((datagram.frame, datagram.time), (frame.number, frame.time));
     let offset = (datagram.at - frame.at) as usize;
@@ -57,13 +57,13 @@ pub fn hold(frame: &Frame<'_>, datagram: &Datagram<'_>) {
     }
 }
 
-/// That the datagram is the one that [`v4`] and [`udp`] craft.
+/// Checks that the datagram is the one built by [`v4`] and [`udp`].
 pub fn is_ours_v4(datagram: &Datagram<'_>, payload: &[u8]) {
     let ends = (Endpoint::v4(SRC4, PORTS.0), Endpoint::v4(DST4, PORTS.1));
     assert_eq!(((datagram.src, datagram.dst), datagram.payload, datagram.cut), (ends, payload, 0));
 }
 
-/// That the datagram is the one that [`v6`] and [`udp`] craft.
+/// Checks that the datagram is the one built by [`v6`] and [`udp`].
 pub fn is_ours_v6(datagram: &Datagram<'_>, payload: &[u8]) {
     let ends = (Endpoint::v6(SRC6, PORTS.0), Endpoint::v6(DST6, PORTS.1));
     assert_eq!(((datagram.src, datagram.dst), datagram.payload, datagram.cut), (ends, payload, 0));
@@ -82,7 +82,7 @@ pub fn udp_between(src: u16, dst: u16, payload: &[u8]) -> Vec<u8> {
     segment
 }
 
-/// A UDP segment that says it has `length` bytes.
+/// A UDP segment whose length field is `length`.
 pub fn udp_of_length(length: u16, payload: &[u8]) -> Vec<u8> {
     let [src, dst] = [PORTS.0.to_be_bytes(), PORTS.1.to_be_bytes()];
     join(&[&src, &dst, &length.to_be_bytes(), &[0, 0], payload])
@@ -121,7 +121,7 @@ pub fn ethernet(kind: u16, body: &[u8]) -> Vec<u8> {
     join(&[&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], &kind.to_be_bytes(), body])
 }
 
-/// What follows the first tag type of a frame: tag control, then the next type, again and again.
+/// The bytes after the first tag type of a frame: tag control and the next type, repeated for each of `kinds`.
 pub fn tags(kinds: &[u16], body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![];
     for kind in kinds {
@@ -141,12 +141,12 @@ fn kind(packet: &[u8]) -> [u8; 2] {
     if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] }
 }
 
-/// A packet behind an Ethernet header.
+/// A packet after an Ethernet header.
 pub fn wired(packet: &[u8]) -> Vec<u8> {
     ethernet(u16::from_be_bytes(kind(packet)), packet)
 }
 
-/// A packet behind the simplest header of each link type; `None` where the link type has no such packets.
+/// A packet after the simplest header of each link type; `None` where the link type has no such packets.
 pub fn linked(link: u16, packet: &[u8]) -> Option<Vec<u8>> {
     let kind = kind(packet);
     let is_v6 = kind == [0x86, 0xdd];
@@ -166,7 +166,7 @@ pub fn linked(link: u16, packet: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// A tunnel's name, and what puts a packet into it as the payload of an IP packet of that protocol.
+/// A tunnel's name, and a function that puts a packet into it; it returns an IP protocol number and the IP payload.
 pub type Craft = (&'static str, fn(&[u8]) -> (u8, Vec<u8>));
 
 /// A datagram to that port.
@@ -174,7 +174,7 @@ pub fn over(port: u16, parts: &[&[u8]]) -> (u8, Vec<u8>) {
     (17, udp_between(55_555, port, &join(parts)))
 }
 
-/// Every form of every tunnel but IP in IP, which [`tunnelled`] adds.
+/// Every form of every tunnel except IP in IP, which [`tunnelled`] adds.
 pub const CRAFTS: &[Craft] = &[
     ("gre", |p| (47, join(&[&[0, 0], &kind(p), p]))),
     ("gre:7", |p| (47, join(&[&[0x20, 0], &kind(p), &[0, 0, 0, 7], p]))),

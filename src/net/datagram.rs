@@ -1,4 +1,4 @@
-//! What the network stage hands on: one UDP datagram with its two ends.
+//! The result of the network stage: one UDP datagram with its two endpoints.
 
 use crate::capture::Time;
 use std::fmt;
@@ -9,17 +9,17 @@ pub const UDP_HEADER: usize = 8;
 
 /// An IP address and UDP port, in a form that is cheap to hash and compare.
 ///
-/// IPv4 addresses are held as IPv4-mapped IPv6 ones plus a flag, so that `::ffff:1.2.3.4` on the
-/// wire stays distinct from `1.2.3.4`.
+/// An IPv4 address is stored as an IPv4-mapped IPv6 address plus a flag, so that `::ffff:1.2.3.4` on the wire stays
+/// distinct from `1.2.3.4`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Endpoint {
-    // Two words, not one u128: that would be aligned to 16 and take 32 bytes instead of 24.
+    // Two words, not one u128, which would be aligned to 16 and make the type 32 bytes long instead of 24.
     ip: [u64; 2],
-    /// The port, and below it a bit that is set where the address is IPv4's: one word to copy, compare and hash.
+    /// The port shifted left by one; the lowest bit is set for an IPv4 address. One word to copy, compare and hash.
     end: u64,
 }
 
-/// Two words instead of three: endpoints are hashed once or twice a datagram.
+/// Hashes two words instead of three, because endpoints are hashed once or twice per datagram.
 impl std::hash::Hash for Endpoint {
     #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -51,13 +51,13 @@ impl Endpoint {
         }
     }
 
-    /// From what [`Endpoint::halves`] gives.
+    /// From the values that [`Endpoint::halves`] returns.
     #[inline(always)]
     pub(crate) const fn new(ip: [u64; 2], end: u32) -> Endpoint {
         Endpoint { ip, end: end as u64 }
     }
 
-    /// The words of the address; the port, and below it the family's bit.
+    /// The two words of the address; the port shifted left by one, with the family in the lowest bit.
     #[inline(always)]
     pub(crate) const fn halves(self) -> ([u64; 2], u32) {
         (self.ip, self.end as u32)
@@ -69,14 +69,14 @@ impl Endpoint {
         (self.ip[1], self.end, self.ip[0])
     }
 
-    /// Sum of the address's words, as checksums count them: the words ffff before a mapped IPv4 address count nothing.
+    /// Sum of the address's words, as checksums count them: the word ffff of a mapped IPv4 address adds nothing.
     #[inline(always)]
     const fn sum(self) -> u64 {
         let [high, low] = self.ip;
         plus(high, low)
     }
 
-    /// Whether the address is the same, whatever the port.
+    /// Whether the addresses are equal; ports are not compared.
     pub(crate) fn is_at(self, other: Endpoint) -> bool {
         self.ip == other.ip && self.is_v4() == other.is_v4()
     }
@@ -104,8 +104,8 @@ impl Endpoint {
         if self.is_v4() { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
     }
 
-    /// Whether it stands for many hosts: a multicast address, the limited broadcast, or one that ends in 255, which is a network's
-    /// broadcast nearly everywhere.
+    /// Whether it stands for many hosts: a multicast address, the limited broadcast, or an address that ends in 255,
+    /// which nearly everywhere is the broadcast address of a network.
     pub fn is_group(self) -> bool {
         match self.octets() {
             Some([first, .., last]) => last == 255 || (224..240).contains(&first),
@@ -113,7 +113,7 @@ impl Endpoint {
         }
     }
 
-    /// The same as the standard library's type.
+    /// As the standard library's type.
     pub fn socket_addr(self) -> SocketAddr {
         let ip = if self.is_v4() {
             IpAddr::V4(Ipv4Addr::from(self.ip[1] as u32))
@@ -137,19 +137,19 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The sum of data and their checksum: 16 ones, which count as nothing.
+/// The sum of data and their checksum: 16 one bits, which count as zero.
 const ONES: u64 = 0xffff;
 
-/// Whether a sum is that of data and their right checksum: its words and their carries add up to ffff.
+/// Whether a sum of data and checksum is right: its 16-bit words, with all carries added in, give ffff.
 ///
-/// 2^16 and all its powers count as 1 in such sums, so that words of any such width may be added up (RFC 1071,
+/// 2^16 and all its powers count as 1 in such sums, so words of any multiple of 16 bits may be added (RFC 1071,
 /// section 2). A sum of words that are not all 0 is never 0.
 #[inline(always)]
 const fn is_right(sum: u64) -> bool {
     sum.is_multiple_of(ONES)
 }
 
-/// Sum of the big-endian 16-bit words of some bytes, the last one filled with a zero, as checksums count them.
+/// Sum of the big-endian 16-bit words of some bytes as checksums count them; an odd last byte is followed by a zero.
 #[inline(always)]
 fn sum_of(bytes: &[u8]) -> u64 {
     let (words, tail) = bytes.as_chunks::<8>();
@@ -158,13 +158,13 @@ fn sum_of(bytes: &[u8]) -> u64 {
         sum = plus(sum, u64::from_le_bytes(*word));
     }
     let last = match bytes.last_chunk::<8>() {
-        // The tail is the upper end of them; it may be empty.
+        // The tail is in the upper bytes of `last`; it may be empty.
         Some(last) => {
             u64::from_le_bytes(*last) >> 1 >> 63u32.wrapping_sub((tail.len() as u32).wrapping_mul(8))
         }
         None => few(tail),
     };
-    // Whether bytes are swapped before they are added up or after makes no difference (section 2).
+    // It makes no difference whether bytes are swapped before they are added or after (section 2).
     plus(sum, last).swap_bytes()
 }
 
@@ -173,7 +173,7 @@ fn sum_of(bytes: &[u8]) -> u64 {
 fn few(bytes: &[u8]) -> u64 {
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         (Some(first), Some(last)) => {
-            // Bytes that both have fall on themselves.
+            // Bytes that are in both end up at the same place.
             let above = (bytes.len() as u32).wrapping_sub(4).wrapping_mul(8);
             u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << above
         }
@@ -181,7 +181,7 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Two words of such a sum: the carry counts 1.
+/// Adds two words of such a sum: a carry counts 1.
 #[inline(always)]
 const fn plus(a: u64, b: u64) -> u64 {
     let (sum, carry) = a.overflowing_add(b);
@@ -199,31 +199,31 @@ pub struct Datagram<'a> {
     pub src: Endpoint,
     /// Receiver.
     pub dst: Endpoint,
-    /// Offset of the payload in the capture file (after decompression); [`Datagram::NOWHERE`] and more where it was
-    /// put together from fragments.
+    /// Offset of the payload in the capture file (after decompression); [`Datagram::NOWHERE`] or more where the
+    /// payload was reassembled from fragments.
     pub at: u64,
-    /// Payload bytes that the capture left out (snap length): not the sender's fault.
+    /// Payload bytes that the snap length cut off; the sender did send them.
     pub cut: u32,
-    /// Where its frame was captured: the interface's number in the upper 24 bits, and below it what Linux cooked
-    /// captures say of its way (0 to us, 4 from us), 0 elsewhere.
+    /// Where its frame was captured: the number of the interface in the upper 24 bits, and below it the packet type
+    /// of Linux cooked captures (0 received by this host, 4 sent by it); 0 for other link types.
     pub origin: u32,
-    /// Fragments of it are missing: what is [`cut`](Self::cut), the network lost, or the capture.
+    /// Whether fragments are missing: then the network or the capture lost the bytes counted in [`cut`](Self::cut).
     pub partial: bool,
     /// UDP checksum as sent; 0 where the sender made none.
     pub checksum: u16,
     /// Identification of its IPv4 packet; 0 in IPv6.
     pub ip_id: u16,
-    /// The tunnels it came through, by their number in [`Tunnels`](super::Tunnels); 0 for none.
+    /// The tunnels it came through, by their number in [`Tunnels`](super::Tunnels); 0 for no tunnel.
     pub tunnel: u16,
     /// The UDP payload as captured, at most 65,535 bytes.
     pub payload: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Offsets from here on are those of payloads that stand nowhere in the file as one piece.
+    /// Offsets from here on belong to payloads that are not in the file in one piece.
     pub const NOWHERE: u64 = 1 << 63;
 
-    /// Offset in the capture file of a byte of the payload; `None` where the payload was put together.
+    /// Offset in the capture file of a byte of the payload; `None` where the payload was reassembled.
     pub fn file_offset(&self, start: u16) -> Option<u64> {
         (self.at < Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
     }
@@ -237,34 +237,35 @@ impl Datagram<'_> {
     /// Length of the payload on the wire in bytes.
     #[inline]
     pub fn wire_len(&self) -> usize {
-        // Both are those of one datagram: 65,535 bytes at most.
+        // They are parts of one datagram: together 65,535 bytes at most.
         self.payload.len().wrapping_add(self.cut as usize)
     }
 
-    /// A datagram that stands in no capture: without a time stamp, its payload whole. Callers that know more set the fields.
+    /// A datagram that is in no capture: without a time stamp, its payload complete. Callers that know more set the
+    /// fields.
     pub fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
         let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, Self::NOWHERE, 0, 0);
         let (partial, checksum, ip_id, tunnel) = (false, 0, 0, 0);
         Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
     }
 
-    /// The UDP header and what was captured of the payload.
+    /// The UDP header and the captured part of the payload.
     pub fn segment(&self) -> Vec<u8> {
         let length = u16::try_from(self.wire_len().saturating_add(UDP_HEADER)).unwrap_or(u16::MAX);
         let header = [self.src.port(), self.dst.port(), length, self.checksum].map(u16::to_be_bytes);
         [header.as_flattened(), self.payload].concat()
     }
 
-    /// Whether the UDP checksum is right (RFC 768, RFC 8200 section 8.1); `None` where there is none, where it
-    /// cannot be told, and where it is wrong, but the sum of the pseudo header alone: then the sender's network card
-    /// computes the rest after the capture.
-    // It looks at fields that its caller has at hand.
+    /// Whether the UDP checksum is right (RFC 768, RFC 8200 section 8.1). `None` where there is none, where the
+    /// payload was cut, and where the checksum is wrong but is the sum of the pseudo header alone: then the sender's
+    /// network card computes the rest after the capture.
+    // Inlined because the caller has these fields at hand.
     #[inline(always)]
     pub fn checksum_holds(&self) -> Option<bool> {
         if self.checksum == 0 || self.cut > 0 {
             return None;
         }
-        // Each of these has 17 bits at most.
+        // Each operand has 17 bits at most.
         let ports = (self.src.end >> 1).wrapping_add(self.dst.end >> 1);
         let header = ports.wrapping_add(self.length()).wrapping_add(self.checksum.into());
         if is_right(plus(plus(self.pseudo(), header), sum_of(self.payload))) {
@@ -273,7 +274,7 @@ impl Datagram<'_> {
         self.has_whole_sum().then_some(false)
     }
 
-    /// Length in the UDP header of one that is there as a whole.
+    /// The length field of the UDP header, for a payload that was not cut.
     #[inline(always)]
     fn length(&self) -> u64 {
         (self.payload.len() as u64).wrapping_add(8)
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Carries added in until there is none.
+    /// Adds the carries in until there are none.
     fn slow(mut sum: u128) -> u64 {
         while sum > 0xffff {
             sum = (sum >> 16) + (sum & 0xffff);
@@ -307,7 +308,7 @@ mod tests {
         sum as u64
     }
 
-    /// A sum of long words and one of 16 bits: whether they are the same, ones counting as nothing.
+    /// Whether a sum of long words equals one of 16-bit words, where ffff counts as zero.
     fn same(sum: u64, words: u128) -> bool {
         sum % ONES == slow(words) % ONES && (sum == 0) == (words == 0)
     }
@@ -321,7 +322,7 @@ mod tests {
             prop_assert!(!is_right(plus(data, ONES - sum + 1)), "{sum:x}");
         }
 
-        /// The long words give what RFC 1071 adds up by 16 bits.
+        /// Long words give the same sum as the 16-bit words of RFC 1071.
         #[test]
         fn sums_are_those_of_16_bit_words(bytes in prop::collection::vec(any::<u8>(), 0..70)) {
             let by_two = bytes.chunks(2).map(|w| u128::from(w[0]) << 8 | w.get(1).map_or(0, |b| u128::from(*b)));

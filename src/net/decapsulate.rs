@@ -1,4 +1,5 @@
-//! The slow path from a frame to its datagram: through tunnels and fragments, and to what ICMP errors quote.
+//! The slow path from a frame to its datagram: through tunnels and fragments, and to the datagram that an ICMP error
+//! quotes.
 //!
 //! ```text
 //!  frame ─link─> IP packet ─> IP payload ───┬─ UDP ──────────────────────────> datagram
@@ -7,8 +8,8 @@
 //!                    └── ethertype ── inner ┴─ IP, GRE, or UDP to a tunnel's port
 //! ```
 //!
-//! One loop, [`MAX_DEPTH`] rounds at most. Each round narrows the frame to what the tunnel holds, so that
-//! every layer reads a packet in a tunnel as it reads one on the wire.
+//! One loop with [`MAX_DEPTH`] rounds at most. Each round narrows the frame to the contents of the tunnel, so that
+//! every layer reads a packet in a tunnel just like one on the wire.
 
 use super::fragment_header::{Addresses, Header, Key};
 use super::fragment_set::Packet;
@@ -19,7 +20,7 @@ use super::{Datagram, DropReason, Endpoint, Quote, ethertype, gre, header, link,
 use crate::capture::{Frame, Time};
 use arrayvec::ArrayVec;
 
-/// What decapsulating leads to.
+/// The innermost content of a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// A datagram.
@@ -28,28 +29,28 @@ pub enum Content<'a> {
     Icmp(Option<Quote<'a>>),
 }
 
-/// What decapsulating leads to, and the way there.
+/// The innermost content of a frame, and the tunnels and fragments it came through.
 #[derive(Debug)]
 pub struct Decapsulated<'a> {
     /// The datagram or ICMP message.
     pub content: Content<'a>,
-    /// What [`Datagram::tunnel`] stands for.
+    /// The paths that [`Datagram::tunnel`] numbers.
     pub tunnels: &'a Tunnels,
-    /// Frames of the packet that it was reassembled from, as many as are remembered; empty for one frame.
+    /// Frames of the fragments that it was reassembled from, as many as are remembered; empty for a single frame.
     pub fragments: &'a [u64],
 }
 
-/// Follows frames where [`parse`](super::parse) stops; remembers which tunnels it met, and fragments until their packet
-/// is whole.
+/// Takes over where [`parse`](super::parse) stops; remembers the tunnels it met, and fragments until their packet is
+/// complete.
 #[derive(Debug, Default)]
 pub struct Decapsulator {
     tunnels: Tunnels,
     fragments: Fragments,
-    /// The packet that was reassembled or given up last.
+    /// The last packet that was reassembled or given up.
     packet: Option<Packet>,
 }
 
-/// Where following tunnels ends.
+/// Result of following tunnels.
 enum End<'a> {
     Content(Content<'a>),
     Fragment(IpPayload<'a>, Header),
@@ -61,20 +62,21 @@ impl Decapsulator {
         &self.tunnels
     }
 
-    /// What became of fragments so far.
+    /// Counts of fragments and packets so far.
     pub fn fragments(&self) -> &FragmentCounts {
         self.fragments.counts()
     }
 
-    /// Capture time has come that far: fragments are waited for from there, whatever their time stamps say.
+    /// Moves capture time on to `clock`. The age of fragments counts in capture time, whatever their own time stamps
+    /// say.
     pub fn advance(&mut self, clock: Time) {
         self.fragments.advance(clock);
     }
 
     /// Takes the innermost datagram out of a frame. Time and memory are bounded, whatever the frame holds.
     ///
-    /// The fragment that makes a packet whole gives its datagram; take out what [`next_expired`](Self::next_expired)
-    /// gives before.
+    /// The datagram of a packet is returned with the fragment that completes it. Before each call, take out the
+    /// datagrams of [`next_expired`](Self::next_expired).
     ///
     /// # Errors
     ///
@@ -96,7 +98,7 @@ impl Decapsulator {
         }
     }
 
-    /// What the packet reassembled last leads to. In a tunnel it may be a fragment of another one.
+    /// The content of the last reassembled packet. In a tunnel, that packet may be a fragment of another one.
     fn reassembled<'a>(
         &'a mut self,
         frame: &Frame<'_>,
@@ -116,21 +118,21 @@ impl Decapsulator {
         Err(DropReason::TooDeep)
     }
 
-    /// Keeps a packet while its datagram is looked at.
+    /// Keeps a packet while its datagram is in use, and reuses the memory of the previous one.
     fn keep(&mut self, packet: Packet) {
         if let Some(done) = self.packet.replace(packet) {
             self.fragments.recycle(done);
         }
     }
 
-    /// Whether fragments wait for others.
+    /// Whether any fragments wait for others.
     #[inline(always)]
     pub fn has_pending(&self) -> bool {
         !self.fragments.is_empty()
     }
 
-    /// The next datagram of which fragments are missing, and whose time is up at capture time `clock`; with `all`,
-    /// whose file has ended. Its frame is that of its beginning.
+    /// The next incomplete datagram whose fragments have been waited for long enough at capture time `clock`; with
+    /// `all`, because the file has ended, the next one whatever its age. Its frame is that of its first fragment.
     #[cold]
     #[inline(never)]
     pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Decapsulated<'_>> {
@@ -148,7 +150,7 @@ impl Decapsulator {
             };
             let path: Path = self.tunnels.path(packet.tunnel).iter().copied().collect();
             self.keep(packet);
-            // In a tunnel it may be a fragment itself: nothing can be made of half a fragment.
+            // In a tunnel it may be a fragment itself: an incomplete fragment is of no use.
             if self.content(&frame, path.clone()).is_ok() {
                 let mut found = self.content(&frame, path).ok()?;
                 if let Content::Datagram(d) = &mut found.content {
@@ -159,7 +161,7 @@ impl Decapsulator {
         }
     }
 
-    /// What the packet reassembled last leads to, where that is no fragment.
+    /// The content of the last reassembled packet, if that is not a fragment.
     fn content<'a>(&'a mut self, frame: &Frame<'_>, mut path: Path) -> Result<Decapsulated<'a>, DropReason> {
         let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
         let End::Content(content) = follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())?
@@ -171,11 +173,11 @@ impl Decapsulator {
     }
 }
 
-/// Who sends to whom in a frame.
+/// Source and destination of each IP packet in a frame.
 pub type Ends = ArrayVec<[Endpoint; 2], { MAX_DEPTH + 2 }>;
 
-/// Source and destination of every IP packet in a frame, the outermost first: through tunnels, up to a fragment, and to the datagram
-/// that an ICMP error quotes. Ports are 0 where a packet holds another one.
+/// Source and destination of every IP packet in a frame, the outermost first: through tunnels, up to a fragment, and
+/// to the datagram that an ICMP error quotes. Ports are 0 where a packet holds another packet.
 #[cold]
 #[inline(never)]
 pub fn ends(frame: &Frame<'_>) -> Ends {
@@ -192,7 +194,7 @@ pub fn ends(frame: &Frame<'_>) -> Ends {
     ends
 }
 
-/// From the payload of an IP packet through all tunnels, up to a datagram, an ICMP message or a fragment.
+/// Follows the payload of an IP packet through all tunnels, up to a datagram, an ICMP message or a fragment.
 fn follow<'a>(
     mut payload: IpPayload<'a>,
     path: &mut Path,
@@ -225,7 +227,7 @@ fn follow<'a>(
     }
 }
 
-/// Takes a fragment in; gives its packet, if it is whole now.
+/// Adds a fragment; returns its packet if that is now complete.
 fn add(
     fragments: &mut Fragments,
     tunnels: &mut Tunnels,
@@ -237,7 +239,7 @@ fn add(
     fragments.add(&payload.as_fragment(Header { key, ..header })).ok_or(DropReason::Fragment)
 }
 
-/// A datagram with what only the way to it tells.
+/// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.
 fn finished<'a>(tunnels: &mut Tunnels, content: Content<'a>, frame: &Frame<'_>, path: &Path) -> Content<'a> {
     match content {
         Content::Datagram(datagram) => {

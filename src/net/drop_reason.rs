@@ -1,34 +1,34 @@
-//! Why a frame holds no datagram for us, and how often.
+//! The reasons why a frame holds no datagram, and counts of them.
 
-/// Why a frame holds no datagram for us.
+/// Why a frame holds no datagram to look at.
 ///
-/// A frame has one reason: the first that parsing meets, and an IP header's protocol is looked at before its
-/// lengths. So a damaged TCP segment counts as TCP, and [`DropReason::Fragment`] counts what reassembly
-/// could bring back, not fragments of TCP segments.
+/// A frame has one reason: the first that parsing meets. An IP header's protocol is checked before its lengths, so a
+/// damaged TCP segment counts as TCP, and [`DropReason::Fragment`] counts fragments that reassembly could use, not
+/// fragments of TCP segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// The link type is not read.
     UnknownLink,
     /// The link header is damaged: the frame was shorter on the wire, or it has more tags than any real one.
     BadLink,
-    /// Something else than IP: ARP, LLDP, spanning tree, another ethertype or address family.
+    /// Not IP: ARP, LLDP, spanning tree, another ethertype or address family.
     NotIp,
     /// MPLS labels, which are not followed.
     Mpls,
     /// A fragment of a UDP datagram or of a tunnel's packet, the first one or a later one.
     Fragment,
-    /// A GRE packet of another version or with something else inside than IP or Ethernet. Of [`parse`](super::parse):
-    /// any packet that may hold another one.
+    /// A GRE packet of another version, or with contents other than IP or Ethernet. Where [`parse`](super::parse)
+    /// gives this reason: any packet that may hold another packet.
     Tunnel,
     /// A user's packet in GTP-U version 1 (3GPP TS 29.281), a tunnel that is not followed.
     GtpU,
     /// IPv6 in Teredo (RFC 4380), a tunnel that is not followed.
     Teredo,
-    /// A packet in more tunnels than are followed.
+    /// A packet nested in more tunnels than are followed.
     TooDeep,
     /// TCP.
     Tcp,
-    /// ICMP and ICMPv6, which may quote a datagram of ours.
+    /// ICMP or ICMPv6; the message may quote a datagram.
     Icmp,
     /// Any other IP protocol.
     OtherProtocol,
@@ -41,7 +41,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// Whether a frame may hold a datagram, itself or once it is decapsulated or reassembled.
+    /// Whether a frame may hold a datagram, directly or after decapsulation or reassembly.
     pub fn may_hold_datagram<D>(parsed: &Result<D, DropReason>) -> bool {
         matches!(parsed, Ok(_) | Err(DropReason::Tunnel | DropReason::Fragment))
     }
@@ -70,7 +70,7 @@ impl DropReason {
         self.names().0
     }
 
-    /// What was dropped, for people: a plural that follows a number.
+    /// The dropped frames or packets in words: a plural that follows a number.
     pub const fn text(self) -> &'static str {
         self.names().1
     }
@@ -111,7 +111,7 @@ impl DropCounts {
         }
     }
 
-    /// A frame has turned out to hold a datagram after all.
+    /// Takes one count back, because the frame has turned out to hold a datagram.
     pub fn take_back(&mut self, reason: DropReason) {
         if let Some(count) = self.counts.get_mut(reason as usize) {
             *count = count.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! From an ethertype to the IP packet behind it: what may stand between the two.
+//! From an ethertype to the IP packet after it, through the headers that may be between them.
 //!
 //! ```text
 //! tag        control 2 │ type 2 │ ...                     IEEE 802.1Q, after a type 8100, 88a8, 9100, 9200
@@ -12,7 +12,7 @@ use super::DropReason;
 use super::header::{Packet, header, missing};
 use crate::capture::Frame;
 
-/// Headers between an ethertype and IP followed in one frame; real frames have two or three at most.
+/// The most headers followed between an ethertype and IP; real frames have two or three at most.
 pub(super) const MAX_TAGS: usize = 8;
 
 /// The largest type field that is a length (IEEE 802.3).
@@ -40,7 +40,7 @@ const PPP_ADDRESS_CONTROL: [u8; 2] = [0xff, 0x03];
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 
-/// Whether a frame of this ethertype can be that of a real network, as far as this program knows networks.
+/// Whether the ethertype is one that this program knows from real networks.
 pub(super) fn is_known(kind: u16) -> bool {
     matches!(kind, IPV4 | IPV6 | ARP | LLDP | MPLS | MPLS_UPSTREAM | PPPOE_SESSION | ETHERNET) || is_tag(kind)
 }
@@ -49,7 +49,7 @@ fn is_tag(kind: u16) -> bool {
     matches!(kind, VLAN | QINQ | QINQ_OLD | QINQ_OLDER)
 }
 
-/// The packet behind an ethertype; `rest` is the captured end of the frame.
+/// The packet after an ethertype; `rest` is the captured end of the frame.
 #[cold]
 #[inline(never)]
 pub(super) fn behind<'a>(
@@ -78,7 +78,7 @@ pub(super) fn behind<'a>(
     Err(DropReason::BadLink)
 }
 
-/// The ethertype behind a SNAP header; other LLC frames (spanning tree, IPX) are not IP.
+/// The ethertype after a SNAP header; other LLC frames (spanning tree, IPX) are not IP.
 pub(super) fn snap<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<(u16, &'a [u8]), DropReason> {
     if !rest.iter().zip(SNAP).all(|(&byte, snap)| byte == snap) {
         return Err(DropReason::NotIp);
@@ -98,13 +98,13 @@ pub(super) fn pppoe<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>,
     ppp(frame, inner)
 }
 
-/// PPP with or without address and control bytes, its protocol field in one byte or two.
+/// The packet in PPP, with or without address and control bytes; its protocol field has one or two bytes.
 #[cold]
 #[inline(never)]
 pub(super) fn ppp<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     let rest = rest.strip_prefix(&PPP_ADDRESS_CONTROL).unwrap_or(rest);
-    // The last byte of a protocol number is odd and the others are even (RFC 1661, 2), so an odd first one
-    // is a number whose leading zero was left out. 00ff is reserved: ff is the start of an address.
+    // The last byte of a protocol number is odd and the other byte is even (RFC 1661, 2), so an odd first byte is a
+    // number whose leading zero was left out. 00ff is reserved: ff begins an address field.
     let (protocol, packet) = match rest.split_first() {
         Some((&first, packet)) if first & 1 == 1 && first != 0xff => (u16::from(first), packet),
         _ => {

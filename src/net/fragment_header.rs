@@ -1,4 +1,4 @@
-//! What IP headers say of fragments.
+//! The fragment fields of IP headers.
 //!
 //! ```text
 //! IPv4 (RFC 791, 3.1), bytes 4 to 7             IPv6 fragment header (RFC 8200, 4.5)
@@ -8,9 +8,9 @@
 //!                                               │             identification 32             │
 //! ```
 //!
-//! Offsets count 8 bytes each, from the end of the header that is repeated in every fragment. M says that more
-//! fragments follow. Which fragments belong together: RFC 791 goes by source, destination, protocol and
-//! identification, RFC 8200 by source, destination and identification.
+//! Offsets are in units of 8 bytes, from the end of the headers that every fragment repeats. M says that more
+//! fragments follow. Fragments belong together if they agree, by RFC 791, in source, destination, protocol and
+//! identification, and by RFC 8200 in source, destination and identification.
 
 use super::{Endpoint, header};
 use crate::capture::Time;
@@ -21,7 +21,7 @@ pub(super) const MAX_TOTAL: usize = 65_535;
 
 /// More-fragments flag in the word of flags and offset of an IPv4 header.
 const V4_MORE: u16 = 0x2000;
-/// Offset in that word.
+/// Fragment offset in the same word.
 const V4_OFFSET: u16 = 0x1fff;
 
 /// Source and destination address, in network byte order.
@@ -43,32 +43,33 @@ impl Addresses {
     }
 }
 
-/// What all fragments of a packet share, and those of no other at that time.
+/// The fields that identify a packet: all of its fragments share them, and no others at that time.
 ///
-/// VLAN tags and interfaces are no part of it: the fragments of one packet may come by several ways, and a capture
-/// of several interfaces often shows one of them tagged and another not.
+/// VLAN tags and interfaces are not among them: the fragments of one packet may come on several ways, and where
+/// several interfaces are captured, one of them is often tagged and another is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// The addresses.
     pub addresses: Addresses,
     /// Identification: 16 bits in IPv4, 32 in IPv6.
     pub id: u32,
-    /// Protocol number of IPv4; 0 in IPv6, where fragments belong together whatever they say follows.
+    /// Protocol number of IPv4; 0 in IPv6, where it does not count which header fragments announce next.
     pub protocol: u8,
-    /// Which tunnel the packet came out of, as the caller numbers them: private addresses repeat themselves.
+    /// The tunnel that the packet came out of, as the caller numbers tunnels: private addresses recur in several
+    /// tunnels.
     pub tunnel: u16,
 }
 
-/// What the header of a fragment says.
+/// The fields of a fragment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Which packet it belongs to.
+    /// The packet it belongs to.
     pub key: Key,
-    /// Number of what follows the header: in IPv6 it counts in the first fragment only.
+    /// Protocol number of the header or payload that follows; in IPv6 only the first fragment's counts.
     pub protocol: u8,
-    /// Where its bytes belong in the packet's payload, in bytes: 0..=65,528, a multiple of 8.
+    /// Offset of its bytes in the packet's payload, in bytes: 0..=65,528, a multiple of 8.
     pub offset: usize,
-    /// Whether more bytes follow behind it.
+    /// Whether more fragments follow.
     pub more: bool,
 }
 
@@ -79,18 +80,18 @@ pub(super) struct Location {
     pub frame: u64,
     /// Time stamp of its frame.
     pub time: Time,
-    /// Offset in the file of the first byte behind its IP headers.
+    /// Offset in the file of the first byte after its IP headers.
     pub at: u64,
 }
 
 /// One fragment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fragment<'a> {
-    /// What its header says.
+    /// The fields of its header.
     pub header: Header,
-    /// What was captured behind its headers.
+    /// The captured bytes after its headers.
     pub bytes: &'a [u8],
-    /// How much of that was on the wire, in bytes: more than was captured when the snap length cut it, less when
+    /// Number of these bytes on the wire: more than were captured where the snap length cut the frame, fewer where
     /// the frame was padded.
     pub wire_len: usize,
     /// Where it was found.
@@ -98,26 +99,26 @@ pub(super) struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// Where it ends in the packet's payload.
+    /// Offset of its end in the packet's payload.
     pub fn end(&self) -> usize {
         self.header.offset.saturating_add(self.wire_len)
     }
 
-    /// Whether a packet can have such a fragment: not empty, ends within [`MAX_TOTAL`] bytes, and unless it is the
-    /// last one its length is a multiple of 8 bytes.
+    /// Whether a packet can have such a fragment: it is not empty, ends within [`MAX_TOTAL`] bytes, and has a length
+    /// that is a multiple of 8 bytes unless it is the last one.
     pub fn is_sound(&self) -> bool {
         let aligned = !self.header.more || self.wire_len.is_multiple_of(8);
         self.wire_len > 0 && self.end() <= MAX_TOTAL && aligned
     }
 
-    /// What was captured of it from `start` to `stop` of the packet's payload, up to its end.
+    /// Its captured bytes from offset `start` to `stop` of the packet's payload.
     pub fn part(&self, start: usize, stop: usize) -> &'a [u8] {
         let place = |position: usize| position.saturating_sub(self.header.offset).min(self.bytes.len());
         self.bytes.get(place(start)..place(stop)).unwrap_or_default()
     }
 }
 
-/// What an IPv4 header (its first 20 bytes) says of its fragment; `None` where the packet is whole.
+/// The fragment fields of an IPv4 header (its first 20 bytes); `None` where the packet is not fragmented.
 pub(super) fn v4(head: &[u8; 20], tunnel: u16) -> Option<Header> {
     let word = u16::from_be_bytes([head[6], head[7]]);
     let (source, destination) = header::v4_addresses(head);
@@ -129,9 +130,9 @@ pub(super) fn v4(head: &[u8; 20], tunnel: u16) -> Option<Header> {
     (offset > 0 || more).then_some(header)
 }
 
-/// What an IPv6 fragment header says; `None` where the packet is whole in spite of it (RFC 6946).
+/// The fields of an IPv6 fragment header; `None` where the packet is nevertheless complete (RFC 6946).
 ///
-/// `addresses` are the addresses of the IPv6 header, `fragment` what follows it or further headers.
+/// `addresses` are those of the IPv6 header; `fragment` is the fragment header, which follows it or further headers.
 pub(super) fn v6(
     addresses: Addresses,
     fragment: &Ipv6FragmentHeaderSlice<'_>,

@@ -1,4 +1,4 @@
-//! The fragments of one packet, as far as they have come.
+//! The fragments of one packet that have arrived.
 //!
 //! ```text
 //!  payload  0        1480      2960   3400        what is known of it: runs, in order, without overlaps
@@ -6,31 +6,33 @@
 //!  store    [run 1 run 0]                         captured bytes, in the order in which they came
 //! ```
 //!
-//! Memory follows the bytes that came, never an offset: a fragment that says it belongs at the end of 64 KiB takes no
-//! more than its own length.
+//! Memory grows with the bytes that arrived, never with an offset: a fragment that claims to belong at the end of 64
+//! KiB takes no more than its own length.
 //!
-//! **Overlaps.** What came first stays, bytes as well as the end of the packet, and the packet is *disputed*. IPv6
-//! receivers throw such packets away (RFC 5722); Linux does in IPv4 too, unless a fragment lies within what came before:
-//! then it keeps what came first. Nobody sends them by mistake, and each choice of bytes is somebody's way past a filter.
-//! Who looks at a capture wants to see them all the same, and to be told. A fragment that brings nothing new and
-//! contradicts nothing is no overlap but a copy, and makes no difference (RFC 8200, 4.5).
+//! **Overlaps.** The data that came first are kept, and so is the end of the packet that was named first; the packet
+//! is marked as *disputed*. IPv6 receivers discard such packets (RFC 5722). Linux discards them in IPv4 too, unless
+//! the fragment lies within earlier data, which it then keeps. Nobody sends overlaps by mistake, and each choice of
+//! bytes can be a way past a filter. A reader of a capture nevertheless wants to see the packet, and to be told. A
+//! fragment that adds nothing and contradicts nothing is a copy, not an overlap, and makes no difference (RFC 8200,
+//! 4.5).
 
 use super::fragment_header::{Addresses, Fragment, Key, Location, MAX_TOTAL};
 use crate::capture::Time;
 use arrayvec::ArrayVec;
 
-/// The most runs of a packet. Fragments that come in order are one run; in any other order 64 KiB over links of 576
-/// bytes, the least that every receiver of RFC 791 must take, are 119. So only splinters find no room, and finding
-/// the place for one moves a few KiB at most.
+/// The most runs per packet. Fragments that come in order are one run. In any other order, 64 KiB over links of 576
+/// bytes, the least that every receiver of RFC 791 must accept, give 119 runs. So only tiny fragments find no room,
+/// and inserting a run moves a few KiB at most.
 pub(super) const MAX_RUNS: usize = 256;
 
-/// The most frames listed, enough for 23 KB over Ethernet. A longer list would be most of what a set is.
+/// The most frames listed per packet, enough for 23 KB over Ethernet. A longer list would take most of the memory of
+/// a set.
 pub const MAX_FRAMES: usize = 16;
 
-/// The most memory of a set in bytes: a vector that grows may be twice as long as what it holds.
+/// The most memory of a set in bytes: a growing vector may have twice the capacity that it needs.
 pub(super) const MAX_WEIGHT: usize = 2 * (MAX_TOTAL + 1) + MAX_RUNS * size_of::<Run>();
 
-/// A stretch of the payload that came, `start..end`. Its captured bytes are `held` bytes at `at` in the store.
+/// A range of the payload that has arrived, `start..end`. Its captured bytes are `held` bytes at `at` in the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: usize,
@@ -40,12 +42,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Whether the snap length cut nothing off.
+    /// Whether the snap length left it complete.
     fn is_full(&self) -> bool {
         self.start.saturating_add(self.held) == self.end
     }
 
-    /// What was captured of it from `start` to `stop`.
+    /// Its captured bytes from `start` to `stop`.
     fn part<'a>(&self, store: &'a [u8], start: usize, stop: usize) -> &'a [u8] {
         let place =
             |position: usize| self.at.saturating_add(position.saturating_sub(self.start).min(self.held));
@@ -53,7 +55,7 @@ impl Run {
     }
 }
 
-/// The memory of a set, used again by later ones.
+/// The memory of a set; later sets reuse it.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     store: Vec<u8>,
@@ -68,10 +70,10 @@ impl Buffers {
     }
 }
 
-/// How far a set is.
+/// The state of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Something is missing.
+    /// Data are missing.
     Open,
     /// The packet was handed out; copies of its fragments may still come.
     Whole,
@@ -79,21 +81,21 @@ pub(super) enum State {
     Replaced,
 }
 
-/// What inserting a fragment changed.
+/// Result of inserting a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Insertion {
-    /// Bytes that were missing, and nothing else.
+    /// It added missing bytes, and contradicted nothing.
     NewBytes,
-    /// Nothing.
+    /// It changed nothing.
     Duplicate,
-    /// Something that contradicts what came before it, and perhaps bytes that were missing.
+    /// It contradicted earlier fragments, and may have added missing bytes.
     Conflict,
-    /// Bytes that found no room: [`MAX_RUNS`].
+    /// Some of its bytes found no room: [`MAX_RUNS`].
     NoRoom,
 }
 
-/// A reassembled packet, or the beginning of one that never became whole.
-// Tests look at more of it than decapsulating does.
+/// A reassembled packet, or the beginning of a packet that was never completed.
+// Some fields are read only by tests.
 #[cfg_attr(not(test), allow(dead_code))]
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
@@ -103,23 +105,25 @@ pub(super) struct Packet {
     pub id: u32,
     /// The tunnel it came out of, as in its fragments.
     pub tunnel: u16,
-    /// Number of what the payload begins with, by the first fragment (offset 0).
+    /// Protocol number of the payload's first header, from the first fragment (offset 0).
     pub protocol: u8,
-    /// Where the first fragment was found. Only its own bytes lie there one after the other.
+    /// Where the first fragment was found. Only its own bytes are contiguous in the file.
     pub first: Location,
-    /// The payload from its beginning to the first byte that is missing.
+    /// The payload from its beginning to the first missing byte.
     pub payload: Vec<u8>,
     /// Length of the payload on the wire in bytes; `None` where the last fragment is missing.
     pub total: Option<usize>,
-    /// How much of that was in the fragments that came, captured or not, in bytes.
+    /// Bytes of the payload in the fragments that arrived, captured or not.
     pub came: usize,
-    /// Whether every fragment came. The payload may be shorter than `total` even then: the snap length.
+    /// Whether every fragment arrived. Even then the payload may be shorter than `total`, because of the snap
+    /// length.
     pub whole: bool,
-    /// Whether fragments contradicted each other: they overlapped, or named two ends. Receivers throw it away.
+    /// Whether fragments contradicted each other: they overlapped, or named two ends. Receivers discard such a
+    /// packet.
     pub disputed: bool,
-    /// The frames it was made of, in the order in which they came, as many as fit.
+    /// The frames of the fragments it was made of, in order of arrival, at most [`MAX_FRAMES`].
     pub frames: ArrayVec<u64, MAX_FRAMES>,
-    /// How many fragments it was made of.
+    /// Number of fragments it was made of.
     pub pieces: u32,
 }
 
@@ -127,7 +131,7 @@ pub(super) struct Packet {
 #[derive(Debug)]
 pub(super) struct Set {
     pub key: Key,
-    /// Capture time when its first fragment came.
+    /// Capture time when its first fragment arrived.
     pub since: Time,
     pub state: State,
     pub buffers: Buffers,
@@ -136,7 +140,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// An empty one for the packet of a fragment; of the buffers only the memory is used.
+    /// An empty set for the packet of a fragment; of `buffers` only the memory is reused.
     pub fn new(fragment: &Fragment<'_>, since: Time, mut buffers: Buffers) -> Set {
         buffers.store.clear();
         buffers.runs.clear();
@@ -158,17 +162,17 @@ impl Set {
         Set { key, since, state: State::Open, buffers, packet }
     }
 
-    /// Whether nothing is missing.
+    /// Whether the packet is complete.
     pub fn is_whole(&self) -> bool {
         self.packet.total == Some(self.packet.came)
     }
 
-    /// Whether the first fragment has come.
+    /// Whether the first fragment has arrived.
     fn has_beginning(&self) -> bool {
         self.buffers.runs.first().is_some_and(|run| run.start == 0)
     }
 
-    /// Takes a sound fragment in.
+    /// Inserts a sound fragment.
     pub fn insert(&mut self, fragment: &Fragment<'_>) -> Insertion {
         if self.contradicts_end(fragment) {
             self.packet.disputed = true;
@@ -184,7 +188,7 @@ impl Set {
         let brought = packet.came > before;
         if brought {
             packet.pieces = packet.pieces.saturating_add(1);
-            // What does not fit is not listed; `pieces` says how many there were.
+            // Frames beyond the limit are not listed; `pieces` counts all fragments.
             let _ = packet.frames.try_push(fragment.place.frame);
         }
         let Some(contested) = contested else { return Insertion::NoRoom };
@@ -199,19 +203,19 @@ impl Set {
         }
     }
 
-    /// Whether what a fragment says of the packet's end contradicts what is known of it.
+    /// Whether a fragment contradicts the known end of the packet.
     fn contradicts_end(&self, fragment: &Fragment<'_>) -> bool {
         let end = fragment.end();
         match self.packet.total {
             Some(total) if fragment.header.more => end >= total,
             Some(total) => end != total,
-            // So far every fragment said that more follows.
+            // Every fragment so far said that more follows.
             None => !fragment.header.more && self.buffers.runs.last().is_some_and(|run| run.end >= end),
         }
     }
 
-    /// Fills the gaps that a fragment can fill. Says whether it was more than that and no copy: `None` when a gap was
-    /// left for want of room.
+    /// Fills gaps with the bytes of a fragment. Returns whether the fragment overlaps earlier data without being a
+    /// copy; `None` where a gap stays because there is no room.
     fn cover(&mut self, fragment: &Fragment<'_>) -> Option<bool> {
         let (before, end) = (self.packet.came, fragment.end());
         let (mut start, mut common, mut differs) = (fragment.header.offset, false, false);
@@ -236,7 +240,7 @@ impl Set {
         Some(differs || common && self.packet.came > before)
     }
 
-    /// Whether captured bytes of a run are not those of a fragment.
+    /// Whether captured bytes of a run differ from those of a fragment.
     fn differs(&self, run: &Run, fragment: &Fragment<'_>, start: usize, stop: usize) -> bool {
         let ours = run.part(&self.buffers.store, start, stop);
         let theirs = fragment.part(start, stop);
@@ -244,14 +248,14 @@ impl Set {
         ours.get(..both) != theirs.get(..both)
     }
 
-    /// Fills the gap `start..stop` in front of the run `index`. Returns the index of what follows, `None` where there
-    /// is no room.
+    /// Fills the gap `start..stop` in front of the run `index`. Returns the index of the next run; `None` where
+    /// there is no room.
     fn fill(&mut self, index: usize, start: usize, stop: usize, bytes: &[u8]) -> Option<usize> {
         let Buffers { store, runs } = &mut self.buffers;
         let at = store.len();
         let crowded = runs.len() >= MAX_RUNS;
         let after = match index.checked_sub(1).and_then(|before| runs.get_mut(before)) {
-            // Next to each other on the wire and in the store.
+            // Adjacent both in the payload and in the store.
             Some(run) if run.end == start && run.is_full() && run.at.saturating_add(run.held) == at => {
                 run.end = stop;
                 run.held = run.held.saturating_add(bytes.len());
@@ -268,7 +272,7 @@ impl Set {
         Some(after)
     }
 
-    /// Whether a fragment brings nothing to a packet that is whole, and contradicts nothing.
+    /// Whether a fragment adds nothing to a complete packet, and contradicts nothing.
     pub fn repeats(&self, fragment: &Fragment<'_>) -> bool {
         !self.contradicts_end(fragment)
             && self.buffers.runs.iter().all(|run| {
@@ -277,7 +281,7 @@ impl Set {
             })
     }
 
-    /// The packet, as far as it has come; `None` where its beginning has not. Uses the memory of `payload`.
+    /// The packet as far as it has arrived; `None` where its beginning is missing. Reuses the memory of `payload`.
     pub fn packet(&self, mut payload: Vec<u8>) -> Option<Packet> {
         if !self.has_beginning() {
             return None;

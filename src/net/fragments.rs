@@ -8,17 +8,17 @@
 //!               time is up, or no room
 //! ```
 //!
-//! Sets stand in the order in which their first fragments came. They leave at the front only, whichever limit is
-//! reached: age decides, never the position of a hash, for hashes are seeded and two runs must not differ. So every step
-//! takes the same time however many sets there are.
+//! Sets are kept in the order in which their first fragments arrived. They are removed at the front only, whichever
+//! limit is reached: age decides, never the position in a hash table, because hashes are seeded and two runs must
+//! not differ. So every step takes the same time, however many sets there are.
 //!
-//! A set that became whole stays until its time is up. A fragment that brings nothing new to it is a late copy, as
-//! captures of several interfaces have them, and opens no set: that set would swallow fragments of the next packet
-//! with this identification. A fragment that says something else belongs to such a next packet, and opens a set for it.
-//! One case is lost: the next packet has bytes in common with this one, and a common fragment of it comes before the
-//! first different one.
+//! A complete set stays until its time is up. A fragment that adds nothing to it is a late copy, as in captures of
+//! several interfaces, and opens no set: such a set would swallow fragments of the next packet with the same
+//! identification. A fragment with other contents belongs to that next packet, and opens a set for it. One case is
+//! lost: the next packet has bytes in common with this one, and a fragment of common bytes arrives before the first
+//! different one.
 //!
-//! Before each fragment the caller takes out what must go:
+//! Before each fragment, the caller takes out expired packets:
 //!
 //! ```text
 //! while let Some(packet) = fragments.next_expired(clock) { ...; fragments.recycle(packet) }
@@ -31,36 +31,37 @@ use crate::capture::Time;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 
-/// The most sets remembered at once, whole ones included.
+/// The most sets remembered at once, complete ones included.
 pub(super) const MAX_SETS: usize = 2048;
 
-/// The most memory of all sets in bytes, as their buffers take it.
+/// The most memory of the buffers of all sets, in bytes.
 pub(super) const MAX_BYTES: usize = 8 << 20;
 
 /// How long the fragments of a packet are waited for, in nanoseconds of capture time after the first. Fragments of
-/// one packet follow each other within milliseconds; hosts wait 30 s and longer, but exchanges are given up before.
+/// one packet follow each other within milliseconds. Hosts wait 30 s and longer, but by then the exchange has been
+/// given up.
 pub(super) const MAX_AGE: i64 = 2_000_000_000;
 
-/// Buffers kept for later sets and packets, of each kind.
+/// Number of buffers kept for later sets, and for later packets.
 const MAX_SPARE: usize = 64;
 
-/// The longest buffer that is kept, in bytes: longer ones are rare, and would be held by short packets.
+/// The longest buffer that is kept, in bytes: longer ones are rare, and short packets would occupy them.
 const MAX_SPARE_BYTES: usize = 16 << 10;
 
-/// What became of fragments and packets.
+/// Counts of fragments and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentCounts {
     /// Fragments seen.
     pub pieces: u64,
-    /// Packets that became whole.
+    /// Packets that were completed.
     pub whole: u64,
-    /// Packets given up of which the beginning is there: handed out, if the caller asks in time.
+    /// Packets given up whose beginning arrived: handed out, if the caller asks in time.
     pub begun: u64,
-    /// Packets given up of which not even the beginning is there.
+    /// Packets given up whose beginning did not arrive.
     pub headless: u64,
-    /// Of these two, those that had to go for want of room: 2,048 packets, 8 MiB.
+    /// How many of these two kinds were given up for want of room: 2,048 packets, 8 MiB.
     pub evicted: u64,
-    /// Fragments that brought nothing new and contradicted nothing.
+    /// Fragments that added nothing and contradicted nothing.
     pub copies: u64,
     /// Fragments that contradicted others of their packet.
     pub disputes: u64,
@@ -70,12 +71,12 @@ pub struct FragmentCounts {
     pub crowded: u64,
 }
 
-/// Fragments of packets that are not whole yet.
+/// Fragments of incomplete packets.
 #[derive(Debug)]
 pub(super) struct Fragments {
     by_key: HashMap<Key, u64>,
     sets: VecDeque<Set>,
-    /// Sets that have left: the number of the front one.
+    /// Number of sets removed so far, which is the number of the front set.
     left: u64,
     /// The highest time stamp so far.
     clock: Time,
@@ -102,7 +103,7 @@ impl Default for Fragments {
 }
 
 impl Fragments {
-    /// Adds a fragment and returns its packet if it is whole now.
+    /// Adds a fragment and returns its packet if that is now complete.
     pub fn add(&mut self, fragment: &Fragment<'_>) -> Option<Packet> {
         self.counts.pieces = self.counts.pieces.saturating_add(1);
         self.advance(fragment.place.time);
@@ -110,7 +111,7 @@ impl Fragments {
             self.counts.damaged = self.counts.damaged.saturating_add(1);
             return None;
         }
-        // Nothing to do where the caller has taken out what must go.
+        // Does nothing where the caller has taken out expired packets.
         while self.is_full() {
             self.evict_oldest(true);
         }
@@ -141,8 +142,8 @@ impl Fragments {
         self.sets.is_empty()
     }
 
-    /// Expires the next packet: its time is up at `clock`, or there is no room. It is returned when its beginning is
-    /// there. Called until there is none, it leaves room for any fragment.
+    /// Removes the next packet whose time is up at `clock`, or that must make room. Returns it if its beginning is
+    /// there. Once this has returned `None`, there is room for any fragment.
     #[inline]
     pub fn next_expired(&mut self, clock: Time) -> Option<Packet> {
         if self.sets.is_empty() {
@@ -158,8 +159,8 @@ impl Fragments {
         None
     }
 
-    /// The same for all that is left, at the end of a file. When there is none the next file may begin, with a time
-    /// of its own.
+    /// Removes the next packet at the end of a file, whatever its age. Once this has returned `None`, the next file
+    /// may begin, with a time of its own.
     pub fn finish(&mut self) -> Option<Packet> {
         while !self.sets.is_empty() {
             let begun = self.evict_oldest(false);
@@ -171,14 +172,14 @@ impl Fragments {
         None
     }
 
-    /// Takes the memory of a packet back that is done with.
+    /// Takes back the memory of a packet that is no longer needed.
     pub fn recycle(&mut self, packet: Packet) {
         if self.payloads.len() < MAX_SPARE && packet.payload.capacity() <= MAX_SPARE_BYTES {
             self.payloads.push(packet.payload);
         }
     }
 
-    /// What became of fragments and packets so far.
+    /// Counts of fragments and packets so far.
     pub fn counts(&self) -> &FragmentCounts {
         &self.counts
     }
@@ -195,8 +196,8 @@ impl Fragments {
         (self.sets.len(), self.weight)
     }
 
-    /// Capture time, which may have come further than the fragments seen, never goes back. What came before the first
-    /// time stamp ages from there.
+    /// Moves capture time on to `time`, which may be later than any fragment seen; it never goes back. Fragments
+    /// that came before the first time stamp age from that time stamp.
     pub fn advance(&mut self, time: Time) {
         if self.clock == Time::UNKNOWN && time != Time::UNKNOWN {
             self.sets.iter_mut().for_each(|set| set.since = time);
@@ -204,7 +205,7 @@ impl Fragments {
         self.clock = self.clock.max(time);
     }
 
-    /// Whether there is no room for another set of any length.
+    /// Whether there may be no room for another set of the largest size.
     fn is_full(&self) -> bool {
         self.sets.len() >= MAX_SETS || self.weight > MAX_BYTES.saturating_sub(MAX_WEIGHT)
     }
@@ -215,7 +216,7 @@ impl Fragments {
         age.is_some_and(|age| age > MAX_AGE)
     }
 
-    /// Number of the set that a fragment belongs to, new if need be; `None` when it is a late copy.
+    /// Number of the set that a fragment belongs to, created if necessary; `None` where the fragment is a late copy.
     fn set_for(&mut self, fragment: &Fragment<'_>) -> Option<u64> {
         let key = fragment.header.key;
         if let Some(&number) = self.by_key.get(&key)
@@ -242,8 +243,8 @@ impl Fragments {
         Some(number)
     }
 
-    /// Removes the oldest set, for want of room (`evicted`) or because its time is up. Returns its packet, if that is
-    /// not whole and its beginning is there.
+    /// Removes the oldest set, for want of room (`evicted`) or because its time is up. Returns its packet, if that
+    /// is incomplete and its beginning is there.
     fn evict_oldest(&mut self, evicted: bool) -> Option<Packet> {
         let set = self.sets.pop_front()?;
         let number = self.left;
@@ -264,7 +265,7 @@ impl Fragments {
         begun
     }
 
-    /// Takes the memory of a set back, and keeps it for the next one.
+    /// Takes back the memory of a set, and keeps it for the next one.
     fn keep(&mut self, buffers: Buffers) {
         self.weight = self.weight.saturating_sub(buffers.weight());
         if self.spare.len() < MAX_SPARE && buffers.weight() <= MAX_SPARE_BYTES {
@@ -273,7 +274,7 @@ impl Fragments {
     }
 }
 
-/// Index of set `number`, when `left` have left.
+/// Index of set `number` once `left` sets have been removed.
 fn index_of(left: u64, number: u64) -> usize {
     usize::try_from(number.wrapping_sub(left)).unwrap_or(usize::MAX)
 }

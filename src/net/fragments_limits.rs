@@ -1,4 +1,4 @@
-//! What fragments may hold, and for how long.
+//! Tests of the limits of reassembly in memory and time.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::fragment_header::{Addresses, Fragment, Header, Key, Location, MAX_TOTAL};
@@ -15,7 +15,7 @@ fn begin(id: u32, frame: u64, nanos: i64) -> Fragment<'static> {
     in_frame(piece(id, 0, true, b"begining"), frame, nanos)
 }
 
-/// Takes out what must go at `nanos`, by the frames of the first fragments.
+/// Takes out the packets that expire at `nanos`; returns the frames of their first fragments.
 fn given_up(fragments: &mut Fragments, nanos: i64) -> Vec<u64> {
     let time = Time::from_nanos(nanos);
     std::iter::from_fn(|| fragments.next_expired(time)).map(|packet| packet.first.frame).collect()
@@ -53,7 +53,7 @@ fn the_beginning_is_handed_out_with_what_is_known() {
     assert_eq!((begun.total, begun.came, begun.whole, begun.disputed), (Some(80), 40, false, false));
     assert_eq!(begun.first, Location { frame: 4, time: Time::from_nanos(4), at: 400 });
     assert_eq!((begun.frames.as_slice(), begun.pieces), (&[3, 4, 5, 6][..], 4));
-    // Without the last fragment nobody knows the length; without the first there is nothing to show.
+    // Without the last fragment the length is unknown; without the first there is nothing to show.
     fragments.add(&part(0, 16, 7));
     fragments.add(&Fragment { header: Header { more: true, ..part(72, 80, 8).header }, ..part(72, 80, 8) });
     assert_eq!(fragments.finish().unwrap().total, None);
@@ -110,7 +110,8 @@ fn limits_hold_for_a_caller_that_takes_nothing_out() {
 fn a_set_takes_no_more_than_its_most() {
     let payload = bytes(MAX_TOTAL);
     let mut fragments = Fragments::default();
-    // Every second splinter, backwards, then all the rest in one: the worst for vectors that grow.
+    // Every second piece of 8 bytes, backwards, then all the rest in one fragment: the worst case for growing
+    // vectors.
     for unit in (0..2 * MAX_RUNS).step_by(2).rev() {
         fragments.add(&piece(7, unit * 8, true, &payload[unit * 8..][..8]));
         assert!(fragments.held().1 <= MAX_WEIGHT);
@@ -165,7 +166,7 @@ fn splinters_without_order_find_no_room() {
         assert!(fragments.add(&splinter).is_none());
     }
     assert_eq!(fragments.counts().crowded as usize, MAX_RUNS);
-    // A run that grows at its end needs no room of its own, and one piece may close all gaps.
+    // A run that grows at its end needs no further run, and one fragment may close all gaps.
     assert!(fragments.add(&piece(7, 8 * MAX_RUNS - 8, true, &payload[8 * MAX_RUNS - 8..][..8])).is_none());
     assert_eq!((fragments.counts().crowded as usize, fragments.held().0), (MAX_RUNS + 1, 1));
     assert!(fragments.finish().is_none());
@@ -180,7 +181,7 @@ fn a_whole_packet_goes_without_a_word() {
     fragments.add(&begin(8, 3, 1));
     assert_eq!(given_up(&mut fragments, MAX_AGE + 2), [3]);
     assert_eq!((fragments.counts().whole, fragments.counts().begun, fragments.held()), (1, 1, (0, 0)));
-    // With its set, the memory of its fragments goes: what comes now is a packet of its own.
+    // Once its set is removed, a late copy is no longer recognised: it begins a packet of its own.
     assert!(fragments.add(&in_frame(piece(7, 8, false, b"end"), 4, MAX_AGE)).is_none());
     assert_eq!((fragments.counts().copies, fragments.held().0), (0, 1));
 }
@@ -206,7 +207,7 @@ fn time_that_jumps_back_keeps_nobody() {
     assert!(given_up(&mut fragments, 6 * SECOND).is_empty());
     assert!(fragments.add(&in_frame(piece(1, 8, false, b"end"), 3, 0)).is_some());
     assert_eq!(given_up(&mut fragments, 100 * SECOND + MAX_AGE + 1), [2]);
-    // One stamp from far away ends the time of all that came before it.
+    // One time stamp far in the future ends the time of all fragments that came before it.
     fragments.add(&begin(3, 4, 200 * SECOND));
     fragments.add(&begin(4, 5, i64::MAX));
     assert_eq!(given_up(&mut fragments, 0), [4]);
@@ -255,7 +256,7 @@ fn memory_is_used_again() {
 fn of_the_memory_that_is_done_with_sixty_four_short_buffers_are_kept() {
     let mut fragments = Fragments::default();
     let mut all = vec![];
-    // All of them at once, so that none is used again before the last has been given back.
+    // All packets are held at once, so that none is reused before the last has been recycled.
     (0..70).for_each(|id| drop(fragments.add(&begin(id, 1, 0))));
     for id in 0..70 {
         all.push(fragments.add(&piece(id, 8, false, b"end")).unwrap());
@@ -276,13 +277,13 @@ fn of_the_memory_that_is_done_with_sixty_four_short_buffers_are_kept() {
     }
 }
 
-/// What can be said of a packet.
+/// The facts about a packet that the tests compare.
 fn facts(packet: &Packet) -> (Vec<u8>, u64, Option<usize>, bool, bool) {
     (packet.payload.clone(), packet.first.frame, packet.total, packet.whole, packet.disputed)
 }
 
 proptest! {
-    /// Whatever comes: bounds hold, every packet is accounted for, and two runs say the same.
+    /// For any fragments, the limits hold, every packet is accounted for, and two runs give the same.
     #[test]
     fn anything_at_all(
         pieces in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Fragments against a model that goes byte by byte, and against etherparse.
+//! Compares reassembly with a model that works byte by byte, and with etherparse.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{DST4, DST6, SRC4, SRC6, join};
@@ -9,10 +9,10 @@ use etherparse::defrag::IpDefragPool;
 use etherparse::{Ipv6FragmentHeaderSlice, SlicedPacket};
 use proptest::prelude::*;
 
-/// What a set is to do, byte by byte.
+/// A model of a set that works byte by byte.
 #[derive(Default)]
 struct Model {
-    /// Bytes that came; their values where they were captured.
+    /// Bytes that arrived; their values where they were captured.
     came: Vec<Option<Option<u8>>>,
     total: Option<usize>,
     disputes: u64,
@@ -74,7 +74,7 @@ fn packet_of(six: bool, id: u16, offset: usize, more: bool, bytes: &[u8]) -> Vec
     join(&[&[0x45, 0], &length, &id, &word, &[64, 17, 0, 0], &SRC4, &DST4, bytes])
 }
 
-/// The fragment in such a packet, as the walk would read it.
+/// The fragment in such a packet, as the parser would read it.
 fn piece_of(packet: &[u8]) -> Option<Fragment<'_>> {
     let (header, bytes) = match packet[0] >> 4 {
         4 => (v4(packet.first_chunk().unwrap(), 0)?, &packet[20..]),
@@ -89,7 +89,7 @@ fn piece_of(packet: &[u8]) -> Option<Fragment<'_>> {
 }
 
 proptest! {
-    /// Any cut, any order, with copies: the payload, once.
+    /// Any cuts in any order, with copies, give the payload exactly once.
     #[test]
     fn any_order_with_copies(
         payload in prop::collection::vec(any::<u8>(), 1..2040),
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(fragments.counts().copies as usize, extra.len());
     }
 
-    /// Overlaps, two ends, snap lengths: as the model.
+    /// Overlaps, two ends and snap lengths give the same as the model.
     #[test]
     fn any_pieces_of_one_packet(
         pieces in prop::collection::vec((0_usize..12, 1_usize..40, any::<bool>(), 0_usize..40, 0_u8..2), 1..30),
@@ -118,7 +118,7 @@ proptest! {
         let (mut model, mut fragments) = (Model::default(), Fragments::default());
         for (unit, length, more, held, fill) in pieces {
             let wire_len = if more { length.next_multiple_of(8) } else { length };
-            // Half of all pieces are captured as a whole.
+            // Half of all fragments are captured completely.
             let captured = if held < 20 { wire_len } else { wire_len.min(held - 20) };
             let bytes = vec![fill; captured];
             let piece = Fragment { wire_len, ..piece(7, unit * 8, more, &bytes) };
@@ -142,7 +142,7 @@ proptest! {
         }
     }
 
-    /// Two packets, interleaved, as etherparse puts them together.
+    /// Two interleaved packets are reassembled as by etherparse.
     #[test]
     fn agrees_with_etherparse(
         six: bool,

@@ -1,4 +1,4 @@
-//! Packets put together from fragments: orders, copies, two ends, snap lengths; and the headers of fragments.
+//! Packets reassembled from fragments: orders, copies, two ends, snap lengths; and the headers of fragments.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{DST4, DST6, SRC4, SRC6, join};
@@ -16,7 +16,7 @@ pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
     Fragment { header, bytes, wire_len: bytes.len(), place }
 }
 
-/// The same in another frame.
+/// A fragment, moved to another frame.
 pub fn in_frame(piece: Fragment<'_>, frame: u64, nanos: i64) -> Fragment<'_> {
     Fragment { place: Location { frame, time: Time::from_nanos(nanos), at: frame * 100 }, ..piece }
 }
@@ -35,7 +35,7 @@ pub fn cut<'a>(payload: &'a [u8], cuts: &[usize]) -> Vec<(usize, bool, &'a [u8])
     edges.windows(2).map(|w| (w[0], w[1] < payload.len(), &payload[w[0]..w[1]])).collect()
 }
 
-/// Adds fragments of the packet `id`; the packets that become whole.
+/// Adds fragments of the packet `id`; returns the packets that are completed.
 pub fn add_all<'a>(
     fragments: &mut Fragments,
     id: u32,
@@ -212,11 +212,11 @@ fn a_late_copy_opens_no_set() {
     let parts = |payload: &'static [u8]| cut(payload, &[2]);
     let (old, new): (&'static [u8], &'static [u8]) = (old.leak(), new.leak());
     assert_eq!(add_all(&mut fragments, 7, &parts(old))[0].payload, old);
-    // All of it again, and the last fragment once more.
+    // All fragments again, and the last fragment once more.
     assert!(add_all(&mut fragments, 7, &parts(old)).is_empty());
     assert!(add_all(&mut fragments, 7, &parts(old)[1..]).is_empty());
     assert_eq!((fragments.counts().copies, fragments.held().0), (3, 1));
-    // The next packet with this identification is its own, and has late copies of its own.
+    // The next packet with the same identification gets a set of its own, and has its own late copies.
     let next = add_all(&mut fragments, 7, &parts(new));
     assert_eq!((next.len(), next[0].payload.as_slice(), next[0].disputed), (1, new, false));
     assert!(add_all(&mut fragments, 7, &parts(new)).is_empty());
@@ -232,9 +232,9 @@ fn an_early_fragment_in_common_is_lost_to_the_packet_before() {
     new[0] ^= 1;
     let mut fragments = Fragments::default();
     assert_eq!(add_all(&mut fragments, 7, &cut(&old, &[2])).len(), 1);
-    // Behind the first, different one it is the new packet's.
+    // After the first, different fragment, the common one belongs to the new packet.
     assert_eq!(add_all(&mut fragments, 7, &cut(&new, &[2]))[0].payload, new);
-    // In front of it, it is taken for a copy.
+    // Before it, the common fragment is taken for a copy.
     assert!(add_all(&mut fragments, 7, cut(&old, &[2]).iter().rev()).is_empty());
     assert_eq!(fragments.finish().unwrap().payload, old[..16]);
 }

@@ -28,9 +28,9 @@ use crate::capture::Frame;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inner<'a> {
     pub tunnel: Tunnel,
-    /// What it is, as an ethertype.
+    /// Kind of the packet, as an ethertype.
     pub kind: u16,
-    /// The frame, narrowed to it.
+    /// The frame, narrowed to the packet.
     pub frame: Frame<'a>,
 }
 
@@ -42,10 +42,10 @@ const VERSION: u8 = 0x07;
 
 const ERSPAN: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
-/// Ten bits.
+/// The session of ERSPAN: ten bits.
 const SESSION: u16 = 0x03ff;
 
-/// The packet in a packet of one of these protocols.
+/// The packet inside an IP packet of one of these protocols.
 pub(super) fn inner<'a>(outer: &IpPayload<'a>) -> Result<Inner<'a>, DropReason> {
     let (frame, v4) = (outer.frame, matches!(outer.addresses, Addresses::V4(..)));
     let (tunnel, kind) = match (outer.protocol, v4) {
@@ -102,7 +102,7 @@ fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>,
     }
 }
 
-/// The packet at the end of a tunnel's packet.
+/// The packet `rest` in a tunnel, of ethertype `kind`; `rest` is the captured end of the frame.
 pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Inner<'a> {
     Inner { tunnel, kind, frame: behind(frame, rest) }
 }

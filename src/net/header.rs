@@ -1,4 +1,4 @@
-//! Heads of packets: their sizes and numbers, and how they are taken off a frame.
+//! Packet headers: their sizes and protocol numbers, and how they are split off a frame.
 
 use super::DropReason;
 use crate::capture::Frame;
@@ -7,7 +7,7 @@ use crate::capture::Frame;
 pub(super) const V4_HEADER: usize = 20;
 /// Bytes of an IPv6 header.
 pub(super) const V6_HEADER: usize = 40;
-/// More-fragments flag and fragment offset: not zero in every fragment, zero in whole packets.
+/// More-fragments flag and fragment offset: not 0 in every fragment, 0 in unfragmented packets.
 pub(super) const V4_FRAGMENT: u16 = 0x3fff;
 pub(super) const ICMP: u8 = 1;
 pub(super) const IPV4: u8 = 4;
@@ -17,7 +17,7 @@ pub(super) const IPV6: u8 = 41;
 pub(super) const GRE: u8 = 47;
 pub(super) const ICMPV6: u8 = 58;
 
-/// An IP packet with what follows it in the frame, by what the link header announces.
+/// An IP packet and all bytes after it in the frame; the variant is the version that the link header announces.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Packet<'a> {
     /// Announced as IPv4.
@@ -26,9 +26,9 @@ pub(super) enum Packet<'a> {
     V6(&'a [u8]),
 }
 
-/// Bytes that were on the wire from the start of `rest` on, where `rest` is the captured end of the frame.
+/// Number of bytes on the wire from the start of `rest`, the captured end of the frame.
 ///
-/// Never less than was captured, whatever the capture file says.
+/// Never less than the captured bytes, whatever the capture file says.
 #[inline(always)]
 pub(super) fn on_wire(frame: &Frame<'_>, rest: &[u8]) -> usize {
     let wire = usize::try_from(frame.wire_len).unwrap_or(usize::MAX);
@@ -44,7 +44,8 @@ pub(super) fn header<'a, const N: usize>(
     split(frame, rest, DropReason::BadLink)
 }
 
-/// The same of any header: `damage` is what its absence is where the snap length has not cut it.
+/// Splits off any header of `N` bytes. Where it is missing and the snap length has not cut it, the reason is
+/// `damage`.
 #[inline(always)]
 pub(super) fn split<'a, const N: usize>(
     frame: &Frame<'a>,
@@ -57,7 +58,7 @@ pub(super) fn split<'a, const N: usize>(
     }
 }
 
-/// What follows `length` bytes of a header, likewise.
+/// Skips a header of `length` bytes, with the same reasons.
 pub(super) fn skip<'a>(
     frame: &Frame<'a>,
     rest: &'a [u8],
@@ -67,7 +68,8 @@ pub(super) fn skip<'a>(
     rest.get(length..).ok_or_else(|| missing(*frame, rest, length, damage))
 }
 
-/// Why `rest` is shorter than the `need` bytes of a header: the snap length, or `damage`.
+/// Why `rest` is shorter than a header of `need` bytes: [`DropReason::HeadersCut`] where the snap length cut it,
+/// else `damage`.
 #[cold]
 #[inline(never)]
 pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: DropReason) -> DropReason {

@@ -16,11 +16,13 @@
 //! │ options (IHL - 5 words), ...  │ 20
 //! ```
 //!
-//! Total length counts the header; payload length counts extension headers but not the 40 bytes. Both are 0 in
-//! captures of packets that the network card will cut into segments: then the packet ends with the frame.
+//! Total length includes the header; payload length includes extension headers but not the 40 bytes of the IPv6
+//! header. Both are 0 in captures of packets that the network card will cut into segments: then the packet ends with
+//! the frame.
 //!
-//! Both versions are read in the same order: header, protocol, fragment, lengths. [`v4`] and [`v6`] read what
-//! query traffic looks like and leave the rest to [`slow_path`], which reads everything, in the steps of `ip_payload.rs`.
+//! Both versions are read in the same order: header, protocol, fragment, lengths. [`v4`] and [`v6`] read headers as
+//! query traffic has them, and leave all others to [`slow_path`], which reads everything, in the steps of
+//! `ip_payload.rs`.
 
 use super::header::{
     ICMP, ICMPV6, Packet, TCP, UDP, V4_FRAGMENT, V4_HEADER, V6_HEADER, v4_addresses, v6_addresses,
@@ -76,7 +78,7 @@ pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
     udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0, false)
 }
 
-/// The datagram of any IP packet: options, extension headers, cut, damaged, other protocols.
+/// The datagram of any IP packet, also one with options or extension headers, cut, damaged, or of another protocol.
 #[cold]
 #[inline(never)]
 pub(super) fn slow_path<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Datagram<'a>, DropReason> {

@@ -1,4 +1,4 @@
-//! The payload of an IP packet, read with all that may stand in front of it: options, extension headers, fragments.
+//! The payload of an IP packet, read with all headers that may precede it: options, extension headers, fragments.
 //!
 //! ```text
 //! extension header, most kinds (RFC 8200)     authentication (RFC 4302)     fragment (RFC 8200, 4.5)
@@ -15,7 +15,7 @@ use super::{Datagram, DropReason, Endpoint, udp};
 use crate::capture::Frame;
 use etherparse::Ipv6FragmentHeaderSlice;
 
-/// IPv6 extension headers followed in one packet; RFC 8200, 4.1 foresees seven.
+/// The most IPv6 extension headers followed in one packet; RFC 8200, 4.1 foresees seven.
 pub(super) const MAX_EXTENSIONS: usize = 16;
 
 // Extension headers (IANA, "IPv6 Extension Header Types"; not ESP, which hides what follows).
@@ -33,7 +33,7 @@ const SHIM6: u8 = 140;
 pub(super) struct IpPayload<'a> {
     /// The frame, narrowed to the payload: its offset, its captured bytes and its length on the wire.
     pub frame: Frame<'a>,
-    /// The protocol; in a fragment it may be that of an extension header.
+    /// The protocol number; in a fragment it may be that of an extension header.
     pub protocol: u8,
     pub addresses: Addresses,
     /// Identification in IPv4, else 0.
@@ -43,8 +43,8 @@ pub(super) struct IpPayload<'a> {
 }
 
 impl<'a> IpPayload<'a> {
-    /// The payload of a packet, which is the captured end of the frame. Its protocol is UDP, ICMP or that of a
-    /// tunnel, or it is a fragment of such a packet.
+    /// The payload of `packet`, which is the captured end of the frame. On success its protocol is UDP, ICMP or that
+    /// of a tunnel, or it is a fragment of such a packet.
     pub fn of(frame: &Frame<'a>, packet: header::Packet<'a>) -> Result<Self, DropReason> {
         match packet {
             header::Packet::V4(packet) => Self::of_v4(frame, packet)?.behind_extensions(),
@@ -93,7 +93,8 @@ impl<'a> IpPayload<'a> {
         }
         let wire = on_wire(frame, rest);
         let length = match u16::from_be_bytes([head[4], head[5]]) {
-            // A jumbogram (RFC 2675) says its length in an extension header; without one it is offload.
+            // A jumbogram (RFC 2675) has its length in an extension header; without such a header, 0 means
+            // segmentation offload.
             0 if is_extension(protocol) => return Err(DropReason::BadIp),
             0 => wire,
             length => usize::from(length),
@@ -106,7 +107,7 @@ impl<'a> IpPayload<'a> {
         Ok(IpPayload { frame: narrow(frame, rest, length), protocol, addresses, ip_id: 0, fragment: None })
     }
 
-    /// Skips extension headers, as far as a fragment; IPv4 has one at most, for authentication.
+    /// Skips extension headers, up to a fragment header; IPv4 has one at most, for authentication.
     fn behind_extensions(mut self) -> Result<Self, DropReason> {
         let v4 = matches!(self.addresses, Addresses::V4(..));
         for steps in 0..=MAX_EXTENSIONS {
@@ -121,7 +122,7 @@ impl<'a> IpPayload<'a> {
                 return check(self.protocol).map(|()| self);
             }
             self.skip_extension()?;
-            // Hop-by-hop options stand first or nowhere: receivers discard all else (RFC 8200, 4).
+            // Hop-by-hop options come first or not at all: receivers discard other packets (RFC 8200, 4).
             if self.protocol == HOP_BY_HOP && !v4 {
                 return Err(DropReason::BadIp);
             }
@@ -129,7 +130,7 @@ impl<'a> IpPayload<'a> {
         Err(DropReason::BadIp)
     }
 
-    /// A fragment whose packet is worth reassembling. Of an ICMP error the first fragment is enough.
+    /// Accepts a fragment whose packet is worth reassembling. Of an ICMP error the first fragment is enough.
     fn check_fragment(mut self) -> Result<Self, DropReason> {
         match (self.protocol, self.fragment) {
             (ICMP | ICMPV6, Some(Header { offset: 0, .. })) => self.fragment = None,
@@ -143,7 +144,7 @@ impl<'a> IpPayload<'a> {
     /// Skips one extension header.
     fn skip_extension(&mut self) -> Result<(), DropReason> {
         let bytes = self.frame.bytes;
-        // The shortest of them has 8 bytes.
+        // The shortest extension header has 8 bytes.
         let (&[next, length, ..], _) = split::<8>(&self.frame, bytes, DropReason::BadIp)?;
         let length = match self.protocol {
             AUTHENTICATION if length == 0 => return Err(DropReason::BadIp),
@@ -155,7 +156,7 @@ impl<'a> IpPayload<'a> {
         if self.protocol == FRAGMENT
             && let Ok(header) = Ipv6FragmentHeaderSlice::from_slice(bytes)
         {
-            // A fragment without fellows (RFC 6946) is a whole packet.
+            // A fragment that is the only one (RFC 6946) is a complete packet.
             self.fragment = fragment_header::v6(self.addresses, &header, 0);
         }
         self.frame = behind(&self.frame, rest);
@@ -163,10 +164,10 @@ impl<'a> IpPayload<'a> {
         Ok(())
     }
 
-    /// The payload of a packet that was reassembled, or of the beginning of it. It stands nowhere in the file as one
-    /// piece; `frame` is the one that it is reported with.
+    /// The payload of a reassembled packet, or of its beginning. It is not in the file in one piece; `frame` is the
+    /// frame that it is reported with.
     pub fn of_packet(frame: &Frame<'_>, packet: &'a Packet) -> Result<Self, DropReason> {
-        // Where the end is missing its length is not known: the longest there can be.
+        // Where the end is missing, the length is unknown: takes the longest possible.
         let wire_len = packet.total.unwrap_or(MAX_TOTAL).max(packet.payload.len());
         let wire_len = u32::try_from(wire_len).unwrap_or(u32::MAX);
         let ip_id = match packet.addresses {
@@ -183,14 +184,14 @@ impl<'a> IpPayload<'a> {
         .behind_extensions()
     }
 
-    /// The payload as a fragment, `header` being what its own header says.
+    /// The payload as a fragment; `header` has the fields of its header.
     pub fn as_fragment(&self, header: Header) -> Fragment<'a> {
         let frame = &self.frame;
         let place = Location { frame: frame.number, time: frame.time, at: frame.at };
         Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place }
     }
 
-    /// The payload as a UDP segment: `all` of them, or only what cannot hold another packet.
+    /// The payload as a UDP segment: any with `all`, else only one that cannot hold another packet.
     pub fn datagram(&self, all: bool) -> Result<Datagram<'a>, DropReason> {
         let (frame, bytes) = (&self.frame, self.frame.bytes);
         let length = on_wire(frame, bytes);
@@ -203,7 +204,7 @@ impl<'a> IpPayload<'a> {
     }
 }
 
-/// The frame, narrowed to `length` bytes on the wire from the start of `rest` on; `rest` is its captured end.
+/// The frame, narrowed to `length` bytes on the wire from the start of `rest`, its captured end.
 fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
     let offset = frame.bytes.len().saturating_sub(rest.len()) as u64;
     Frame {
@@ -214,17 +215,17 @@ fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
     }
 }
 
-/// The frame, narrowed to its captured end `rest` and what followed that on the wire.
+/// The frame, narrowed to its captured end `rest` and the bytes after it on the wire.
 pub(super) fn behind<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Frame<'a> {
     narrow(frame, rest, on_wire(frame, rest))
 }
 
-/// Whether an IPv6 packet goes on behind this header.
+/// Whether this is the number of an IPv6 extension header that is followed.
 fn is_extension(next: u8) -> bool {
     matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION | MOBILITY | HIP | SHIM6)
 }
 
-/// Whether a packet of this protocol can hold a datagram, or the reason why it cannot.
+/// Checks that a packet of this protocol can hold a datagram; the error says why it cannot.
 fn check(protocol: u8) -> Result<(), DropReason> {
     match protocol {
         UDP | ICMP | ICMPV6 | header::IPV4 | header::IPV6 | header::GRE => Ok(()),

@@ -4,7 +4,7 @@
 use super::craft::*;
 use super::{DropReason, ip_payload, parse};
 
-/// The packet with bytes put in at an offset.
+/// The packet with bytes overwritten at an offset.
 fn patched(mut packet: Vec<u8>, at: usize, with: &[u8]) -> Vec<u8> {
     packet[at..at + with.len()].copy_from_slice(with);
     packet
@@ -86,7 +86,7 @@ fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
     assert_eq!(reason(1, &wired(&long)), DropReason::BadIp);
     let bytes = wired(&long);
     is_ours_v4(&parse(&cut_frame(1, &bytes, bytes.len() + 1)).unwrap(), QUERY);
-    // Offloaded: the packet ends with the frame.
+    // With segmentation offload, the packet ends with the frame.
     is_ours_v4(&datagram(1, &wired(&of_length(packet.clone(), 0))), QUERY);
     let bytes = wired(&of_length(packet, 0));
     let datagram = parse(&cut_frame(1, &bytes[..bytes.len() - 3], bytes.len())).unwrap();
@@ -118,7 +118,7 @@ fn wrong_udp_lengths_are_dropped() {
         assert_eq!(reason(1, &wired(&v6(17, &segment))), DropReason::BadUdpLength, "{length}");
         assert_eq!(reason(1, &wired(&v4_with(&[1; 4], 17, &segment))), DropReason::BadUdpLength, "{length}");
     }
-    // Padding gives a segment no room.
+    // Padding does not count as room for a segment.
     let padded = join(&[&wired(&v4(17, &udp_of_length(17, QUERY))), &[0; 30]]);
     assert_eq!(reason(1, &padded), DropReason::BadUdpLength);
     // The IP payload ends inside the UDP header.
@@ -160,7 +160,7 @@ fn ipv6_fragments_are_dropped_unless_alone() {
         assert_eq!(reason(1, &wired(&fragment(60, offset))), DropReason::Fragment);
         assert_eq!(reason(1, &wired(&fragment(6, offset))), DropReason::Tcp);
     }
-    // Offset zero and no more: whole, whatever the reserved bits say.
+    // Offset zero and no more fragments: complete, whatever the reserved bits say.
     for offset in [0, 2, 4, 6] {
         is_ours_v6(&datagram(1, &wired(&fragment(17, offset))), QUERY);
     }
@@ -174,7 +174,7 @@ fn extension_headers_are_stepped_over() {
             is_ours_v6(&datagram(1, &wired(&packet)), QUERY);
         }
     }
-    // The authentication header counts in words of 4 bytes, less two.
+    // The length of an authentication header is in words of 4 bytes, less two.
     let authentication = join(&[&[17, 4], &[0; 22]]);
     is_ours_v6(&datagram(1, &wired(&v6(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);
     is_ours_v4(&datagram(1, &wired(&v4(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);

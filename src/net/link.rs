@@ -1,7 +1,8 @@
 //! From a frame to its IP packet: the link layers.
 //!
-//! Header layouts after tcpdump.org, "Link-layer header types"; all numbers big-endian unless said. What may follow
-//! a type is in `ethertype.rs`. Frames of any other link type are dropped as `UnknownLink`.
+//! Header layouts as in "Link-layer header types" of tcpdump.org; all numbers are big-endian unless said otherwise.
+//! The headers that may follow a type are in `ethertype.rs`. Frames of any other link type are dropped as
+//! `UnknownLink`.
 //!
 //! ```text
 //! Ethernet   destination 6 │ source 6 │ type 2 │ ...
@@ -42,7 +43,7 @@ pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, DropReason> {
     }
 }
 
-/// The same for other links than Ethernet, apart: nearly all frames are of that.
+/// The IP packet of a frame that is not Ethernet; not inlined, because nearly all frames are Ethernet.
 #[inline(never)]
 fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
     match frame.link {
@@ -72,7 +73,7 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
     }
 }
 
-/// What an ethertype announces: IP, or after one tag IP; anything else is [`ethertype::behind`]'s.
+/// The packet after an ethertype: IP, or IP after one tag; all else is read by [`ethertype::behind`].
 #[inline(always)]
 fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     match kind {
@@ -92,8 +93,8 @@ fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>,
     ethertype::behind(*frame, kind, rest)
 }
 
-/// BSD's address family, in the byte order of the machine that captured (NULL) or big-endian (LOOP); files of
-/// either link type with the other order exist, and the values tell them apart.
+/// Reads BSD's address family, in the byte order of the capturing machine (NULL) or big-endian (LOOP). Files of
+/// either link type with the other byte order exist, and the values tell the orders apart.
 #[inline(always)]
 pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, DropReason> {
     let family = match family {
@@ -108,13 +109,13 @@ pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
     }
 }
 
-/// Whether frames of a link type say which way they went: that tells copies of a datagram from each other.
+/// Whether frames of a link type tell their direction, by which copies of a datagram differ from each other.
 pub fn has_direction(link: u16) -> bool {
     matches!(link, LINK_SLL | LINK_SLL2)
 }
 
-/// Where a frame was captured: its interface's number in the upper 24 bits, and below it what Linux cooked
-/// captures say of its way (0 to us, 4 from us), 0 elsewhere.
+/// Where a frame was captured: the number of its interface in the upper 24 bits, and below it the packet type of
+/// Linux cooked captures (0 received by this host, 4 sent by it); 0 for other link types.
 #[inline(always)]
 pub(super) fn origin(frame: &Frame<'_>) -> u32 {
     let kind = match frame.link {

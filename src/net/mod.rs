@@ -18,17 +18,17 @@
 //!  Datagram
 //! ```
 //!
-//! [`parse`] keeps nothing between frames. It hands the shrinking rest of the frame from layer to layer; the offset is
-//! the difference of the two lengths, so no layer carries it along. The fast path is inline and written by hand:
-//! Ethernet with at most one tag, IPv4 without options, IPv6 without extension headers. All else is in `#[cold]`
-//! functions beside it.
+//! [`parse`] keeps no state between frames. Each layer hands the rest of the frame to the next; the offset is the
+//! difference of the two lengths, so no layer has to carry it along. The fast path is inline and written by hand:
+//! Ethernet with at most one tag, IPv4 without options, IPv6 without extension headers. All else is in separate
+//! `#[cold]` functions.
 //!
-//! Where a packet may lie inside another one, `parse` stops, and [`Decapsulator`] (`decapsulate.rs`) goes on: through
-//! tunnels, which it numbers (`tunnels.rs`), to the innermost datagram, or to the one that an ICMP error quotes. It
-//! reassembles fragments, bounded in number, bytes and time (`fragments.rs`).
+//! Where a packet may contain another one, `parse` stops, and [`Decapsulator`] (`decapsulate.rs`) goes on: through
+//! tunnels, which it numbers (`tunnels.rs`), to the innermost datagram, or to the datagram that an ICMP error
+//! quotes. It reassembles fragments within limits of number, bytes and time (`fragments.rs`).
 //!
-//! Two lengths go with every layer: what the capture holds and what was on the wire. A length field that
-//! points beyond the wire is damage; one that points beyond the capture is the snap length's doing.
+//! Every layer knows two lengths: the captured bytes and the bytes on the wire. A length field that points beyond
+//! the wire is damage; one that points beyond the captured bytes is due to the snap length.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod datagram;
@@ -79,12 +79,13 @@ pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
 
 use crate::capture::Frame;
 
-/// Takes the UDP datagram out of a frame, or gives the reason why there is none. Pure, allocates nothing.
+/// Takes the UDP datagram out of a frame, or returns the reason why there is none. Has no side effects and does not
+/// allocate.
 ///
-/// Frames that it drops as `Tunnel`, `Fragment` or `Icmp` are for [`Decapsulator::decapsulate`].
+/// Pass frames that it drops as `Tunnel`, `Fragment` or `Icmp` to [`Decapsulator::decapsulate`].
 ///
-/// The payload is a part of `frame.bytes`: Ethernet padding is left out and what the snap length cut is counted
-/// in [`Datagram::cut`]. Checksums decide nothing here: captures taken at the sender often hold none.
+/// The payload is a part of `frame.bytes`: Ethernet padding is left out, and bytes cut off by the snap length are
+/// counted in [`Datagram::cut`]. Checksums are not checked: captures taken at the sender often have none.
 ///
 /// # Errors
 ///
@@ -97,8 +98,8 @@ pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
     }
 }
 
-/// The IP packet of a frame with what follows it there, from its header on; `None` where the link layer holds none,
-/// or less than its own headers was captured. For whoever asks about headers that [`parse`] does not keep.
+/// The IP packet of a frame and all bytes after it, from its header on; `None` where the link layer holds no IP
+/// packet, or where its headers were cut. For callers that need headers which [`parse`] does not keep.
 #[cold]
 #[inline(never)]
 pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {

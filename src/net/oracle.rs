@@ -1,4 +1,4 @@
-//! etherparse as a second opinion: frames it builds, and the same frames damaged.
+//! Compares the parser with etherparse: frames that etherparse builds, and the same frames damaged.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{frame, hold};
@@ -25,7 +25,7 @@ enum Link {
     Raw,
 }
 
-/// What the IP packet carries.
+/// The contents of the IP packet.
 #[derive(Clone, Copy, Debug)]
 enum Transport {
     Udp,
@@ -33,7 +33,7 @@ enum Transport {
     Other(u8),
 }
 
-/// What both sides must find in a frame: the ends, the payload's offset and the payload.
+/// The values that both parsers must find in a frame: source, destination, the payload's offset and the payload.
 type Found = (SocketAddr, SocketAddr, usize, Vec<u8>);
 
 fn links() -> impl Strategy<Value = Link> {
@@ -41,7 +41,7 @@ fn links() -> impl Strategy<Value = Link> {
 }
 
 fn transports() -> impl Strategy<Value = Transport> {
-    // Not the extension headers that etherparse builds: it panics when their contents are not given.
+    // Without the extension headers that etherparse builds: it panics when their contents are not given.
     let others = vec![1, 2, 4, 41, 47, 50, 58, 59, 132, 135, 139, 140];
     prop_oneof![
         6 => Just(Transport::Udp),
@@ -50,7 +50,7 @@ fn transports() -> impl Strategy<Value = Transport> {
     ]
 }
 
-/// IPv4 headers, with options or an authentication header now and then.
+/// IPv4 headers, some of them with options or an authentication header.
 fn v4_headers() -> impl Strategy<Value = IpHeaders> {
     let options = prop_oneof![2 => Just(0_usize), 1 => 0_usize..=10];
     (any::<([u8; 4], [u8; 4], bool)>(), options, prop::option::weighted(0.2, auths())).prop_map(
@@ -113,7 +113,7 @@ fn build(link: Link, ip: IpHeaders, transport: Transport, payload: &[u8]) -> (u1
     (link, bytes)
 }
 
-/// What the walk finds.
+/// The result of `parse`.
 fn ours(link: u16, bytes: &[u8]) -> Result<Found, DropReason> {
     let frame = frame(link, bytes);
     let datagram = parse(&frame)?;
@@ -122,7 +122,7 @@ fn ours(link: u16, bytes: &[u8]) -> Result<Found, DropReason> {
     Ok((datagram.src.socket_addr(), datagram.dst.socket_addr(), offset, datagram.payload.to_vec()))
 }
 
-/// The layers as etherparse sees them, if it finds nothing wrong.
+/// The layers as etherparse sees them; `None` where it reports an error.
 fn strict(link: u16, bytes: &[u8]) -> Option<SlicedPacket<'_>> {
     match link {
         ETHERNET => SlicedPacket::from_ethernet(bytes).ok(),
@@ -131,7 +131,7 @@ fn strict(link: u16, bytes: &[u8]) -> Option<SlicedPacket<'_>> {
     }
 }
 
-/// What etherparse finds: a UDP segment whose length field says what etherparse makes of it.
+/// The result of etherparse; `None` unless it is a UDP segment whose length field agrees with etherparse.
 fn theirs(sliced: &SlicedPacket<'_>, bytes: &[u8]) -> Option<Found> {
     let Some(TransportSlice::Udp(udp)) = &sliced.transport else { return None };
     if usize::from(udp.length()) != udp.slice().len() {
@@ -147,28 +147,28 @@ fn theirs(sliced: &SlicedPacket<'_>, bytes: &[u8]) -> Option<Found> {
     Some((ends.0, ends.1, offset, udp.payload().to_vec()))
 }
 
-/// Frames that etherparse reads and the walk turns away, on purpose.
+/// The reason for which `parse` drops, on purpose, a frame that etherparse reads.
 fn only_theirs(sliced: &SlicedPacket<'_>) -> Option<DropReason> {
-    // MACsec is followed there when it is not encrypted, and is no IP here.
+    // etherparse follows MACsec that is not encrypted; here it is not IP.
     if sliced.link_exts.iter().any(|ext| matches!(ext, LinkExtSlice::Macsec(_))) {
         return Some(DropReason::NotIp);
     }
-    // A payload length of zero in front of extension headers reaches to the end of the frame there; here it
-    // does so only in front of UDP.
+    // With a payload length of zero before extension headers, the packet reaches to the end of the frame for
+    // etherparse; here only before UDP.
     match &sliced.net {
         Some(NetSlice::Ipv6(ip)) if ip.header().payload_length() == 0 => Some(DropReason::BadIp),
         _ => None,
     }
 }
 
-/// Frames that the walk reads and etherparse does not, on purpose.
+/// Whether `parse` reads, on purpose, a frame that etherparse does not.
 fn only_ours(link: u16, bytes: &[u8]) -> bool {
     let lax = match link {
         ETHERNET => LaxSlicedPacket::from_ethernet(bytes).ok(),
         _ => LaxSlicedPacket::from_ip(bytes).ok(),
     };
     match lax.and_then(|lax| lax.net) {
-        // Offloaded packets with a total length of zero.
+        // Packets with a total length of zero, from segmentation offload.
         Some(LaxNetSlice::Ipv4(ip)) => ip.header().total_len() == 0,
         // Mobility, HIP and SHIM6 headers.
         Some(LaxNetSlice::Ipv6(ip)) => matches!(ip.payload().ip_number.0, 135 | 139 | 140),
@@ -178,7 +178,7 @@ fn only_ours(link: u16, bytes: &[u8]) -> bool {
     }
 }
 
-/// Bytes that mean something in headers, more often than any others.
+/// Damage to a frame: positions and new values, mostly values that have a meaning in headers.
 fn damage() -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
     let telling = vec![
         0, 1, 4, 6, 8, 17, 20, 28, 41, 43, 44, 47, 51, 60, 135, 0x20, 0x40, 0x45, 0x46, 0x4f, 0x60, 0x81,
@@ -208,7 +208,7 @@ proptest! {
                 prop_assert_eq!(ours(link, &bytes).ok(), expected);
             }
             Transport::Tcp => prop_assert_eq!(ours(link, &bytes), Err(DropReason::Tcp)),
-            // The extension headers that etherparse does not know: what holds for every datagram is all there is.
+            // Extension headers that etherparse does not know: only the checks for every datagram apply.
             Transport::Other(135 | 139 | 140) => drop(ours(link, &bytes)),
             Transport::Other(number) => {
                 let reason = match number {

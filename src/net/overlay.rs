@@ -1,12 +1,12 @@
-//! Tunnels in UDP, known by their ports and by headers that must be right to the last bit: a game server may use
-//! the same port.
+//! Tunnels in UDP, recognised by their ports and by headers that must be right in every bit, because a game server
+//! may use the same port.
 //!
 //! ```text
 //! VXLAN (RFC 7348)       08 │ 0 3 │ network 3 │ 0 │ Ethernet                        4789, 8472
 //! VXLAN-GPE              00VVIPBO, V = 0, I = 1 │ 0 2 │ next 1 │ network 3 │ 0 │ …   4790; next 1 IPv4, 2 IPv6, 3 Ethernet
 //! Geneve (RFC 8926)      version 2 bits (0), words 6 │ O, C, 0 6 bits │ ethertype 2 │ network 3 │ 0 │ options │ …   6081
 //!
-//! Only recognised, to be counted:
+//! Recognised only to be counted:
 //! GTP-U (TS 29.281)      version 3 bits (1), 1, 0, E, S, N │ FF │ length 2 │ end point 4 │ …                       2152
 //! Teredo (RFC 4380)      [00 01 │ n 1 │ m 1 │ n + m bytes │ nonce 8 │ 1] [00 00 │ port 2 │ address 4] IPv6          3544
 //! ```
@@ -17,10 +17,11 @@ use super::tunnels::Tunnel;
 use super::{DropReason, ethertype, udp};
 use crate::capture::Frame;
 
-/// What a header is that contradicts its tunnel: the datagram is one like any other then.
+/// The result for a header that contradicts its tunnel: the datagram is then an ordinary one.
 const NO_TUNNEL: DropReason = DropReason::Tunnel;
 
-/// The packet in a datagram, or why it cannot be read; `frame` is narrowed to its payload. `None` where it is no tunnel's.
+/// The packet in a datagram, or why it cannot be read; `frame` is narrowed to the datagram's payload. `None` where
+/// the datagram belongs to no tunnel.
 pub(super) fn inner<'a>(frame: &Frame<'a>, src: u16, dst: u16) -> Option<Result<Inner<'a>, DropReason>> {
     let found = match dst {
         udp::VXLAN | udp::VXLAN_LINUX | udp::VXLAN_GPE => vxlan(frame, dst == udp::VXLAN_GPE),
@@ -55,7 +56,7 @@ fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
     checked(frame, rest, tunnel, u16::from_be_bytes([high, low]))
 }
 
-/// The packet in a tunnel, if it begins as one of that ethertype does.
+/// The packet in a tunnel, if its first bytes agree with the ethertype.
 fn checked<'a>(
     frame: &Frame<'a>,
     rest: &'a [u8],
@@ -75,13 +76,13 @@ fn checked<'a>(
     if fits { Ok(inside(frame, rest, tunnel, kind)) } else { Err(NO_TUNNEL) }
 }
 
-/// Whether a payload is a message "G-PDU" of GTP-U version 1, which carries a packet of a user, and nothing else.
+/// Whether a payload is exactly one G-PDU message of GTP-U version 1, which carries a user's packet.
 fn is_gtp(frame: &Frame<'_>) -> bool {
     let [0x30..=0x37, 0xff, high, low, ..] = *frame.bytes else { return false };
     usize::from(u16::from_be_bytes([high, low])).saturating_add(8) == on_wire(frame, frame.bytes)
 }
 
-/// Whether a payload is an IPv6 packet, behind what Teredo may put in front of it.
+/// Whether a payload is an IPv6 packet, after the headers that Teredo may put in front of it.
 fn is_teredo(frame: &Frame<'_>) -> bool {
     let mut rest = frame.bytes;
     if let [0, 1, id, value, behind @ ..] = rest {

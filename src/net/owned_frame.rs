@@ -1,4 +1,4 @@
-//! Frames that nobody captured: made of a datagram, for examples and for bytes that come without headers.
+//! Frames that were not captured but built from a datagram, for examples and for bytes that come without headers.
 
 use super::Endpoint;
 use crate::capture::{Frame, Time};
@@ -21,7 +21,7 @@ pub struct OwnedFrame {
     pub link: u16,
     /// Length on the wire in bytes.
     pub wire_len: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -31,8 +31,8 @@ impl OwnedFrame {
         OwnedFrame { time, link: RAW, wire_len: 0, bytes: vec![] }
     }
 
-    /// A datagram in an IP packet of its own, checksums and all. Of its payload, `missing` bytes more were sent
-    /// than are captured. Empty where one end is IPv4 and the other IPv6, or where the payload does not fit.
+    /// A datagram in an IP packet of its own, with checksums. `missing` is the number of payload bytes that were
+    /// sent but not captured. Empty where one end is IPv4 and the other IPv6, or where the payload does not fit.
     pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> OwnedFrame {
         let mut whole = payload.to_vec();
         whole.resize(payload.len().saturating_add(missing as usize), 0);
@@ -60,7 +60,7 @@ impl OwnedFrame {
         OwnedFrame { time, link: RAW, wire_len, bytes }
     }
 
-    /// The frame of that number.
+    /// The frame, with that frame number.
     pub fn frame(&self, number: u64) -> Frame<'_> {
         let OwnedFrame { time, link, wire_len, ref bytes } = *self;
         Frame { number, time, link, interface: 0, at: 0, wire_len, bytes }

@@ -1,4 +1,5 @@
-//! The datagram that an ICMP error quotes (RFC 792, RFC 4443): it came back, for nobody took it.
+//! The datagram that an ICMP error quotes (RFC 792, RFC 4443): it was not delivered, and its beginning was sent
+//! back.
 //!
 //! ```text
 //! ICMP    type 3 or 11, ICMPv6 type 1 or 3 │ code │ checksum u16 │ unused u32 │ IP header │ UDP header │ …
@@ -15,15 +16,15 @@ const HEADER: usize = 8;
 /// A quoted datagram, as far as it is quoted.
 #[derive(Clone, Copy, Debug)]
 pub struct Quote<'a> {
-    /// Who sent it.
+    /// Sender.
     pub src: Endpoint,
-    /// Where it did not arrive.
+    /// Receiver, which it did not reach.
     pub dst: Endpoint,
-    /// The beginning of its UDP payload: RFC 792 promises none of it, routers of today much more.
+    /// The beginning of its UDP payload: RFC 792 promises none of it, but today's routers quote much more.
     pub payload: &'a [u8],
     /// Length of the whole payload in bytes, by its UDP header.
     pub wire_len: usize,
-    /// What the error says, in the words of the RFCs.
+    /// Meaning of the error, in the words of the RFCs.
     pub reason: &'static str,
 }
 
@@ -37,7 +38,7 @@ pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
             (reason_v4(kind, code)?, Addresses::V4(src, dst), v4_segment(head, packet)?)
         }
         Addresses::V6(..) => {
-            // Without extension headers.
+            // Extension headers are not followed.
             let (head, segment) = packet.split_first_chunk()?;
             let (src, dst) = header::v6_addresses(head);
             let fits = head[0] >> 4 == 6 && head[6] == UDP;

@@ -1,4 +1,4 @@
-//! Hand-built frames and random bytes through the whole walk.
+//! Hand-built frames and random bytes through the whole parser.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
@@ -69,7 +69,7 @@ fn length_fields_lead_to_snap_and_other_llc_is_not_ip() {
     for other in [&spanning_tree[..], &spanning_tree[..2], &cisco, &[0xaa, 0xaa, 3], &[]] {
         assert_eq!(reason(1, &ethernet(38, other)), DropReason::NotIp);
     }
-    // The types between the lengths and the first ethertype mean nothing.
+    // Type fields between the largest length and the first ethertype have no meaning.
     for kind in [1501, 1535] {
         assert_eq!(reason(1, &ethernet(kind, &snap4)), DropReason::NotIp);
     }
@@ -195,7 +195,7 @@ fn padding_is_no_payload() {
             assert_eq!(datagram(link, &bytes).payload, QUERY);
         }
     }
-    // Bytes of the IP payload behind the UDP segment are none either.
+    // Bytes of the IP payload after the UDP segment are not part of the payload either.
     let bytes = ethernet(0x0800, &v4(17, &join(&[&udp(QUERY), &[0xee; 9]])));
     is_ours_v4(&datagram(1, &bytes), QUERY);
 }
@@ -208,7 +208,7 @@ fn an_empty_payload_is_a_datagram() {
     assert_eq!(datagram.at, AT + 42);
 }
 
-/// Cuts the frame at every byte and checks against the place of its payload.
+/// Cuts the frame at every byte and checks the result against the position of its payload.
 fn cut_everywhere(link: u16, bytes: &[u8]) {
     let start = (datagram(link, bytes).at - AT) as usize;
     let end = start + datagram(link, bytes).payload.len();
@@ -226,7 +226,7 @@ fn cut_everywhere(link: u16, bytes: &[u8]) {
                 assert!(kept < start, "link {link}, {kept} bytes kept");
             }
         }
-        // The same bytes as a whole frame: the lengths are beyond the wire then, so the headers are damaged.
+        // The same bytes as an uncut frame: then the lengths point beyond the wire, so the headers are damaged.
         if let Err(reason) = parse(&self::frame(link, &bytes[..kept])) {
             let damage =
                 [DropReason::BadLink, DropReason::BadIp, DropReason::BadUdpLength, DropReason::NotIp];
@@ -282,7 +282,7 @@ fn a_wire_length_below_the_capture_does_not_matter() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Random bytes behind every link type: a datagram inside the frame or a reason, never a panic.
+    /// Random bytes after every link type: a datagram inside the frame or a reason, never a panic.
     #[test]
     fn random_bytes_never_break_the_walk(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
@@ -296,7 +296,7 @@ proptest! {
         }
     }
 
-    /// Random IP headers over random bytes: the inline path and the cold one say the same.
+    /// Random IP headers over random bytes: the inline path and the cold one give the same result.
     #[test]
     fn the_inline_path_agrees_with_the_cold_one(
         mut bytes in prop::collection::vec(any::<u8>(), 0..120),

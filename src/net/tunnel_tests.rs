@@ -1,4 +1,5 @@
-//! Hand-built packets in tunnels: each kind, each in each, cut, damaged, and what only looks like one.
+//! Hand-built packets in tunnels: each kind, each inside each, cut, damaged, and datagrams that only look like
+//! tunnels.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 
 const TCP: u8 = 6;
 
-/// What a frame leads to, and the tunnels on the way.
+/// The innermost datagram of a frame, and the tunnels around it.
 fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), DropReason> {
     let deep: &'a mut Decapsulator = Box::leak(Box::default());
     let opened = deep.decapsulate(frame)?;
@@ -69,13 +70,13 @@ fn cut_at_every_byte() {
                     assert!(kept < start, "{name}, {kept} bytes kept");
                 }
             }
-            // The same bytes as a whole frame.
+            // The same bytes as an uncut frame.
             assert!(opened(&frame(1, &bytes[..kept])).is_err(), "{name}, {kept} bytes");
         }
     }
 }
 
-/// That a datagram to or from a tunnel's port is a datagram like any other.
+/// Checks that a datagram to or from a tunnel's port is an ordinary datagram.
 fn is_plain(src: u16, dst: u16, payload: &[u8]) {
     let bytes = wired(&v4(17, &udp_between(src, dst, payload)));
     let frame = frame(1, &bytes);
@@ -102,14 +103,15 @@ fn what_only_uses_a_tunnels_port_is_a_datagram() {
             continue;
         }
         let port = u16::from_be_bytes([segment[2], segment[3]]);
-        // Every bit of the first four bytes counts, and the reserved ones behind.
+        // Every bit of the first four bytes counts, and so do the reserved bits after them.
         for at in 0..4 {
             for bit in 0..8 {
                 let mut payload = segment[8..].to_vec();
                 payload[at] ^= 1 << bit;
                 let bytes = wired(&v4(17, &udp_between(7777, port, &payload)));
                 if let Ok((datagram, path)) = opened(&frame(1, &bytes)) {
-                    // Geneve's two flags and VXLAN-GPE's "next" may lead elsewhere, but in it.
+                    // Geneve's two flags and VXLAN-GPE's "next" may change the result, which must still lie inside
+                    // the payload.
                     assert!(path.is_empty() || datagram.payload.len() <= QUERY.len());
                 }
             }
@@ -202,11 +204,11 @@ fn what_is_inside_has_the_reasons_of_any_packet() {
     let mut piece = query4();
     piece[6] = 0x20;
     assert_eq!(inside(&piece), DropReason::Fragment);
-    // A tunnel's packet may be in pieces itself.
+    // A tunnel's packet may itself be a fragment.
     let mut piece = v4(4, &query4());
     piece[6] = 0x20;
     assert_eq!(opened(&frame(101, &piece)).unwrap_err(), DropReason::Fragment);
-    // The packet inside does not reach beyond the tunnel.
+    // The inner packet must not reach beyond the tunnel.
     let mut long = query4();
     long[3] += 1;
     assert_eq!(opened(&frame(1, &join(&[&wired(&v4(4, &long)), &[0; 20]]))).unwrap_err(), DropReason::BadIp);
@@ -236,7 +238,7 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
     assert_eq!(opened(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
 }
 
-/// An ICMP error that quotes our datagram as it was sent to us.
+/// An ICMP error that quotes the test datagram as it was sent.
 fn refusal(v6_: bool) -> Vec<u8> {
     let head = [if v6_ { 1 } else { 3 }, if v6_ { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
     match v6_ {
@@ -321,13 +323,13 @@ proptest! {
         let kept = bytes.len() - kept.index(bytes.len()) / 2;
         let frame = cut_frame(link, &bytes[..kept], kept + more);
         drop(opened(&frame));
-        // Whatever parse reads, the long way reads alike.
+        // Where `parse` finds a datagram, the slow path finds the same.
         if let Ok(datagram) = parse(&frame) {
             prop_assert_eq!(format!("{datagram:?}"), format!("{:?}", opened(&frame).unwrap().0));
         }
     }
 
-    /// Random bytes: the same.
+    /// Random bytes: a datagram inside the frame or a reason, never a panic.
     #[test]
     fn random_bytes_never_break_the_long_walk(
         bytes in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,14 +1,15 @@
 //! The tunnels that a datagram came through, and numbers for them.
 //!
-//! Datagrams are copied and delayed, so each carries a number of 16 bits; [`Tunnels`] knows what it stands for.
+//! Datagrams are copied and delayed, so each carries a 16-bit number instead of its tunnels; [`Tunnels`] resolves
+//! it.
 
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 use std::fmt;
 
-/// Tunnels within each other that are followed; one that lies deeper turns the frame away.
+/// The most nested tunnels that are followed; a frame with more is dropped.
 pub const MAX_DEPTH: usize = 8;
-/// Paths that get a number of their own, none and "others" not counted.
+/// The most paths that get a number of their own, besides the empty path and the number for all others.
 pub const MAX_PATHS: usize = 4_096;
 /// Number of all further paths.
 const OTHER: u16 = MAX_PATHS as u16 + 1;
@@ -26,17 +27,17 @@ pub enum Tunnel {
     SixInSix,
     /// GRE (RFC 2784), with its key if it has one (RFC 2890).
     Gre(Option<u32>),
-    /// A mirror port's ERSPAN with its session; type I has none.
+    /// ERSPAN of a mirror port, with its session; type I has none.
     Erspan(Option<u16>),
-    /// VXLAN (RFC 7348) or VXLAN-GPE with its network, 24 bits.
+    /// VXLAN (RFC 7348) or VXLAN-GPE, with its network identifier of 24 bits.
     Vxlan(u32),
-    /// Geneve (RFC 8926) with its network, 24 bits.
+    /// Geneve (RFC 8926), with its network identifier of 24 bits.
     Geneve(u32),
-    /// One of more paths than get a number.
+    /// A path beyond [`MAX_PATHS`], which has no number of its own.
     Other,
 }
 
-/// As records name it: `vxlan:42`.
+/// The name of a tunnel in records: `vxlan:42`.
 impl fmt::Display for Tunnel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,7 +59,7 @@ impl fmt::Display for Tunnel {
 /// Tunnels from the outermost to the innermost.
 pub(super) type Path = ArrayVec<Tunnel, MAX_DEPTH>;
 
-/// Paths and their numbers, in the order in which they were met: 0 stands for no tunnel at all.
+/// Paths and their numbers, in the order in which they were met; 0 stands for the empty path.
 #[derive(Debug, Default)]
 pub struct Tunnels {
     numbers: HashMap<Path, u16>,
@@ -67,7 +68,8 @@ pub struct Tunnels {
 }
 
 impl Tunnels {
-    /// The number of a path; a new one gets the next number, or the last one for ever.
+    /// The number of a path. A new path gets the next number, or, once all are taken, the common number of all
+    /// others.
     pub(super) fn number(&mut self, path: &Path) -> u16 {
         if path.is_empty() {
             return 0;
@@ -85,7 +87,7 @@ impl Tunnels {
         number
     }
 
-    /// The tunnels of a number, from the outermost to the innermost; none for 0 and for numbers never given.
+    /// The tunnels of a path number, from the outermost to the innermost; none for 0 and for unknown numbers.
     pub fn path(&self, number: u16) -> &[Tunnel] {
         if number == OTHER {
             return &[Tunnel::Other];

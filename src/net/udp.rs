@@ -16,15 +16,15 @@ use crate::capture::Frame;
 
 // Ports of tunnels (IANA, "Service Name and Transport Protocol Port Number Registry").
 pub(super) const GTP: u16 = 2152;
-/// Also the port that its servers and relays send from.
+/// Also the source port of Teredo servers and relays.
 pub(super) const TEREDO: u16 = 3544;
 pub(super) const VXLAN: u16 = 4789;
 pub(super) const VXLAN_GPE: u16 = 4790;
 pub(super) const GENEVE: u16 = 6081;
-/// VXLAN's port in Linux before it had one.
+/// The port that Linux used for VXLAN before one was assigned.
 pub(super) const VXLAN_LINUX: u16 = 8472;
 
-/// The bits of these ports among 64, for one test that nearly all ports fail.
+/// A bit for each of these ports modulo 64: a quick test that nearly all other ports fail.
 const TUNNELS: u64 = 1 << (GTP % 64)
     | 1 << (TEREDO % 64)
     | 1 << (VXLAN % 64)
@@ -41,12 +41,12 @@ pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
 
 /// Reads the UDP header at the start of `segment`.
 ///
-/// `segment` is the captured rest of the frame, padding included; `room` is the length of the IP payload on the
-/// wire in bytes, which the caller has found to lie within the frame. `endpoint` joins an address, `src` or
-/// `dst`, and a port; `ip_id` is IPv4's identification.
+/// `segment` is the captured rest of the frame, padding included; `room` is the length of the IP payload on the wire
+/// in bytes, which the caller has checked to lie within the frame. `endpoint` joins an address, `src` or `dst`, and
+/// a port; `ip_id` is IPv4's identification.
 ///
-/// A datagram that may hold another packet is dropped as `Tunnel`, unless all are wanted. The origin is that of a whole
-/// frame: whoever has narrowed it must set it.
+/// A datagram that may hold another packet is dropped as `Tunnel`, unless `all` is set. The origin is read as from a
+/// complete frame: a caller that has narrowed the frame must set it.
 #[inline(always)]
 pub(super) fn datagram<'a, A>(
     frame: &Frame<'a>,
