@@ -1,25 +1,25 @@
-//! Text of the Unreal engine: its length as a compact index, then characters, of which the last is a zero.
+//! Text of the Unreal engine: its length as a compact index, then its characters, the last of which is a zero.
 
 use super::Value;
 use super::wire::{Stop, Wire, byte, bytes};
 
-/// A text with a length in front that counts the zero behind it.
+/// A text with its length in front; the length includes the zero after the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a> {
-    /// Its characters without that zero, one byte each or two.
+    /// Its characters without that zero, of one or two bytes each.
     pub text: &'a [u8],
     wide: bool,
-    /// The zero, which stands behind what was read.
+    /// The zero after the text, which has not been read yet.
     end: &'static [u8],
     announced: bool,
 }
 
 impl<'a> Counted<'a> {
-    /// The text as a value: UTF-16 where its length is negative, else one byte a character.
+    /// The text as a value: UTF-16 where its length is negative, else one byte per character.
     pub fn shown(self) -> Value<'a> {
         if self.wide { Value::Utf16(self.text) } else { Value::Latin1(self.text) }
     }
-    /// The zero behind it, as far as there is one.
+    /// The zero after it; empty where there is none.
     pub fn end(self) -> &'static [u8] {
         self.end
     }
@@ -33,7 +33,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// A number of the engine: sign, one bit that says whether bytes follow, and six bits, the lowest; then seven bits a byte.
+/// A compact index of the engine: a sign bit, a bit that says whether bytes follow, and the six lowest bits; then
+/// seven bits per byte.
 pub fn compact_index(i: &[u8]) -> Wire<'_, i64> {
     let (mut rest, first) = byte(i)?;
     let (mut value, mut more) = (i64::from(first & 0x3f), first & 0x40 != 0);
@@ -48,10 +49,10 @@ pub fn compact_index(i: &[u8]) -> Wire<'_, i64> {
     Ok((rest, if first & 0x80 == 0 { value } else { value.wrapping_neg() }))
 }
 
-/// A text up to the zero that its length counts.
+/// Reads a text up to the zero that its length includes.
 pub fn counted(i: &[u8]) -> Wire<'_, Counted<'_>> {
     let (rest, count) = compact_index(i)?;
-    // Also where the number is 0.
+    // The sign counts even where the number is 0.
     let wide = i.first().is_some_and(|first| first & 0x80 != 0);
     let zero: &[u8] = if wide { b"\0\0" } else { b"\0" };
     let length = usize::try_from(count.unsigned_abs()).ok().and_then(|n| n.checked_mul(zero.len()));

@@ -1,4 +1,4 @@
-//! The reading head: runs nom parsers over a payload and tells the sink what it saw.
+//! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
 use super::wire::Stop;
 use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
@@ -10,7 +10,7 @@ fields! {
     UNPARSED = "unparsed": Bytes;
 }
 
-/// Decoding could not go on: `rule` says why, `at` where. A fault becomes a finding, never a crash.
+/// Why decoding could not go on: `rule` is the reason, `at` the place. A fault becomes a finding, never a crash.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
     /// The rule that is broken.
@@ -19,17 +19,17 @@ pub struct Fault {
     pub at: Span,
     /// The field that could not be read.
     pub field: Option<&'static Field>,
-    /// How many bytes it needs; 0 where that is not the matter.
+    /// How many bytes the field needs; 0 where the fault is another one.
     pub needs: u32,
 }
 
-/// The ways the end of a scope can be wrong, each a rule of its own: "the datagram is short", "the
-/// chunk is short" and "the list is short" are different faults of different fields.
+/// The rules that the end of a scope can break, one for each kind of scope: "the datagram is short", "the chunk is
+/// short" and "the list is short" are different faults of different fields.
 #[derive(Debug)]
 pub struct Ends {
     /// The scope ends inside a field, and nothing follows the scope.
     pub early: &'static Rule,
-    /// The scope ends inside a field although bytes follow it; most scopes say the same as `early`.
+    /// The scope ends inside a field although bytes follow the scope; in most scopes the same rule as `early`.
     pub early_inside: &'static Rule,
     /// Bytes are left after the last field.
     pub late: &'static Rule,
@@ -38,7 +38,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The end of a scope of which it is all one whether bytes follow it.
+    /// The end of a scope for which it makes no difference whether bytes follow it.
     pub const fn new(early: &'static Rule, late: &'static Rule, surplus: &'static Field) -> Ends {
         Ends { early, early_inside: early, late, surplus }
     }
@@ -49,14 +49,14 @@ impl Ends {
 /// Invariant: the leaves reported to the sink tile the captured payload in order, without gap or
 /// overlap, whatever the bytes. [`dissect`] closes the last gap with an `unparsed` leaf.
 ///
-/// What is cold takes the values it needs and not the cursor, or goes [apart](Self::apart): as long as
-/// nobody holds its address, the compiler keeps in registers of it what is needed, and of most listeners
-/// that is where to read on and nothing else.
+/// Cold code takes the values it needs instead of the cursor, or runs [apart](Self::apart): as long as nobody holds
+/// the address of the cursor, the compiler keeps its needed fields in registers, and for most listeners that is only
+/// the reading position.
 #[derive(Debug)]
 pub struct Cursor<'a, 's, S> {
     pub(super) whole: &'a [u8],
     pub(super) rest: &'a [u8],
-    /// Bytes of this scope that the capture left out, behind `rest`.
+    /// Bytes of this scope after `rest` that the capture left out.
     pub(super) missing: usize,
     /// Bytes follow this scope.
     pub(super) more: bool,
@@ -66,9 +66,9 @@ pub struct Cursor<'a, 's, S> {
     pub(super) index: Index,
     pub(super) depth: u8,
     pub(super) ends: &'static Ends,
-    /// Bytes that no field takes are not to be shown.
+    /// Bytes that belong to no field must not be shown.
     pub(super) secret: bool,
-    /// What the message says about its server.
+    /// Facts that the message states about its server.
     pub facts: &'s mut Facts<'a>,
     pub(super) sink: &'s mut S,
 }
@@ -141,14 +141,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.whole.len().saturating_add(self.missing)
     }
 
-    /// Says which rules the end of the current scope breaks, from here on.
+    /// Sets the rules that the end of the current scope can break, from here on.
     #[inline(always)]
     pub fn ends(&mut self, ends: &'static Ends) {
         self.covers(ends);
         self.ends = ends;
     }
 
-    /// The end of a scope will be checked for all that it can break.
+    /// Reports to sinks that record coverage that the rules of the end of a scope will be checked.
     #[inline(always)]
     pub(super) fn covers(&mut self, ends: &'static Ends) {
         if S::COVERAGE {
@@ -158,9 +158,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// Reads one field with a nom parser and reports it.
     ///
-    /// `parse_complete` makes every combinator a "complete" one in this single place: a datagram
-    /// never grows, yet `length_data` and friends would otherwise ask for more input. A primitive
-    /// that says `Wrong` breaks the same rule as one that finds too little.
+    /// `parse_complete` makes every combinator a "complete" one in this single place: a datagram never grows, yet
+    /// `length_data` and similar combinators would otherwise ask for more input. A primitive that returns `Wrong`
+    /// breaks the same rule as one that finds too few bytes.
     #[inline(always)]
     pub fn field<O: Copy + Into<Value<'a>>>(
         &mut self,
@@ -170,7 +170,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.field_as(field, parser, |v| v.into())
     }
 
-    /// Reads one field and says how its value is shown.
+    /// As [`field`](Self::field), with a function that gives the value to show.
     #[inline(always)]
     pub fn field_as<O: Copy>(
         &mut self,
@@ -182,7 +182,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.read(field, parser, show)
     }
 
-    /// The same of a field that may say something about the server, which is taken.
+    /// As [`field_as`](Self::field_as), for a field that may state a fact about the server, which is stored.
     #[inline(always)]
     pub fn fact_as<O: Copy>(
         &mut self,
@@ -198,7 +198,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Ok(value)
     }
 
-    /// The same, shown as it is.
+    /// As [`fact_as`](Self::fact_as), but shows the value itself.
     #[inline(always)]
     pub fn fact<O: Copy + Into<Value<'a>>>(
         &mut self,
@@ -231,8 +231,8 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
-    /// Reads a text whose length was read right before it, in `prefix` bytes, and says how its value is shown. What is said
-    /// of such a text, also where it cannot be read, is said of both.
+    /// Reads a text whose length, in `prefix` bytes, was read just before it; `show` gives the value to show. Checks
+    /// and faults of such a text refer to the length and the text together.
     #[inline(always)]
     pub fn text_behind_length<O: Copy>(
         &mut self,
@@ -248,13 +248,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Ok(text)
     }
 
-    /// States what must hold of the field just read; if it does not, `rule` is reported there.
+    /// Checks a condition on the field just read; where it does not hold, `rule` is reported there.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         self.check_at(rule, self.last(), holds);
     }
 
-    /// States of the text just read that it is UTF-8 and has no control characters; one look tells both of most texts.
+    /// Checks that the text just read is UTF-8 and has no control characters; for most texts one scan answers both.
     #[inline(always)]
     pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
         let plain = S::RULES && text.is_plain();
@@ -264,7 +264,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
-    /// States what must hold of the bytes at `at`.
+    /// Checks a condition on the bytes at `at`.
     #[inline(always)]
     pub fn check_at(&mut self, rule: &'static Rule, at: Span, holds: impl FnOnce() -> bool) {
         if S::COVERAGE {
@@ -275,14 +275,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
-    /// Says of the field just read that it breaks `rule` in a way that is no more than a note.
+    /// Reports that the field just read breaks `rule` in a way that is only a note.
     #[cold]
     pub fn remark(&mut self, rule: &'static Rule) {
         let (at, field) = (self.last(), self.field);
         hear(self.sink, Violation { rule, at, field, index: self.index, needs: 0, minor: true });
     }
 
-    /// States what must hold of the payload as a whole.
+    /// Checks a condition on the payload as a whole.
     #[inline(always)]
     pub fn check_whole(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         if S::COVERAGE {
@@ -294,20 +294,20 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
-    /// Reports `rule` at `at`, whatever the listener thinks of checks: for what stops decoding.
+    /// Reports `rule` at `at` even to listeners without checks: for faults that stop decoding.
     #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
         hear(self.sink, Violation { rule, at, field: self.field, index: self.index, needs: 0, minor: false });
     }
 
-    /// Says which field the next checks speak of; `None` for the message as a whole.
+    /// Sets the field that the next checks refer to; `None` for the message as a whole.
     #[inline(always)]
     pub fn about(&mut self, field: Option<&'static Field>) {
         self.field = field;
     }
 
-    /// Tries `body` on the rest of this scope with another listener and leaves no trace: `true` if it
-    /// decodes the scope exactly. Decoders are generic over their listener, so a trial is a call.
+    /// Tries `body` on the rest of this scope with another listener and leaves the cursor as it is; `true` if `body`
+    /// decodes exactly the scope. Decoders are generic over their listener, so a trial is one call.
     pub fn trial<T, Q: FieldSink>(
         &self,
         sink: &mut Q,
@@ -319,7 +319,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         body(&mut quiet).is_ok() && quiet.rest.is_empty()
     }
 
-    /// Runs a body that is a function of its own on a copy of the cursor, which goes on where that ends.
+    /// Runs a separate function on a copy of the cursor, then continues where the copy ended.
     #[inline(always)]
     pub fn apart<T>(&mut self, body: impl FnOnce(&mut Cursor<'a, '_, S>) -> T) -> T {
         let mut copy = Cursor { sink: &mut *self.sink, facts: &mut *self.facts, ..*self };
@@ -338,15 +338,15 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Span { start, end: start.wrapping_add(len as u16) }
     }
 
-    /// A fault at the field that was to be read next: the scope is too short for it. Where the
-    /// capture cut the scope, that is no fault of the sender and the rule is GEN-001.
+    /// A fault at the field that was to be read next: the scope is too short for it. Where the capture cut the
+    /// scope, the sender is not at fault and the rule is GEN-001.
     #[inline(always)]
     pub fn short(&self, rule: &'static Rule) -> Fault {
         let rule = if self.is_cut() { &GEN_001 } else { rule };
         fault(rule, self.to_end(), self.field)
     }
 
-    /// States what must hold of the field just read, for what follows cannot be understood otherwise.
+    /// Checks a condition on the field just read, without which the following bytes cannot be understood.
     ///
     /// # Errors
     /// When it does not hold.
@@ -358,19 +358,19 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         if holds { Ok(()) } else { Err(self.stop(rule)) }
     }
 
-    /// A fault of the field just read: what follows cannot be understood.
+    /// A fault of the field just read: the following bytes cannot be understood.
     #[inline(always)]
     pub fn stop(&self, rule: &'static Rule) -> Fault {
         fault(rule, self.last(), self.field)
     }
 
-    /// A fault of the bytes from here to the end of the scope.
+    /// A fault of all bytes from here to the end of the scope.
     #[inline(always)]
     pub fn stop_here(&self, rule: &'static Rule) -> Fault {
         fault(rule, self.to_end(), None)
     }
 
-    /// Tells of a fault that another one follows from, which is told when decoding stops for it.
+    /// Reports a fault that causes another one; the other is reported when decoding stops for it.
     #[cold]
     pub fn tell(&mut self, fault: Fault) {
         let Fault { rule, at, field, needs } = fault;
@@ -397,7 +397,7 @@ fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault 
     Fault { rule, at, field, needs: 0 }
 }
 
-/// The same fault of a text and of the `prefix` bytes before it, which hold its length.
+/// The fault, extended to the `prefix` bytes before the text, which hold its length.
 #[cold]
 #[inline(never)]
 fn with_length(fault: Fault, prefix: u16) -> Fault {
@@ -418,11 +418,11 @@ fn unreadable(stop: nom::Err<Stop>, short: Fault) -> Fault {
 
 /// Decodes one whole payload: runs `decode`, then accounts for every byte it did not read.
 ///
-/// `missing` is the number of payload bytes that the capture left out. What the message says about its server is written
-/// into `facts`, and holds only where decoding did not stop.
+/// `missing` is the number of payload bytes that the capture left out. The facts that the message states about its
+/// server are written into `facts`; they are valid only where decoding did not stop.
 ///
 /// # Errors
-/// Where decoding had to stop. The listener has heard of it.
+/// The fault that stopped decoding. The listener has been told of it.
 #[inline(always)]
 pub fn dissect<'a, S: FieldSink>(
     payload: &'a [u8],

@@ -1,15 +1,15 @@
-//! What a message says about its server, for the table of servers.
+//! Facts that a message states about its server, for the table of servers.
 
 use super::{Str, Value};
 
-/// What a field, or the value of a key, says about the server.
+/// The fact about the server that a field, or the value of a key, states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// Its name.
     ServerName,
     /// Name of the game, its type or mode.
     Game,
-    /// The same, where nothing else says it.
+    /// The game mode: used as [`Fact::Game`] where nothing else gives that.
     Mode,
     /// The map, level or world that is played.
     Map,
@@ -22,20 +22,20 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// A bit for each.
+    /// The bit of this fact; every fact has its own.
     pub const fn bit(self) -> u32 {
         1 << self as u32
     }
 }
 
-/// What a message says about its server, for the table of servers.
+/// Facts that a message states about its server, for the table of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
     /// Name of the server, a text in any encoding.
     pub server_name: Option<Value<'a>>,
-    /// Name of the game, its type or mode, likewise.
+    /// Name of the game, its type or mode, a text in any encoding.
     pub game: Option<Value<'a>>,
-    /// The map, level or world that is played, likewise.
+    /// The map, level or world that is played, a text in any encoding.
     pub map: Option<Value<'a>>,
     /// Version, build or changelist.
     pub version: Option<Version<'a>>,
@@ -57,7 +57,7 @@ pub enum Version<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Whether it says nothing.
+    /// Whether there are no facts.
     pub fn is_empty(&self) -> bool {
         *self == Facts::default()
     }
@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         self.players.zip(self.max_players)
     }
 
-    /// Takes what a value says.
+    /// Stores a value as this fact.
     #[inline]
     pub fn take(&mut self, fact: Fact, value: Value<'a>) {
         match fact {
@@ -91,7 +91,7 @@ impl<'a> Version<'a> {
     }
 }
 
-/// A number of players, also in decimal digits.
+/// A number of players, as an integer or in decimal digits.
 fn number(value: Value<'_>) -> Option<u32> {
     match value {
         Value::Uint(n) => Some(n),

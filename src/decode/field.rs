@@ -1,4 +1,4 @@
-//! Fields are declared once; decoders name them, listeners and filters know them.
+//! Fields: they are declared once; decoders, listeners and filters refer to the declaration.
 
 use super::key::{Key, key};
 use super::labels::Labels;
@@ -16,29 +16,29 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes of the span, as far as `payload` has them.
+    /// The bytes of the span; empty where `payload` does not have them all.
     pub fn of(self, payload: &[u8]) -> &[u8] {
         payload.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-/// A declared field: what help, documentation, filters and records know about it.
+/// A declared field, with all that help, documentation, filters and records need.
 #[derive(Debug)]
 pub struct Field {
-    /// Path from the message, in the specification's words: `server_info.port`. `[]` stands for
-    /// the index in a list: `sub_states[].version`.
+    /// Path from the message, in the words of the specification: `server_info.port`. `[]` stands for the index in a
+    /// list: `sub_states[].version`.
     pub name: &'static str,
     /// Last part of the path, without `[]`: the key in JSON.
     pub key: &'static str,
     /// Type of its values.
     pub kind: FieldKind,
-    /// What it means.
+    /// Its meaning.
     pub about: &'static str,
-    /// Names of its values, for people; records have the number alone.
+    /// Names of its values, for people; records contain only the number.
     pub labels: Labels,
-    /// What it says about the server.
+    /// The fact about the server that it states.
     pub fact: Option<Fact>,
-    /// The key as an object has it.
+    /// The key as it is written in a JSON object.
     pub(super) json: Key,
 }
 
@@ -49,7 +49,7 @@ impl Field {
         Field { name, key, kind, about, labels: Labels::None, fact: None, json: Key::new(key) }
     }
 
-    /// The same field, which says this about the server.
+    /// The same field, which states this fact about the server.
     pub(crate) const fn saying(mut self, fact: Fact) -> Field {
         self.fact = Some(fact);
         self
@@ -67,7 +67,7 @@ impl PartialEq for Field {
 pub enum FieldKind {
     /// Unsigned integer of at most 32 bits: a number.
     Uint,
-    /// Unsigned integer of 64 bits: a decimal string, for a double cannot hold it.
+    /// Unsigned integer of 64 bits: a decimal string, because a double cannot hold it.
     Uint64,
     /// Signed integer of at most 32 bits: a number.
     Int,
@@ -85,7 +85,7 @@ pub enum FieldKind {
     Bytes,
     /// A type that the message itself announces.
     Dynamic,
-    /// Fields under one name: an object.
+    /// Fields with a common name: an object.
     Group,
     /// Repeated elements: a list.
     List,
@@ -108,9 +108,9 @@ pub enum Value<'a> {
     Text(&'a [u8]),
     /// Text in UTF-16, little-endian.
     Utf16(&'a [u8]),
-    /// Text with one byte a character.
+    /// Text with one byte per character.
     Latin1(&'a [u8]),
-    /// Three bytes as a version is written: `1.3.4`.
+    /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
     /// Address and port, as text.
     Address(SocketAddrV4),
@@ -120,18 +120,18 @@ pub enum Value<'a> {
     Names(&'static [&'static str], u32),
     /// Raw bytes.
     Bytes(&'a [u8]),
-    /// A value of that kind which nobody may see: a password.
+    /// A value of that kind that must not be shown: a password.
     Secret(FieldKind),
 }
 
-// Facts about a server hold several of them, and are handed on for every datagram.
+// Facts about a server contain several values, and are passed on for every datagram.
 const _: () = assert!(size_of::<Value<'_>>() <= 24);
 
-/// What is shown instead of a secret. It says nothing about its length.
+/// Text shown instead of a secret. It does not reveal the secret's length.
 pub const SECRET: &str = "********";
 
 impl<'a> Value<'a> {
-    /// The text of a text; `None` for anything else. U+FFFD stands for what is not valid in its encoding.
+    /// The text of a textual value; `None` for any other value. Invalid sequences become U+FFFD.
     pub fn text(self) -> Option<Cow<'a, str>> {
         Some(match self {
             Value::Text(bytes) => Str(bytes).to_text(),
@@ -143,7 +143,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The declared kind this value belongs to.
+    /// The kind of field that this value belongs to.
     pub fn kind(&self) -> FieldKind {
         match self {
             Value::Uint(_) => FieldKind::Uint,
@@ -233,8 +233,9 @@ pub fn path(field: &Field, index: Index) -> String {
     out
 }
 
-/// Declares fields and, from the same text, their list: `FIELDS`, or what `list NAME;` says where a file has several. Behind the kind may stand the names of the field's
-/// values, and what it says about the server. The doc comment is what help and `docs/fields.md` say about the field.
+/// Declares fields and, from the same text, their list: `FIELDS`, or the name given by `list NAME;` where a file has
+/// several lists. After the kind, a declaration may have the names of the field's values, and the fact that it
+/// states about the server. Help and `docs/fields.md` show the doc comment of the field.
 macro_rules! fields {
     (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
         $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field::new(

@@ -7,34 +7,34 @@ use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::line::Line;
 
-/// The JSON listener: an object of the fields, and the broken rules beside it.
+/// The JSON listener: writes the object of the fields, and collects the broken rules.
 ///
-/// Text that is damaged is shown with U+FFFD, and its bytes stand beside it as `<key>_hex`; a list
-/// with damaged text gets a sibling `<key>_hex` of the same shape, null where the text was sound.
+/// Damaged text is shown with U+FFFD, and its bytes are written beside it as `<key>_hex`; a list with damaged text
+/// gets a sibling `<key>_hex` of the same shape, with null where the text is valid.
 #[derive(Debug, Default)]
 pub struct Json {
     out: Line,
     notes: Notes,
     /// The innermost group or list.
     inner: Open,
-    /// Those around it, the outermost first.
+    /// The groups and lists around it, the outermost first.
     outer: Vec<Open>,
-    /// The twin of the outermost open list that holds values: null or hex for each of them.
+    /// The `_hex` sibling of the outermost open list: null or hex for each of its values.
     twin: Line,
     twin_damaged: bool,
 }
 
-/// A group or list that is being written. Each of its elements is written with a comma before it; in the end the
-/// first one's gives way to the brace or bracket.
+/// A group or list that is being written. Each element is written with a comma before it; when the group or list is
+/// closed, its opening brace or bracket overwrites the first comma.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     shape: Shape,
-    /// Where it begins.
+    /// Offset in the output where it begins.
     at: usize,
     field: Option<&'static Field>,
 }
 
-/// What is open before a datagram begins: the object itself.
+/// The state before a datagram: only the object itself is open.
 impl Default for Open {
     fn default() -> Open {
         Open { shape: Shape::Group, at: 0, field: None }
@@ -48,7 +48,7 @@ impl Json {
         &self.out
     }
 
-    /// Comma and key, as the innermost open group or list needs them.
+    /// Writes the comma, and in a group the key, before an element.
     #[inline(always)]
     fn before(&mut self, field: &'static Field) {
         match self.inner.shape {
@@ -57,7 +57,7 @@ impl Json {
         }
     }
 
-    /// Writes the ends of what began at `at`.
+    /// Writes both brackets of the group or list that began at `at`.
     #[inline]
     fn enclose(&mut self, at: usize, [first, last]: [u8; 2]) {
         match self.out.get_mut(at) {
@@ -67,7 +67,7 @@ impl Json {
         self.out.push(last);
     }
 
-    /// A field of whatever type; inlined where the type is known, so that only that is compiled.
+    /// Writes a field of any type; inlined where the type is known, so that only that case is compiled.
     #[inline(always)]
     fn any(&mut self, field: &'static Field, value: Value<'_>) {
         self.before(field);
@@ -80,7 +80,7 @@ impl Json {
         }
     }
 
-    /// A number; most are short, and stand under a key.
+    /// Writes a number; most are short, and have a key.
     fn uint(&mut self, field: &'static Field, v: u32) {
         if self.in_list() || u64::from(v) >= EIGHT {
             return self.other(field, Value::Uint(v));
@@ -90,7 +90,7 @@ impl Json {
         self.out.push_first(&text.to_le_bytes(), len);
     }
 
-    /// A text.
+    /// Writes a text.
     fn text(&mut self, field: &'static Field, bytes: &[u8]) {
         self.any(field, Value::Text(bytes));
     }
@@ -165,7 +165,7 @@ impl Json {
         }
     }
 
-    /// Comma and key of what stands beside a field.
+    /// Writes comma and key of the sibling of a field.
     #[cold]
     fn sibling(&mut self, field: &'static Field) {
         push(&mut self.out, format_args!(",\"{}_hex\":", field.key));
@@ -198,7 +198,7 @@ impl Json {
 }
 
 impl FieldSink for Json {
-    // In place, for there the type is known.
+    // Inlined, because the type is known at the place of the call.
     #[inline(always)]
     fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {
         match value {

@@ -1,4 +1,4 @@
-//! How values are written in JSON: numbers, hex, and text that no terminal stumbles over.
+//! Writes values in JSON: numbers, hex, and text that is safe to show in a terminal.
 
 use super::Str;
 use crate::line::Line;
@@ -37,14 +37,14 @@ fn push_long(out: &mut Line, v: u64) {
     push_eight(out, last);
 }
 
-/// The text of a number up to 99,999,999, the first character in the lowest byte, and how long it is.
+/// The decimal text of a number up to 99,999,999, the first character in the lowest byte, and its length.
 #[inline]
 pub(crate) const fn decimal(v: u32) -> (u64, usize) {
     if v < 10 {
         return (b'0' as u64 | v as u64, 1);
     }
     let digits = eight_digits(v);
-    // Zeros in front, eight bits each.
+    // Leading zeros, in bits: eight for each.
     let zeros = digits.trailing_zeros() & 56;
     ((digits | ASCII) >> zeros, 8usize.wrapping_sub(zeros as usize / 8))
 }
@@ -55,7 +55,7 @@ fn push_eight(out: &mut Line, v: u32) {
     out.add(&(eight_digits(v) | ASCII).to_le_bytes());
 }
 
-/// The nine digits of a number below 1,000,000,000, and how many there are without zeros at the end, at least one.
+/// The nine digits of a number below 1,000,000,000, and how many are left without trailing zeros, at least one.
 #[inline]
 pub(crate) fn nine(v: u32) -> ([u8; 9], usize) {
     let (first, rest) = (v / 100_000_000, eight_digits(v % 100_000_000));
@@ -66,16 +66,17 @@ pub(crate) fn nine(v: u32) -> ([u8; 9], usize) {
     (text, 9usize.wrapping_sub(rest.leading_zeros() as usize / 8))
 }
 
-/// What makes a character of each of eight digits.
+/// Added to eight digits, turns them into ASCII characters.
 const ASCII: u64 = 0x3030_3030_3030_3030;
 
-/// The digits of a number below 100,000,000, one a byte, the first in the lowest. The number is taken apart in the
-/// middle, and the parts likewise, side by side.
+/// The digits of a number below 100,000,000, one per byte, the first in the lowest byte. The number is split in the
+/// middle, and then each part in the same way, all parts at once.
 #[inline]
 const fn eight_digits(v: u32) -> u64 {
     let v = v as u64;
     let fours = (v / 10_000) | (v % 10_000) << 32;
-    // Divided by 100 and by 10: multiplied with what 2^20 and 2^10 hold of them, which is exact for so few digits.
+    // Divides by 100 and by 10: multiplies by 2^20 / 100 and 2^10 / 10, rounded up, and shifts; exact for so few
+    // digits.
     let hundreds = (fours.wrapping_mul(10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | fours.wrapping_sub(hundreds.wrapping_mul(100)) << 16;
     let tens = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
@@ -89,14 +90,15 @@ pub(crate) fn hex_digits(v: u64) -> [u8; 16] {
     (digits((v >> 32) as u32) | digits(v as u32) << 64).to_le_bytes()
 }
 
-/// The text of eight hex digits, the first in the lowest byte; taken apart in the middle, and the parts likewise.
+/// The text of eight hex digits, the first in the lowest byte; the number is split in the middle, and then each part
+/// in the same way.
 #[inline]
 const fn eight_hex_digits(v: u32) -> u64 {
     let v = v as u64;
     let fours = v >> 16 | (v & 0xffff) << 32;
     let twos = fours >> 8 & 0xff_0000_00ff | (fours & 0xff_0000_00ff) << 16;
     let digits = twos >> 4 & 0x000f_000f_000f_000f | (twos & 0x000f_000f_000f_000f) << 8;
-    // From 10 on, adding 6 carries to the next bit.
+    // For digits from 10 on, adding 6 sets the bit above the digit.
     let letters = digits.wrapping_add(0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     (digits | ASCII).wrapping_add(letters.wrapping_mul((b'a' - b'0' - 10) as u64))
 }
@@ -111,10 +113,10 @@ pub(super) fn push_hex(out: &mut Line, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends a JSON string, quoted, with U+FFFD for what is not UTF-8. Returns whether it all was.
+/// Appends a quoted JSON string, with U+FFFD for bytes that are not UTF-8. Returns whether all bytes are UTF-8.
 ///
-/// Besides what JSON demands, control characters beyond ASCII and the marks that turn or hide text
-/// are escaped, for records are looked at in terminals.
+/// Besides the characters that JSON requires to be escaped, control characters beyond ASCII and the marks that turn
+/// or hide text are escaped, because records are shown in terminals.
 #[inline]
 pub fn push_text(out: &mut Line, bytes: &[u8]) -> bool {
     out.push(b'"');
@@ -128,7 +130,7 @@ pub fn push_text(out: &mut Line, bytes: &[u8]) -> bool {
     sound
 }
 
-/// The same for characters.
+/// Appends a quoted JSON string of characters.
 pub(super) fn push_chars(out: &mut Line, chars: impl Iterator<Item = char>) {
     out.push(b'"');
     chars.for_each(|c| push_char(out, c));

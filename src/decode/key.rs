@@ -1,11 +1,11 @@
-//! Keys of fields in JSON, made ready when they are declared.
+//! Keys of fields in JSON, prepared when the fields are declared.
 
 use crate::line::Line;
 
-/// Most bytes of a key with comma, quotes and colon; a longer one does not compile.
+/// The most bytes of a key with comma, quotes and colon; a longer key does not compile.
 const MOST: usize = 40;
 
-/// A key as an object has it, `,"name":`, with zeros behind it.
+/// A key as it is written in an object, `,"name":`, padded with zeros.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     text: [u8; MOST],
@@ -13,7 +13,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Of a name that needs no escaping.
+    /// The key of a name that needs no escaping.
     #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)] // evaluated at compile time
     pub const fn new(name: &str) -> Key {
         assert!(name.len() + 4 <= MOST, "a field's name in JSON has at most 36 bytes");
@@ -25,7 +25,7 @@ impl Key {
         Key { text, len: name.len() + 4 }
     }
 
-    /// Appends it.
+    /// Appends the key.
     #[inline(always)]
     pub fn push(&self, out: &mut Line) {
         out.push_first(&self.text, self.len);

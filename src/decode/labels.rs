@@ -1,4 +1,4 @@
-//! Names of values: they stand in the declaration of the field, once, and everything for people takes them from there.
+//! Names of values: they are part of the field's declaration, and all output for people takes them from there.
 
 use super::{Field, Value};
 
@@ -7,11 +7,11 @@ use super::{Field, Value};
 pub enum Labels {
     /// There are none.
     None,
-    /// Those of 0, 1, 2 and so on.
+    /// Names of 0, 1, 2 and so on.
     FromZero(&'static [&'static str]),
     /// Values with their names.
     Pairs(&'static [(i32, &'static str)]),
-    /// Those of the bits, the lowest first.
+    /// Names of the bits, the lowest first.
     Bits(&'static [&'static str]),
 }
 
@@ -22,7 +22,7 @@ impl Field {
         self
     }
 
-    /// The name of a value of this field, or those of the bits set in it.
+    /// The name of a value of this field, or the names of the bits set in it.
     pub fn label(&self, value: Value<'_>) -> Option<String> {
         let number = match value {
             Value::Uint(v) => i128::from(v),

@@ -1,11 +1,11 @@
-//! What text protocols are made of: separators, and lists of keys and values.
+//! The building blocks of text protocols: separators, and lists of keys and values.
 
 use super::cursor::{Cursor, Fault};
 use super::wire::{Wire, byte, text};
 use super::{Fact, FieldSink, Str, Value};
 use crate::rule::Rule;
 
-/// Text up to one of these bytes, which is left, or to the end.
+/// Text up to one of these bytes, which is not consumed, or to the end.
 #[inline]
 pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
     move |i| {
@@ -14,28 +14,28 @@ pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> 
     }
 }
 
-/// The same behind a mark, which is passed over if it stands here.
+/// As [`until`], after a mark, which is skipped where it is present.
 #[inline]
 pub fn behind<'a>(mark: &'static [u8], ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
     move |i| until(ends)(i.strip_prefix(mark).unwrap_or(i))
 }
 
-/// Text and the zero behind it, which must be there.
+/// Text and the zero after it, which must be there.
 #[inline]
 pub fn zero_ended(i: &[u8]) -> Wire<'_, Str<'_>> {
     let (rest, found) = until(b"\0")(i)?;
     byte(rest).map(|(rest, _)| (rest, found))
 }
 
-/// All that is left, as text.
+/// All remaining bytes, as text.
 #[inline]
 pub fn remaining(i: &[u8]) -> Wire<'_, Str<'_>> {
     text(i.len())(i)
 }
 
 impl<'a, S: FieldSink> Cursor<'a, '_, S> {
-    /// Reads past a separator, if it stands here. Its bytes belong to the field that was read last, behind its value; there must be
-    /// one.
+    /// Skips a separator where there is one. Its bytes are added to the last field read, after its value; there must
+    /// be such a field.
     #[inline]
     pub fn skip(&mut self, separator: &[u8]) -> bool {
         let Some(rest) = self.rest.strip_prefix(separator) else { return false };
@@ -44,7 +44,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         true
     }
 
-    /// Reads past all that is one of these bytes.
+    /// Skips all bytes that are one of these.
     pub fn skip_all(&mut self, separators: &[u8]) {
         let most = self.rest.iter().position(|byte| !separators.contains(byte)).unwrap_or(self.rest.len());
         let (separators, _) = self.rest.split_at(most);
@@ -53,21 +53,21 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         }
     }
 
-    /// Reads past a separator that must stand here. Where it does not, `rule` is broken by the field read last.
+    /// Skips a separator that must be here. Where it is not, the last field read breaks `rule`.
     ///
     /// # Errors
-    /// When it does not stand here.
+    /// When the separator is missing.
     #[inline]
     pub fn expect(&mut self, separator: &[u8], rule: &'static Rule) -> Result<(), Fault> {
         let stands = self.skip(separator) || self.is_cut() && separator.starts_with(self.rest);
         self.require(rule, stands)
     }
 
-    /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte a character. In a field of any type, decimal
-    /// digits are a number.
+    /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte per character. In a
+    /// [`Dynamic`](super::FieldKind::Dynamic) field, decimal digits are a number.
     ///
     /// # Errors
-    /// Where the parser has some.
+    /// The errors of the parser.
     #[inline]
     pub fn words(
         &mut self,
@@ -77,10 +77,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.fact_as(field, parser, |text| text.shown_as(field.kind))
     }
 
-    /// The same of a text that this byte ends, which must be there.
+    /// As [`words`](Self::words), for a text that ends with this byte, which must be there.
     ///
     /// # Errors
-    /// Where it is not.
+    /// When the byte is missing.
     #[inline]
     pub fn ended(
         &mut self,
@@ -93,10 +93,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         Ok(text)
     }
 
-    /// The same of a text in a field of so many bytes, of which those from the first zero on are padding.
+    /// As [`words`](Self::words), for a field of `len` bytes, which are padding from the first zero on.
     ///
     /// # Errors
-    /// Where fewer are left.
+    /// When fewer bytes are left.
     pub fn padded(&mut self, field: &'static super::Field, len: usize) -> Result<Str<'a>, Fault> {
         let room = self.rest.get(..len).unwrap_or_default();
         let end = room.iter().position(|byte| *byte == 0).unwrap_or(len);
@@ -105,10 +105,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         Ok(text)
     }
 
-    /// The same for a password: it is shown only if [`secret`](Cursor::secret) says so.
+    /// As [`words`](Self::words), for a password: it is shown only where [`secret`](Cursor::secret) allows it.
     ///
     /// # Errors
-    /// Where the parser has some.
+    /// The errors of the parser.
     pub fn secret_words(
         &mut self,
         field: &'static super::Field,
@@ -119,10 +119,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, parser, show)
     }
 
-    /// Reads all that is left of the scope, if there is anything, for nobody else does.
+    /// Reads all that is left of the scope, if anything, because no other field does.
     ///
     /// # Errors
-    /// None: what is left can be read.
+    /// None: any bytes can be read.
     pub fn ignored(&mut self, field: &'static super::Field) -> Result<(), Fault> {
         let (rest, secret) = (self.rest.len(), self.secret);
         if rest == 0 {
@@ -132,10 +132,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, super::wire::bytes(rest), show).map(drop)
     }
 
-    /// Reads all that is left of the scope where nothing should be: that breaks `rule`.
+    /// Reads all that is left of the scope; any byte there breaks `rule`.
     ///
     /// # Errors
-    /// None: what is left can be read.
+    /// None: any bytes can be read.
     pub fn nothing(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
         let (at, none) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
         self.ignored(field)?;
@@ -143,19 +143,19 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         Ok(())
     }
 
-    /// Takes what the value of a key, which was just read, says about the server. One [bit](Fact::bit) for that; 0 where it says
-    /// nothing.
+    /// Stores the fact about the server that the value of a key, just read, states. Returns the [bit](Fact::bit) of
+    /// the fact; 0 where the key states none.
     pub fn says(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
         let Some((_, fact)) = table.iter().find(|(name, _)| *name == key.0) else { return 0 };
         self.facts.take(*fact, value.utf8_or_latin1());
         fact.bit()
     }
 
-    /// Runs `item` for the elements of a list, as long as it says that another one follows; `any` says whether one does at first.
-    /// Each must read at least one byte or fail, or what it says must end by itself.
+    /// Runs `item` for the elements of a list, as long as it returns that another one follows; `any` says whether
+    /// there is a first one. Each call must read at least one byte or fail, or return `false` at some point.
     ///
     /// # Errors
-    /// Where an item has some.
+    /// The errors of `item`.
     #[inline(always)]
     pub fn repeat(
         &mut self,
@@ -168,7 +168,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.list(field, |_, _| more.get(), item).map(drop)
     }
 
-    /// Reports a part of the payload that a leaf holds, or that is told elsewhere than it stands.
+    /// Reports a part of the payload that lies within a leaf, or that is reported at another place than it is found.
     pub fn part(&mut self, field: &'static super::Field, text: &'a [u8], show: fn(Str<'a>) -> Value<'a>) {
         let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };

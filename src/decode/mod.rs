@@ -1,11 +1,11 @@
-//! The vocabulary protocols are written in: [`Cursor`] reads, a [`FieldSink`] listens.
+//! The vocabulary in which protocols are written: [`Cursor`] reads, a [`FieldSink`] listens.
 //!
-//! One decoder, generic over its listener, is compiled once for each of them:
+//! A decoder is generic over its listener, and is compiled once for each of them:
 //!
 //! ```text
-//!                        ┌ Skip    nothing                      (whoever needs the message only)
+//!                        ┌ Skip    nothing                      (where only the message counts)
 //! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, text)
-//!                        ┼ Heard   a tree, and broken rules     (whoever shows, picks or masks fields)
+//!                        ┼ Heard   a tree, and broken rules     (to show, pick or mask fields)
 //!                        ┼ Json    the record's `fields` object (json, ndjson)
 //!                        └ Fit     whether a layout fits        (trials inside a decoder)
 //! ```

@@ -1,18 +1,18 @@
-//! Has this text been seen before, in this list?
+//! Finds repeated texts in a list.
 
 use arrayvec::ArrayVec;
 
-/// Texts remembered of one list; later ones are only compared with these. Keeps a hostile list of
-/// tens of thousands of keys linear.
+/// Texts remembered per list; later texts are only compared with these. This keeps the time linear for a hostile
+/// list of tens of thousands of keys.
 const MOST: usize = 64;
-/// Places for them: half stay empty.
+/// Slots of the hash table: half of them stay empty.
 const SLOTS: usize = 128;
 
-/// Remembers the first 64 texts of a list, without the heap.
+/// Remembers the first 64 texts of a list, without allocating.
 #[derive(Debug)]
 pub struct Repeats<'a> {
     texts: ArrayVec<&'a [u8], MOST>,
-    /// By a text's hash, the number of the text from 1; 0 where there is none.
+    /// At the hash of a text, its number, counted from 1; 0 where there is none.
     slots: [u8; SLOTS],
 }
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn repeats_are_found_and_long_lists_stay_linear() {
-        let many = if cfg!(miri) { MOST as u32 + 2 } else { 60_000 }; // Miri takes milliseconds for each
+        let many = if cfg!(miri) { MOST as u32 + 2 } else { 60_000 }; // Miri takes milliseconds per text
         let texts: Vec<Vec<u8>> = (0..many).map(|n| n.to_be_bytes().to_vec()).collect();
         let mut seen = Repeats::default();
         assert!(texts.iter().all(|t| !seen.repeats(t)));

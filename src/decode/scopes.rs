@@ -1,4 +1,4 @@
-//! The cursor's groups, lists and scopes, and the values that are no bytes of the payload.
+//! The cursor's groups, lists and scopes, and values that are not bytes of the payload.
 
 use super::cursor::{Cursor, Ends, Fault};
 use super::{Field, FieldSink, Shape, Span, Value};
@@ -28,8 +28,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         out
     }
 
-    /// Runs `item` for the elements of a list while `more` says that one follows. Returns the bytes
-    /// of the list. Each item must read at least one byte or fail, or `more` must end by itself.
+    /// Runs `item` for the elements of a list while `more` returns that one follows. Returns the bytes of the list.
+    /// Each call must read at least one byte or fail, or `more` must return `false` at some point.
     #[inline(always)]
     pub fn list(
         &mut self,
@@ -43,7 +43,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             c.depth = c.depth.saturating_add(1);
             let mut done = 0u16;
             while more(c, done) {
-                // By name, not by number: see the cursor.
+                // Patterns instead of an index, so that the array can stay in registers: see [`Cursor`].
                 match (level, &mut c.index) {
                     (0, [index, ..]) | (1, [_, index, _]) | (2, [.., index]) => *index = done,
                     _ => {}
@@ -58,10 +58,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         out.map(|()| from.get(..read).unwrap_or_default())
     }
 
-    /// Runs `item` for so many elements of a list of groups.
+    /// Runs `item` for `count` elements of a list of groups.
     ///
     /// # Errors
-    /// Where an element has some.
+    /// The errors of `item`.
     #[inline(always)]
     pub fn times(
         &mut self,
@@ -75,7 +75,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// Runs `item` for the elements of a list of groups up to the end of the scope. Returns how many there are.
     ///
     /// # Errors
-    /// Where an element has some.
+    /// The errors of `item`.
     #[inline(always)]
     pub fn all(
         &mut self,
@@ -91,11 +91,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         Ok(count)
     }
 
-    /// Runs `item` for the elements of a list of groups, as long as it says that another one follows; `any` says whether one does
-    /// at first. Each must read at least one byte or fail, or what it says must end by itself.
+    /// Runs `item` for the elements of a list of groups, as long as it returns that another one follows; `any` says
+    /// whether there is a first one. Each call must read at least one byte or fail, or return `false` at some point.
     ///
     /// # Errors
-    /// Where an element has some.
+    /// The errors of `item`.
     #[inline(always)]
     pub fn groups(
         &mut self,
@@ -106,10 +106,10 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.repeat(list, any, |c| c.group(element, &mut item))
     }
 
-    /// Reads a number, and as many elements of a list of groups.
+    /// Reads a number, and then that many elements of a list of groups.
     ///
     /// # Errors
-    /// Where the parser or an element has some.
+    /// The errors of the parser and of `item`.
     pub fn counted<O: Copy + Into<Value<'a>> + Into<u16>>(
         &mut self,
         count: &'static Field,
@@ -121,8 +121,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.times(elements, count, item)
     }
 
-    /// Runs `body` on exactly the next `len` bytes, `len` having been claimed by the field just
-    /// read. Claiming more than there is breaks `over`, there, and `body` gets what there is.
+    /// Runs `body` on exactly the next `len` bytes, as claimed by the field just read. Where fewer are left, that
+    /// field breaks `over`, and `body` gets the bytes that are left.
     #[inline(always)]
     pub fn sized<T>(
         &mut self,
@@ -159,7 +159,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             self.unread();
             self.rest = after;
         } else {
-            // Leave the head at the fault; everything behind it is one `unparsed` leaf.
+            // Leaves the cursor at the fault; all bytes after it become one `unparsed` leaf.
             self.rest = self.whole.get(self.offset() as usize..).unwrap_or_default();
         }
         (self.ends, self.more) = (outer.0, outer.1);
@@ -167,7 +167,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         out
     }
 
-    /// What is left of the scope when its last field has been read.
+    /// Reports the bytes left in the scope after its last field.
     #[inline(always)]
     pub(super) fn unread(&mut self) {
         if !self.rest.is_empty() {
@@ -186,7 +186,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
     }
 
-    /// Reports what follows from the field just read but is no byte of the payload.
+    /// Reports a value that follows from the field just read but is not in the payload.
     #[inline(always)]
     pub fn derived(&mut self, field: &'static Field, value: Value<'_>) {
         self.sink.derived(field, self.last(), value);
@@ -211,7 +211,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.sink.close(at.end);
     }
 
-    /// From here on, bytes that no field takes are shown only if `shown`: there may be a password in them.
+    /// From here on, bytes that belong to no field are shown only if `shown`: they may contain a password.
     pub fn secret(&mut self, shown: bool) {
         self.secret = !shown;
     }

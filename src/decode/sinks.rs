@@ -1,23 +1,23 @@
-//! Who may listen while a datagram is decoded.
+//! Listeners: they receive fields and broken rules while a datagram is decoded.
 
 use super::{Field, Index, Span, Value};
 use crate::rule::{Rule, Severity};
 
-/// What a group of fields is.
+/// The shape of nested fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Fields under names.
+    /// Fields with names.
     Group,
-    /// Elements under indices.
+    /// Elements with indices.
     List,
 }
 
-/// Listens while a datagram is decoded. Decoders are compiled once per sink, so a sink pays only
-/// for what it wants: for [`Skip`] no name, span or rule condition is left in the machine code.
+/// Listens while a datagram is decoded. Decoders are compiled once per sink, so a sink pays only for what it uses:
+/// for [`Skip`], no name, span or rule condition is left in the machine code.
 pub trait FieldSink {
     /// `false` removes every check of a rule, condition included.
     const RULES: bool = true;
-    /// It wants to know which rules were checked, broken or not.
+    /// Whether it records which rules were checked, broken or not.
     const COVERAGE: bool = false;
     /// A rule is checked.
     #[inline(always)]
@@ -25,10 +25,10 @@ pub trait FieldSink {
     /// A field was read.
     #[inline(always)]
     fn field(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}
-    /// A value that follows from the bytes at `at` but is none itself.
+    /// A value that follows from the bytes at `at` but is not itself in the payload.
     #[inline(always)]
     fn derived(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}
-    /// The field read last goes on for so many bytes that are not of its value: a separator.
+    /// A separator of so many bytes follows the value of the last field, and belongs to that field.
     #[inline(always)]
     fn separator(&mut self, _bytes: u16) {}
     /// A group or list begins at offset `at`.
@@ -42,31 +42,31 @@ pub trait FieldSink {
     fn violation(&mut self, _violation: Violation) {}
 }
 
-/// A rule broken at a place. The check stage makes a finding of it.
+/// A rule broken at a place. The check stage turns it into a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Violation {
     /// The rule.
     pub rule: &'static Rule,
-    /// Bytes of the payload it speaks of.
+    /// The bytes of the payload it refers to.
     pub at: Span,
-    /// The field it speaks of, if it is one.
+    /// The field it refers to, if any.
     pub field: Option<&'static Field>,
     /// Indices in the lists on the way to the field.
     pub index: Index,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
-    /// It is a note here, whatever the rule is elsewhere.
+    /// It is only a note here, whatever the severity of the rule.
     pub minor: bool,
 }
 
-/// The fast path: hears nothing.
+/// The fast path: ignores everything.
 #[derive(Debug, Default)]
 pub struct Skip;
 impl FieldSink for Skip {
     const RULES: bool = false;
 }
 
-/// A trial: reports nothing and remembers whether anything was wrong (an error, or bytes left over).
+/// A trial: reports nothing and remembers whether there was an error or bytes were left over.
 #[derive(Debug, Default)]
 pub struct Fit {
     /// Something did not fit.
@@ -85,11 +85,11 @@ fn is_surplus(field: &'static Field) -> bool {
     field.key.ends_with("surplus")
 }
 
-/// Violations kept of one datagram; beyond that they are only counted. A rule that is broken once too often makes
-/// room for one that was not heard yet: no flood of notes hides an error.
+/// Violations kept per datagram; further ones are only counted. The first violation of a further rule replaces a
+/// repeated one, so that no flood of notes hides an error.
 pub const MAX_VIOLATIONS: usize = 32;
 
-/// Hears only broken rules, at most [`MAX_VIOLATIONS`] a datagram, in storage made once.
+/// Collects only broken rules, at most [`MAX_VIOLATIONS`] per datagram, in memory allocated once.
 #[derive(Debug)]
 pub struct Notes {
     heard: Vec<Violation>,
@@ -103,17 +103,18 @@ impl Default for Notes {
 }
 
 impl Notes {
-    /// What was heard, in byte order as far as the decoder goes that way.
+    /// The violations, in the order of decoding, which mostly is byte order.
     #[inline]
     pub fn heard(&self) -> &[Violation] {
         &self.heard
     }
-    /// How many were heard beyond [`MAX_VIOLATIONS`].
+    /// Number of violations beyond [`MAX_VIOLATIONS`].
     pub fn more(&self) -> u32 {
         self.more
     }
 
-    /// One more than is kept: if its rule is new, it takes the place of the last that was heard before.
+    /// Handles a violation for which there is no room: if its rule is new, it replaces the last violation whose rule
+    /// is kept more than once.
     #[cold]
     #[inline(never)]
     fn crowded(&mut self, v: Violation) {
@@ -145,7 +146,7 @@ impl FieldSink for Notes {
     }
 }
 
-/// A listener that serves one datagram after the other and hears broken rules.
+/// A listener that is reused for one datagram after the other and collects broken rules.
 pub trait Listener: FieldSink + Default {
     /// A new datagram begins.
     fn begin(&mut self);

@@ -1,30 +1,30 @@
-//! Text as it is sent, and what can be asked of it eight bytes at a time.
+//! Text as it is sent, and checks of it on eight bytes at a time.
 
 use super::{FieldKind, Value};
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
 
-/// Text as sent: bytes that claim to be UTF-8. Whether they are is a rule, not a type.
+/// Text as sent: bytes that claim to be UTF-8. Whether they are is checked by rules, not by the type.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Str<'a>(pub &'a [u8]);
 
 impl<'a> Str<'a> {
-    /// Whether all bytes are printable ASCII, as nearly always: then it is UTF-8 without control
-    /// characters, and nothing else need be asked.
+    /// Whether all bytes are printable ASCII, as in nearly all texts: then the text is UTF-8 without control
+    /// characters, and no further check is needed.
     #[inline]
     pub fn is_plain(self) -> bool {
         self.words_are(plain_word)
     }
 
-    /// Whether it is plain and JSON needs to escape nothing of it: neither a quote nor a backslash is in it.
+    /// Whether it is plain and JSON need not escape any of it: it has neither quote nor backslash.
     #[inline(always)]
     pub(super) fn is_bare(self) -> bool {
         self.words_are(bare_word)
     }
 
-    /// Whether something holds of all bytes, which it is asked eight at a time: some twice, and spaces with a
-    /// text that is shorter.
+    /// Whether `sound` holds for all bytes; it checks eight at a time. Some bytes are checked twice, and a text
+    /// shorter than eight bytes is filled with its own bytes or with spaces.
     #[inline(always)]
     fn words_are(self, sound: impl Fn(u64) -> bool) -> bool {
         let half = |bytes: &[u8; 4]| u64::from(u32::from_ne_bytes(*bytes));
@@ -41,10 +41,10 @@ impl<'a> Str<'a> {
     pub fn is_utf8(self) -> bool {
         std::str::from_utf8(self.0).is_ok()
     }
-    /// Whether a control character (C0, DEL, C1) stands in it; damaged text has none to speak of.
+    /// Whether it contains a control character (C0, DEL, C1); in damaged text those of C1 do not count.
     #[inline]
     pub fn has_control(self) -> bool {
-        // In UTF-8 those of C1 are two bytes, of which the first is C2.
+        // In UTF-8, C1 control characters are two bytes, of which the first is C2.
         !self.words_are(|word| !suspect_word(word)) && self.shows_control()
     }
     #[cold]
@@ -52,35 +52,36 @@ impl<'a> Str<'a> {
         self.0.iter().any(|b| b.is_ascii_control())
             || std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
     }
-    /// A text without a declared encoding: UTF-8 where it is valid, else one byte a character.
+    /// A text without a declared encoding: UTF-8 where it is valid, else one byte per character.
     pub fn utf8_or_latin1(self) -> Value<'a> {
         if self.is_utf8() { Value::Text(self.0) } else { Value::Latin1(self.0) }
     }
-    /// The number that a text of decimal digits, with or without a sign, is; `None` where it is none of 32 bits.
+    /// The number written in decimal digits, with or without a sign; `None` where the text is not such a number or
+    /// does not fit 32 bits.
     pub fn decimal(self) -> Option<i32> {
         std::str::from_utf8(self.0).ok()?.parse().ok()
     }
-    /// The same of a count, which has no sign.
+    /// A count in decimal digits, which is not negative.
     pub fn count(self) -> Option<u32> {
         u32::try_from(self.decimal()?).ok()
     }
-    /// That number, or the text where it is none.
+    /// The number in decimal digits, or the text where it is not a number.
     pub fn decimal_or_text(self) -> Value<'a> {
         self.decimal().map_or_else(|| self.utf8_or_latin1(), Value::Int)
     }
-    /// The value of a field of that type.
+    /// The text as the value of a field of this kind.
     pub fn shown_as(self, kind: FieldKind) -> Value<'a> {
         if kind == FieldKind::Dynamic { self.decimal_or_text() } else { self.utf8_or_latin1() }
     }
-    /// The text with U+FFFD for what is not UTF-8.
+    /// The text with U+FFFD for bytes that are not UTF-8.
     pub fn to_text(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
 }
 
-/// Eight bytes of 1.
+/// The byte 1, eight times.
 const ONES: u64 = 0x0101_0101_0101_0101;
-/// The highest bit of each.
+/// The highest bit of each of eight bytes.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// Whether all eight bytes are in 0x20..=0x7e.
@@ -89,17 +90,17 @@ const fn plain_word(w: u64) -> bool {
     beyond_plain(w) & HIGH == 0
 }
 
-/// A word with a high bit set if one of eight bytes is not in 0x20..=0x7e.
+/// A word in which a byte has its high bit set if one of the eight bytes of `w` is not in 0x20..=0x7e.
 #[inline]
 const fn beyond_plain(w: u64) -> u64 {
-    // A byte below 0x20 borrows into its high bit; 0x7f reaches it when 1 is added; others have it.
+    // A byte below 0x20 borrows and gets its high bit set; 0x7f gets it by adding 1; bytes above have it.
     w | w.wrapping_sub(ONES.wrapping_mul(0x20)) | w.wrapping_add(ONES)
 }
 
-/// The same, and none is a quote or a backslash.
+/// Whether all eight bytes are in 0x20..=0x7e and none is a quote or a backslash.
 #[inline]
 const fn bare_word(w: u64) -> bool {
-    // A byte that is one becomes zero, and borrows into its high bit.
+    // A quote or backslash becomes zero, and borrows into its high bit.
     let quote = (w ^ ONES.wrapping_mul(b'"' as u64)).wrapping_sub(ONES);
     let backslash = (w ^ ONES.wrapping_mul(b'\\' as u64)).wrapping_sub(ONES);
     (beyond_plain(w) | quote | backslash) & HIGH == 0
@@ -108,7 +109,7 @@ const fn bare_word(w: u64) -> bool {
 /// Whether one of eight bytes is below 0x20, DEL or 0xc2.
 #[inline]
 const fn suspect_word(w: u64) -> bool {
-    // The lowest byte below `n`, if there is one, borrows into its own high bit, which it had not.
+    // The lowest byte below `n`, if there is one, borrows and so gets its high bit set, which it did not have.
     const fn below(w: u64, n: u64) -> u64 {
         w.wrapping_sub(ONES.wrapping_mul(n)) & !w
     }
@@ -125,7 +126,7 @@ impl fmt::Debug for Str<'_> {
 /// The characters of little-endian UTF-16; an error for an unpaired surrogate, and for half a unit at the end.
 pub fn utf16(bytes: &[u8]) -> impl Iterator<Item = Result<char, DecodeUtf16Error>> {
     let (units, tail) = bytes.as_chunks::<2>();
-    let half = (!tail.is_empty()).then_some(0xd800); // alone, as broken as half a unit
+    let half = (!tail.is_empty()).then_some(0xd800); // a lone surrogate, an error just like half a unit
     char::decode_utf16(units.iter().map(|u| u16::from_le_bytes(*u)).chain(half))
 }
 

@@ -1,4 +1,4 @@
-//! The field tree: a flat pre-order list that is cleared and refilled, datagram after datagram.
+//! The field tree: a flat pre-order list that is cleared and refilled for every datagram.
 
 use super::field::SECRET;
 use super::labels::set;
@@ -6,8 +6,8 @@ use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, pa
 use crate::escape::quoted;
 use std::fmt::Write;
 
-/// What a node holds. Text and bytes live in the payload: they end where the node's span ends, or before its separator, and
-/// only their length is kept, so that one tree serves every datagram.
+/// The contents of a node. Text and bytes stay in the payload: they end where the node's span ends, or before its
+/// separator. Only their length is kept, so that one tree serves every datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Held {
     Group,
@@ -19,7 +19,7 @@ enum Held {
     Bytes(u16),
 }
 
-/// Bytes of a field that are shown beside it.
+/// The most bytes of a field shown beside it.
 const HEAD: usize = 8;
 
 /// One line of the tree.
@@ -29,12 +29,12 @@ pub struct Node {
     pub field: &'static Field,
     /// Its bytes.
     pub at: Span,
-    /// How many groups and lists are around it.
+    /// Number of groups and lists around it.
     pub depth: u8,
-    /// It follows from the bytes but is none itself.
+    /// Its value follows from the bytes but is not in the payload itself.
     pub derived: bool,
     held: Held,
-    /// How many of its bytes stand behind its value: a separator.
+    /// Number of its bytes after its value: a separator.
     separator: u16,
 }
 
@@ -44,12 +44,12 @@ impl Node {
         !matches!(self.held, Held::Group | Held::List)
     }
 
-    /// Whether nobody may see its value, nor its bytes.
+    /// Whether neither its value nor its bytes may be shown.
     pub fn is_secret(&self) -> bool {
         matches!(self.held, Held::Scalar(Value::Secret(_)))
     }
 
-    /// Its first bytes as hex digits; nothing where it has none of its own or they are secret.
+    /// Its first bytes as hex digits; empty where it has no bytes of its own or they are secret.
     pub fn hex(&self, payload: &[u8]) -> String {
         if !self.is_value() || self.derived || self.is_secret() {
             return String::new();
@@ -74,7 +74,7 @@ impl Node {
     }
 }
 
-/// Everything a decoder said about a datagram.
+/// Everything that a decoder reported about a datagram.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -89,7 +89,7 @@ impl Tree {
         self.violations.clear();
         self.open.clear();
     }
-    /// The lines, groups before what is in them.
+    /// The nodes, groups before their contents.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -98,7 +98,7 @@ impl Tree {
         &self.violations
     }
 
-    /// Tells another listener everything again: what the decoder said, without the decoder.
+    /// Reports everything to another listener, without running the decoder again.
     pub fn replay<S: FieldSink>(&self, payload: &[u8], sink: &mut S) {
         let mut open: Vec<u16> = vec![];
         for n in &self.nodes {
@@ -171,7 +171,7 @@ impl Tree {
     }
 }
 
-/// A value as people read it: text quoted and harmless, numbers with their names.
+/// A value for people: text quoted and escaped, numbers with their names.
 pub fn display(value: Value<'_>) -> String {
     match value {
         Value::Uint(v) => v.to_string(),
@@ -220,7 +220,7 @@ impl FieldSink for Tree {
     }
 }
 
-/// Listens to everything: a tree, and the broken rules as the check stage wants them.
+/// Listens to everything: builds a tree, and collects the broken rules for the check stage.
 #[derive(Debug, Default)]
 pub struct Heard {
     /// The tree of the last datagram.

@@ -1,4 +1,4 @@
-//! Plain nom parsers for the primitives game-query protocols share. No state, no spans, no names.
+//! Plain nom parsers for the primitives that game-query protocols share. No state, no spans, no names.
 
 use super::Str;
 use nom::IResult;
@@ -27,9 +27,9 @@ impl<I> ParseError<I> for Stop {
 /// Result of every primitive.
 pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
-// nom's own parsers of numbers are generic byte loops; these are one load each. Its `take` compares twice.
+// nom's own number parsers are generic byte loops; these are one load each. nom's `take` compares twice.
 
-/// So many bytes, as an array.
+/// `N` bytes, as an array.
 #[inline(always)]
 pub fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {
     match i.split_first_chunk() {
@@ -113,7 +113,7 @@ pub fn string32(i: &[u8]) -> Wire<'_, Str<'_>> {
     text(usize::try_from(len).unwrap_or(usize::MAX))(rest).map_err(|_: nom::Err<Stop>| short)
 }
 
-/// One byte of length that counts itself, then the text (All-Seeing Eye): 1 is the empty one, and 0 is wrong.
+/// One byte of length that counts itself, then the text (All-Seeing Eye): 1 is the empty text, and 0 is wrong.
 #[inline(always)]
 pub fn counted8(i: &[u8]) -> Wire<'_, Str<'_>> {
     let (rest, len) = byte(i)?;

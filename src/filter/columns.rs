@@ -1,4 +1,4 @@
-//! Values of fields by name, as text: the columns of `-T fields`, `csv` and `tsv`.
+//! The values of named fields as text: the columns of `-T fields`, `csv` and `tsv`.
 
 use super::compile::source;
 use super::kinds::Kind;
@@ -12,10 +12,10 @@ use crate::decode::{SECRET, Span};
 use crate::net::UDP_HEADER;
 use crate::report::quoted;
 
-/// Most columns; as many as a filter may have operands.
+/// Most columns: as many as a filter may have operands.
 pub const MAX_COLUMNS: usize = MAX_NODES;
 
-/// Fields by name, in the order named.
+/// The columns: fields by name, in the order named.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     columns: Vec<Column>,
@@ -33,15 +33,15 @@ struct Column {
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// As text: numbers decimal, times in seconds with nine decimals, bytes as hex digits, yes and no as 1 and 0.
-    /// Texts are as they were sent, with U+FFFD for what is not UTF-8: not safe to print.
+    /// The value as text: numbers in decimal, times in seconds with nine decimals, bytes as hex digits, yes and no
+    /// as 1 and 0. Texts are as sent, with U+FFFD for bytes that are not UTF-8: not safe to print.
     pub text: String,
-    /// It is text, which may hold anything, or one of a list of words.
+    /// Whether it is text, which may contain any characters, or a word from a list.
     pub free: bool,
 }
 
 impl Columns {
-    /// Looks the names up, which are those of filters.
+    /// Looks up the names, which are the same as in filters.
     ///
     /// # Errors
     /// A sentence about the first name that is unknown, or when there are more than [`MAX_COLUMNS`].
@@ -62,12 +62,12 @@ impl Columns {
         Ok(())
     }
 
-    /// What must be in a [`View`] for all values.
+    /// The parts of a [`View`] that all values need.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// A listener that picks the declared fields among them.
+    /// A listener that picks the declared fields of the columns.
     pub fn pick(&self) -> Pick {
         Pick::of(self.wanted.clone())
     }
@@ -77,8 +77,8 @@ impl Columns {
         self.columns.iter().map(|column| column.name.as_str())
     }
 
-    /// The values of every column, in order; none where the packet has none. `secrets` are places in the payload that
-    /// nobody may see.
+    /// The values of every column, in order; empty for a column without a value in the packet. `secrets` are spans
+    /// of the payload that must not be shown.
     pub fn values(&self, view: &View<'_>, secrets: &[Span]) -> impl Iterator<Item = Vec<Printed>> {
         self.columns.iter().map(|column| {
             let mut values = vec![];
@@ -98,7 +98,7 @@ impl Column {
             (Datum::Int(v), Source::Builtin(Builtin::EthType | Builtin::IpId | Builtin::UdpChecksum)) => {
                 format!("0x{v:04x}")
             }
-            // Of a list, its values.
+            // For a list, its values are printed.
             (Datum::Present, Source::Picked(..)) if self.kind != Kind::Presence => return None,
             (Datum::Present, _) => "1".into(),
             (Datum::Bool(v), _) => u8::from(*v).to_string(),
@@ -106,7 +106,7 @@ impl Column {
             (Datum::Finding(rule), _) => (*rule).into(),
             (Datum::Bytes(bytes), Source::Builtin(Builtin::UdpPayload)) => masked(bytes, secrets, 0),
             (Datum::Bytes(bytes), Source::Builtin(Builtin::Udp)) => masked(bytes, secrets, UDP_HEADER),
-            // Where the payload begins in it, or of how many it was put together, is not known here.
+            // Unknown here: where the payload begins in the frame, or of how many frames it was reassembled.
             (Datum::Bytes(_), Source::Builtin(Builtin::Frame)) if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
@@ -124,7 +124,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
-/// Hex digits, with `**` for each byte that nobody may see; the payload begins at `from`.
+/// Hex digits, with `**` for each byte that must not be shown; the payload begins at `from`.
 pub(crate) fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
     let secret = |i: usize| {
         let within = |s: &Span| (usize::from(s.start)..usize::from(s.end)).contains(&i);

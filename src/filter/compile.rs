@@ -1,4 +1,4 @@
-//! Looks names up and types values: from an expression to what is done for each packet.
+//! Looks up names and gives values their types: turns an expression into a plan.
 
 use super::kinds::{Kind, UINT};
 use super::literal::{constant, number};
@@ -13,14 +13,14 @@ use regex::bytes::{Regex, RegexBuilder};
 /// Deepest nesting of a regular expression.
 const REGEX_DEPTH: u32 = 50;
 
-/// Compiles expressions and collects the declared fields that they ask for.
+/// Compiles expressions and collects the declared fields that they name.
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     pub wanted: Vec<Wanted>,
     patterns: usize,
 }
 
-/// A term, its type, and how the expression calls it.
+/// A term, its type, and its name in the expression.
 struct Typed {
     term: Term,
     kind: Kind,
@@ -31,7 +31,7 @@ impl Compiler {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// For unknown names, and for what does not go together.
+    /// For unknown names, and for types that do not fit together.
     pub fn expr(&mut self, expr: &Expr) -> Result<Plan, FilterError> {
         let mut all =
             |parts: &[Expr]| parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>();
@@ -113,9 +113,9 @@ impl Compiler {
         Ok(Plan::Compare(quantifier.unwrap_or(usual), typed.term, done, side))
     }
 
-    /// The right side: a field if it is the name of one, else a value.
+    /// The right side of a comparison: a field if it is the name of one, else a value.
     fn side(&mut self, left: &Typed, right: &Operand, part: bool) -> Result<Side, FilterError> {
-        // Words of a list stand without quotes, and some are names of fields too.
+        // Words of a list need no quotes, and some are also names of fields.
         let listed = matches!(left.kind, Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding);
         if listed && let Ok(constant) = constant(right, left.kind, &left.name, part) {
             return Ok(Side::Constant(constant));
@@ -196,7 +196,7 @@ impl Compiler {
         Ok(typed)
     }
 
-    /// A field by its name. Numbers in brackets behind the name of a list are indices, not slices.
+    /// A field by its name. A number in brackets after the name of a list is an index, not a slice.
     fn field<'o>(
         &mut self,
         word: &str,
@@ -277,7 +277,7 @@ impl Compiler {
     }
 }
 
-/// As in Wireshark, case does not matter unless the expression says `(?-i)`.
+/// Compiles a regular expression. As in Wireshark, case does not matter unless the expression says `(?-i)`.
 fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
     let mut builder = RegexBuilder::new(pattern);
     builder.case_insensitive(true).unicode(unicode).nest_limit(REGEX_DEPTH);
@@ -287,7 +287,7 @@ fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
             format!("The regular expression takes more than {REGEX_SIZE} bytes; repeat less in it.")
         }
         e => {
-            // The last line says what is wrong; those before it draw the place.
+            // The last line says what is wrong; the lines before it show the place.
             let text = e.to_string();
             let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             format!("The regular expression cannot be read: {}.", shown(last))
@@ -295,7 +295,7 @@ fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
     })
 }
 
-/// Whether a field can stand before an operator.
+/// Checks that a field can be the left side of an operator.
 fn suits(left: &Typed, operand: &Operand, relation: syntax::Relation) -> Result<(), FilterError> {
     use syntax::Relation as Written;
     let fits = match relation {
@@ -343,7 +343,7 @@ fn shown(text: &str) -> String {
     crate::report::shown(text).into_owned()
 }
 
-/// Where the values of a name come from; a declared field is picked from now on, in a place of its own.
+/// The source of a name's values; a declared field is added to the fields to pick, in a slot of its own.
 pub(super) fn source(named: Named, wanted: &mut Vec<Wanted>) -> Source {
     match named {
         Named::Builtin(builtin) => Source::Builtin(builtin),

@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where.
+//! Errors in an expression, and their place.
 
 use super::syntax::Place;
 use crate::report::shown;
@@ -6,15 +6,15 @@ use std::fmt;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the expression that stand before the marked place, at most.
+/// Most columns of the expression that are shown before the marked place.
 const BEFORE: usize = 60;
-/// Columns behind its first byte.
+/// Columns shown from the first byte of the marked place on.
 const BEHIND: usize = 40;
 
-/// Why an expression is no filter.
+/// Why an expression is not a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
-    /// The bytes of the expression it speaks of; empty at the end of it.
+    /// The bytes of the expression that it refers to; empty at the end of the expression.
     pub at: Range<usize>,
     /// A full sentence or two: what is wrong, with the value, and the way out. Safe to print.
     pub what: String,
@@ -25,8 +25,8 @@ impl FilterError {
         FilterError { at: at.start..at.end, what: what.into() }
     }
 
-    /// Two lines without a newline at the end: the expression, or the part of it around the place, and a caret
-    /// under what is wrong. Safe to print.
+    /// Two lines without a newline at the end: the expression, or the part of it around the place, and carets under
+    /// the faulty part. Safe to print.
     pub fn caret(&self, expression: &str) -> String {
         let split = |at: usize| {
             let at = (0..=at.min(expression.len())).rev().find(|&at| expression.is_char_boundary(at));
@@ -46,7 +46,7 @@ impl FilterError {
     }
 }
 
-/// The sentence, and the byte it speaks of, counted from 1.
+/// The sentence, and the byte that it refers to, counted from 1.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "At byte {} of the filter: {}", self.at.start.saturating_add(1), self.what)

@@ -1,4 +1,4 @@
-//! Whether a packet passes.
+//! Evaluates a plan: whether a packet passes.
 
 use super::frame_facts::{FrameFacts, Ip};
 use super::names::Builtin;
@@ -13,11 +13,11 @@ use crate::timestamps::stamp;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// Shown one value after the other; `true` means that it is enough.
+/// A visitor that gets one value after the other; `true` ends the visit.
 type Visit<'v> = dyn FnMut(Datum<'_>) -> bool + 'v;
 
 impl Plan {
-    /// Whether what is known of a packet fulfils the plan.
+    /// Whether the packet in the view fulfils the plan.
     pub fn holds(&self, view: &View<'_>) -> bool {
         match self {
             Plan::Any(parts) => parts.iter().any(|part| part.holds(view)),
@@ -84,7 +84,7 @@ impl Relation {
 }
 
 impl Term {
-    /// Whether any value fulfils a test, or all do and there is one.
+    /// Whether any value fulfils a test, or all values do and there is at least one.
     fn fulfils(&self, quantifier: Quantifier, view: &View<'_>, test: &mut Visit<'_>) -> bool {
         match quantifier {
             Quantifier::Any => self.each(view, test),
@@ -99,7 +99,7 @@ impl Term {
         }
     }
 
-    /// Whether it is there. An empty slice, what a mask leaves nothing of, and a flag that is off are not.
+    /// Whether the term is present. An empty slice, a mask that leaves 0, and a flag that is off count as absent.
     fn exists(&self, view: &View<'_>) -> bool {
         if !self.steps.is_empty() {
             return self.each(view, &mut |value| match value {
@@ -114,7 +114,7 @@ impl Term {
         }
     }
 
-    /// Shows the values, each with everything done to it that the expression says.
+    /// Visits the values, each after all steps of the expression.
     fn each(&self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         match self.steps.split_first() {
             None => self.source.each(view, &mut |value| {
@@ -129,7 +129,7 @@ impl Term {
         }
     }
 
-    /// Occurrences; a list counts its values, unless it is all there is.
+    /// Number of occurrences. Of a list, the values are counted; where there are none, the groups and lists.
     fn count(&self, view: &View<'_>) -> i128 {
         let (mut values, mut groups) = (0i128, 0i128);
         self.source.each(view, &mut |value| {
@@ -141,14 +141,14 @@ impl Term {
     }
 }
 
-/// A value after all steps; `None` where one makes nothing of it.
+/// A value after all steps; `None` where a step does not apply to it.
 fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
     let folded = |text: &Datum<'_>, fold: fn(&str) -> String| {
         let text = fold(&String::from_utf8_lossy(text.text()?));
         Some(Datum::Text(Cow::Owned(text.into_bytes())))
     };
     steps.iter().try_fold(value, |value, step| match step {
-        Step::Count => None, // the first or none
+        Step::Count => None, // it is the first step, or there is none
         Step::Slice(cuts) => Some(Datum::Bytes(Cow::Owned(cut(&value.bytes()?, cuts)))),
         Step::Len => Some(Datum::Int(value.bytes()?.len() as i128)),
         Step::Upper => folded(&value, str::to_uppercase),
@@ -165,7 +165,7 @@ fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
 }
 
 impl Source {
-    /// Shows the values of a field until one is enough.
+    /// Visits the values of a field until the visitor returns `true`.
     pub fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         match self {
             Source::Builtin(builtin) => builtin.each(view, visit),
@@ -189,7 +189,7 @@ impl Builtin {
     fn each(self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         use Builtin::*;
         match self {
-            // As they stand in the header.
+            // In the order of the header.
             EthAddr => [EthDst, EthSrc].iter().any(|field| field.each(view, visit)),
             IpAddr => [IpSrc, IpDst].iter().any(|field| field.each(view, visit)),
             IpHost => [IpSrc, IpDst].iter().any(|field| {
@@ -209,7 +209,7 @@ impl Builtin {
             Finding => view.findings.iter().any(|f| visit(Datum::Finding(f.rule.id))),
             Rule => view.findings.iter().any(|f| visit(Datum::Text(Cow::Borrowed(f.rule.id.as_bytes())))),
             Severity => view.findings.iter().any(|f| visit(Datum::Rank(f.severity as u8))),
-            // What has no bytes is not there, as in tshark.
+            // A payload without bytes is absent, as in tshark.
             UdpPayload => view
                 .datagram
                 .is_some_and(|d| !d.payload.is_empty() && visit(Datum::Bytes(Cow::Borrowed(d.payload)))),
@@ -311,7 +311,7 @@ impl Builtin {
         }
     }
 
-    /// What a message says about its server, whatever its protocol calls that.
+    /// Facts that a message states about its server, whatever its protocol calls them.
     fn said(self, view: &View<'_>) -> Option<Datum<'static>> {
         let (said, players) = (view.said?, view.said?.places());
         match self {
@@ -333,7 +333,7 @@ fn text(text: impl AsRef<str>) -> Datum<'static> {
     Datum::Text(Cow::Owned(text.as_ref().as_bytes().to_vec()))
 }
 
-/// As Wireshark numbers it: 0 wrong, 1 right, 2 not known, 3 not there.
+/// The checksum status as Wireshark numbers it: 0 wrong, 1 right, 2 unknown, 3 absent.
 fn checksum_status(d: &Datagram<'_>) -> u8 {
     match d.checksum_holds() {
         _ if d.checksum == 0 => 3,

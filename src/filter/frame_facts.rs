@@ -1,4 +1,4 @@
-//! What a filter may ask of a frame and its headers, apart from the bytes themselves.
+//! The facts about a frame and its headers that filters can use, apart from the bytes themselves.
 //!
 //! ```text
 //! Ethernet   destination 6 │ source 6 │ type 2 │ { tag: control 2 │ type 2 } │ IP packet
@@ -11,24 +11,24 @@ use crate::net;
 use arrayvec::ArrayVec;
 use std::sync::Arc;
 
-/// VLAN tags kept of a frame; real frames have two at most.
+/// VLAN tags kept per frame; real frames have two at most.
 pub const MAX_TAGS: usize = 8;
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
 /// LINKTYPE_LINUX_SLL.
 const SLL: u16 = 113;
-/// Types of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
+/// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
 const VLAN: [u16; 2] = [0x8100, 0x9100];
 const PROVIDER: u16 = 0x88a8;
-/// The smallest type that is one; what is less is a length (IEEE 802.3).
+/// The smallest ethertype; smaller values are lengths (IEEE 802.3).
 const MIN_TYPE: u16 = 1536;
 
-/// What is known of a frame without its bytes: small, and made for every frame only where a filter
-/// [needs](super::Needs::facts) it.
+/// The facts about a frame without its bytes: small, and collected only where a filter [needs](super::Needs::facts)
+/// them.
 #[derive(Clone, Debug)]
 pub struct FrameFacts {
-    /// Counted from 1 in each file.
+    /// Frame number, counted from 1 in each file.
     pub number: u64,
     /// When it was captured.
     pub time: Time,
@@ -44,9 +44,9 @@ pub struct FrameFacts {
     pub vlans: ArrayVec<u16, MAX_TAGS>,
     /// The outermost IP header, as far as it was captured.
     pub ip: Option<Ip>,
-    /// Time stamps of the first frame of its file, and of the frame before it.
+    /// Time stamp of the first frame of its file.
     pub first: Time,
-    /// See [`first`](Self::first).
+    /// Time stamp of the frame before it.
     pub before: Time,
     /// Name of its interface, where the capture has one.
     pub interface_name: Option<Arc<str>>,
@@ -61,11 +61,11 @@ pub struct Ethernet {
     pub dst: [u8; 6],
     /// Sender.
     pub src: [u8; 6],
-    /// Type; `None` where a length stands in its place.
+    /// Ethertype; `None` where the field is a length.
     pub kind: Option<u16>,
 }
 
-/// Numbers of an IP header.
+/// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// 4 or 6.

@@ -1,21 +1,21 @@
-//! Types of fields, and the values that can stand beside them.
+//! Types of fields, and the values that they can be compared with.
 
 use crate::exchange::Outcome;
 use crate::protocols::{Direction, Id, Level};
 use crate::rule::Severity;
 
-/// Type of a field, or of what is made of it.
+/// Type of a field, or of the result of a slice or a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An integer within these bounds.
     Int(i64, u64),
     /// 32-bit float.
     Float,
-    /// Seconds to the nanosecond.
+    /// Seconds, exact to the nanosecond.
     Seconds,
     /// Yes or no.
     Bool,
-    /// Yes or no; by itself it tests for yes.
+    /// Yes or no; the field alone tests for yes.
     Flag,
     /// Text.
     Text,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     V6,
     /// One of some words.
     Word(Words),
-    /// The same, in an order.
+    /// One of some words that have an order.
     Rank(Words),
     /// Identifier of a rule.
     Rule,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Finding,
     /// A type that each message announces.
     Dynamic,
-    /// It is there or not.
+    /// Present or absent, without a value.
     Presence,
 }
 
@@ -57,17 +57,17 @@ pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as u64);
 /// A closed list of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Words {
-    /// Of all protocols.
+    /// Names of the messages of all protocols.
     Message,
-    /// In registry order.
+    /// Names of the protocols, in registry order.
     Protocol,
     /// `c2s`, `s2c`.
     Direction,
     /// From `answered` to `refused`.
     Outcome,
-    /// Ascending.
+    /// Severities, ascending.
     Severity,
-    /// Ascending.
+    /// Levels of confidence, ascending.
     Confidence,
 }
 
@@ -98,7 +98,7 @@ impl Words {
     }
 }
 
-/// What can be compared with each other: the kinds of a class.
+/// Classes of kinds: values of one class can be compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Number,
@@ -112,7 +112,7 @@ enum Class {
 }
 
 impl Kind {
-    /// In a sentence: "is ...".
+    /// The kind in words, for sentences with "is ...".
     pub fn name(self) -> String {
         match self {
             Kind::Int(min, max) => format!("a whole number from {min} to {max}"),
@@ -133,7 +133,7 @@ impl Kind {
         }
     }
 
-    /// A value as it is written, for advice.
+    /// An example of a value, for advice in messages.
     pub fn example(self) -> &'static str {
         match self {
             Kind::Int(..) => "7777 or 0x1e61",
@@ -177,7 +177,7 @@ impl Kind {
             (Kind::Dynamic, other) | (other, Kind::Dynamic) => {
                 matches!(other.class(), Class::Number | Class::Text | Class::Alone)
             }
-            // Numbers with names are compared as both.
+            // A number with a name is compared as a number or as a text.
             (Kind::Named, other) | (other, Kind::Named) => {
                 matches!(other.class(), Class::Number | Class::Text)
             }
@@ -185,7 +185,7 @@ impl Kind {
         }
     }
 
-    /// Whether parts can be cut out of it, and its length taken.
+    /// Whether it can be sliced, and its length taken.
     pub fn has_bytes(self) -> bool {
         matches!(
             self,
@@ -193,17 +193,17 @@ impl Kind {
         )
     }
 
-    /// Whether `upper` and `lower` make sense.
+    /// Whether `upper` and `lower` apply to it.
     pub fn has_case(self) -> bool {
         self.class() == Class::Text || self == Kind::Dynamic
     }
 
-    /// Whether `contains` and `matches` make sense.
+    /// Whether `contains` and `matches` apply to it.
     pub fn has_parts(self) -> bool {
         self.has_case() || self.class() == Class::Bytes
     }
 
-    /// Whether `string` makes sense.
+    /// Whether `string` applies to it.
     pub fn has_string(self) -> bool {
         !matches!(self, Kind::Presence | Kind::Finding | Kind::Bytes)
     }

@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! Splits the text of an expression into tokens.
 //!
 //! ```text
 //! symbol   == === != !== <= >= < > ~ ~= ! && || & ( ) { } , ..
@@ -8,7 +8,7 @@
 //! slice    [2:4]  [2-5]  [2]  [:4]  [2:]  [-4:]  [0,2:4]
 //! ```
 //!
-//! A word takes in an index only where a further name follows, for `[2]` at its end may be a slice as well.
+//! A word includes an index only where another name follows, because `[2]` at its end may also be a slice.
 
 use super::FilterError;
 use super::syntax::{Cut, Place, Until};
@@ -21,22 +21,22 @@ use nom::multi::{fold_many0, many1_count, separated_list1};
 use nom::sequence::{delimited, pair, preceded, terminated};
 use nom::{IResult, Parser};
 
-/// A piece of the expression.
+/// A token of the expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'t> {
     /// An operator or bracket.
     Symbol(&'static str),
     /// Anything without quotes.
     Word(&'t str),
-    /// A text, escapes resolved.
+    /// A text with its escapes resolved.
     Text(Vec<u8>),
     /// A single character.
     Char(u8),
-    /// What is cut out of a field.
+    /// The parts that are cut out of a field.
     Slice(Vec<Cut>),
 }
 
-/// Longer symbols before those they begin with.
+/// The symbols; longer ones precede the symbols that they begin with.
 const SYMBOLS: &[&str] = &[
     "===", "!==", "==", "!=", "<=", ">=", "~=", "&&", "||", "..", "<", ">", "~", "!", "&", "(", ")", "{",
     "}", ",",
@@ -45,7 +45,7 @@ const SYMBOLS: &[&str] = &[
 /// The tokens of an expression and their places.
 ///
 /// # Errors
-/// At the first byte that begins no token.
+/// At the first byte where no token begins.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Place)>, FilterError> {
     let mut found = vec![];
     let mut rest = blanks(text);
@@ -81,7 +81,7 @@ fn symbol(i: &str) -> IResult<&str, &'static str> {
     longest.ok_or_else(|| nom::Err::Error(Error::new(i, ErrorKind::Tag)))
 }
 
-/// `r"\d+"`: backslashes stay, one before a quote keeps it from ending the text.
+/// `r"\d+"`: backslashes are kept; a backslash before a quote keeps the quote from ending the text.
 fn raw(i: &str) -> IResult<&str, Vec<u8>> {
     let part = alt((recognize(pair(char('\\'), satisfy(|_| true))), recognize(none_of("\"\\"))));
     let parts = recognize(fold_many0(part, || (), |(), _| ()));
@@ -131,7 +131,7 @@ fn escape(i: &str) -> IResult<&str, Vec<u8>> {
     preceded(char('\\'), escaped).parse(i)
 }
 
-/// A word ends before `..`, and before a `-` or `/` that joins nothing.
+/// A word. It ends before `..`, and before a `-` or `/` that no further part follows.
 fn word(i: &str) -> IResult<&str, &str> {
     let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let letter = || satisfy(inside);
@@ -173,7 +173,7 @@ fn cut(i: &str) -> IResult<&str, Cut> {
     }
 }
 
-/// Why no token begins here.
+/// The error that says why no token begins here.
 fn unreadable(rest: &str, start: usize) -> FilterError {
     let mut chars = rest.chars();
     let first = chars.next().unwrap_or_default();
@@ -202,7 +202,7 @@ fn unreadable(rest: &str, start: usize) -> FilterError {
     }
 }
 
-/// Why a text in double quotes does not end, or which escape in it is none.
+/// The error for a text in double quotes that does not end, or that has an invalid escape.
 fn text_error(rest: &str, start: usize) -> FilterError {
     let mut at = rest.find('"').map_or(0, |quote| quote.saturating_add(1));
     while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {

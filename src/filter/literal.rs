@@ -1,4 +1,4 @@
-//! Values of an expression, read as the type of the field beside them.
+//! Values of an expression, read as the type of the field that they are compared with.
 
 use super::FilterError;
 use super::kinds::{Kind, Words};
@@ -9,11 +9,11 @@ use crate::report::quoted;
 use crate::similar::similar;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A value for a field of this kind; `field` is how the expression calls it. `part` says that the value is to
-/// be found in the field, and need not be one itself.
+/// A value for a field of this kind; `field` is the name of the field in the expression. With `part`, the value is
+/// looked for within the field, and need not be a complete value of it.
 ///
 /// # Errors
-/// When it cannot be one, with what could.
+/// When it cannot be such a value; the error says what could be.
 pub(super) fn constant(
     operand: &Operand,
     kind: Kind,
@@ -40,7 +40,7 @@ pub(super) fn constant(
     found.map_err(|why| unfit(operand, kind, field, why))
 }
 
-/// `Err(None)`: it is of the wrong type; `Err(Some(why))`: for that reason.
+/// `Err(None)`: the value is of the wrong type; `Err(Some(why))`: it is wrong for that reason.
 type Read = Result<Constant, Option<String>>;
 
 fn of_word(word: &str, kind: Kind, part: bool) -> Read {
@@ -98,7 +98,7 @@ fn of_char(byte: u8, kind: Kind) -> Read {
     }
 }
 
-/// A word of a list, a rule, or the beginning of one; a part of a word need not be known.
+/// A word of a list, a rule, or the beginning of a rule; a part of a word need not be known.
 fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
     let lower = word.to_ascii_lowercase();
     match kind {
@@ -188,7 +188,7 @@ fn whole(int: i128) -> Number {
     Number { int: Some(int), float: int as f64, nanos: int.saturating_mul(1_000_000_000) }
 }
 
-/// A number: decimal, `0x` hexadecimal, `0b` binary, with a leading zero octal, or with a fraction.
+/// A number: decimal, hexadecimal with `0x`, binary with `0b`, octal with a leading zero, or a decimal fraction.
 pub(super) fn number(word: &str) -> Option<Number> {
     let digits = word.trim_start_matches(['+', '-']);
     let sign: i128 = if word.starts_with('-') { -1 } else { 1 };
@@ -230,7 +230,7 @@ fn seconds(word: &str) -> Option<Number> {
         "h" => 3_600_000_000_000,
         _ => return None,
     };
-    // Nanoseconds of as many seconds, scaled: nothing is rounded that a time stamp could tell.
+    // The value in billionths, scaled to nanoseconds: no digit that a time stamp could have is lost.
     let nanos = value.nanos.saturating_mul(scale) / 1_000_000_000;
     Some(Number { int: None, float: nanos as f64 / 1e9, nanos })
 }
@@ -243,7 +243,8 @@ fn billionths(digits: &str) -> Option<i128> {
     whole.checked_mul(1_000_000_000)?.checked_add(i128::from(fraction.parse::<u32>().ok()?))
 }
 
-/// Hex digits, in groups between `:`, `-` or `.`, or in pairs without; a `:` before a single byte.
+/// Bytes as hex digits: in groups between `:`, `-` or `.`, or in pairs without separators; `:` may precede a single
+/// byte.
 fn bytes(word: &str) -> Option<Vec<u8>> {
     let word = word.strip_prefix(':').unwrap_or(word);
     let mut out = vec![];

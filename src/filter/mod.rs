@@ -1,4 +1,4 @@
-//! Display filters: tshark's language over the fields of frames, of headers, and of our protocols.
+//! Display filters: tshark's language for the fields of frames, headers and game-query protocols.
 //!
 //! ```text
 //!  text ─lexer─> tokens ─parser─> Expr ─compile─> Plan ─eval─> passes or not
@@ -9,8 +9,8 @@
 //!                                                         <── Pick     declared fields, picked while decoding
 //! ```
 //!
-//! A filter is compiled once. It [says what it needs](Filter::needs), so that one that asks for ports only is
-//! answered before anything is decoded. The language and what is left out of it: `docs/filter.md`.
+//! A filter is compiled once. It [says what it needs](Filter::needs), so that a filter on ports alone is answered
+//! before anything is decoded. The language, and how it differs from tshark's: `docs/filter.md`.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod columns;
@@ -55,7 +55,7 @@ pub struct Filter {
     text: String,
 }
 
-/// What must be in a [`View`] for a filter to be answered.
+/// The parts of a [`View`] that a filter needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`View::facts`].
@@ -64,18 +64,19 @@ pub struct Needs {
     pub bytes: bool,
     /// [`View::comments`].
     pub comments: bool,
-    /// What only the pipeline knows: protocol, message, findings, pairing. Without it a datagram can be judged
-    /// before it is recognised.
+    /// Results of the pipeline: protocol, message, findings, pairing. A filter without them can judge a datagram
+    /// before its protocol is recognised.
     pub packet: bool,
     /// [`View::findings`].
     pub findings: bool,
-    /// [`View::outcome`], which of a request is known only when its exchange has closed.
+    /// [`View::outcome`], which for a request is known only once its exchange has closed.
     pub outcome: bool,
     /// [`View::picked`]: the payload must be decoded for [`Pick`].
     pub fields: bool,
-    /// Bytes as they are, among which passwords may stand.
+    /// Raw bytes, which may contain passwords.
     pub raw: bool,
-    /// What one datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared fields.
+    /// Properties that a datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared
+    /// fields.
     pub datagram: bool,
 }
 
@@ -83,7 +84,7 @@ impl Filter {
     /// Compiles an expression. An empty one lets everything pass, as in tshark.
     ///
     /// # Errors
-    /// When it cannot be read, names something unknown, compares what does not go together, or is beyond
+    /// When it cannot be read, names an unknown field, compares values that do not fit together, or exceeds
     /// [`MAX_LENGTH`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_PATTERNS`] or [`REGEX_SIZE`].
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         if text.len() > MAX_LENGTH {
@@ -103,7 +104,7 @@ impl Filter {
         Ok(Filter { plan, wanted: compiler.wanted, needs, text: expr.to_string() })
     }
 
-    /// What it needs to be answered.
+    /// The parts of a [`View`] that it needs.
     pub fn needs(&self) -> Needs {
         self.needs
     }
@@ -114,7 +115,8 @@ impl Filter {
     }
 }
 
-/// As it was understood, with all brackets and the first spelling of each operator. It compiles to the same.
+/// The filter as it was understood, with the brackets it needs and the first spelling of each operator. The text
+/// compiles to the same filter.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -1,11 +1,11 @@
-//! The names that a filter may use: ours, those of frames and headers, and the declared fields.
+//! The names that a filter may use: built-in fields, fields of frames and headers, and declared fields.
 
 use super::kinds::{INT, Kind, UINT, UINT8, UINT16, UINT64, Words};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::protocols::Id;
 use crate::similar::similar;
 
-/// A field that is no declared field of a protocol.
+/// A built-in field, which no protocol declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the table below says what each one is
 pub(super) enum Builtin {
@@ -78,7 +78,7 @@ pub(super) enum Builtin {
 }
 
 impl Builtin {
-    /// Whether an exchange has it, too.
+    /// Whether exchanges have this field too.
     pub fn is_of_exchanges(self) -> bool {
         use Builtin::*;
         match self {
@@ -99,7 +99,7 @@ impl Builtin {
     }
 }
 
-/// Name, type and field.
+/// The built-in fields with their names and types.
 pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("file", Kind::Text, Builtin::File),
     ("frame", Kind::Bytes, Builtin::Frame),
@@ -169,22 +169,22 @@ pub(super) const BUILTINS: &[(&str, Kind, Builtin)] = &[
     ("duplicate", Kind::Flag, Builtin::Duplicate),
 ];
 
-/// Which elements of the lists on the way are meant; `None` means any.
+/// Indices in the lists on the path to a field; `None` means any.
 pub(super) type Indices = [Option<u16>; 3];
 
-/// Declared fields that a filter asks for under one name: `player_info.records` is the list, each record in it
-/// and every value of those.
+/// The declared fields that one name in a filter stands for: `player_info.records` is the list, each record in it,
+/// and every value of the records.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
     /// Their protocol.
     pub id: Id,
     /// The declarations.
     pub fields: Vec<&'static Field>,
-    /// Which elements.
+    /// Indices in the lists on the path.
     pub index: Indices,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Named {
     Builtin(Builtin),
@@ -208,12 +208,12 @@ pub(super) fn lookup(name: &str) -> Option<(Named, Kind)> {
     Some((Named::Declared(Wanted { id, fields, index }), kind))
 }
 
-/// The fields of a protocol and those of all.
+/// The fields of a protocol, and the fields that all protocols share.
 fn declared(id: Id) -> impl Iterator<Item = &'static Field> {
     id.info().fields.iter().copied().flatten().copied().chain(SHARED_FIELDS.iter().copied())
 }
 
-/// Whether a declared name (`a.b[].c`) is meant by a written one (`a.b.c`, `a.b[2].c`), and which elements.
+/// Whether a written name (`a.b.c`, `a.b[2].c`) stands for a declared one (`a.b[].c`); sets the indices.
 fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
     let mut found = Indices::default();
     let mut level = 0usize;
@@ -244,7 +244,7 @@ fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
     true
 }
 
-/// The type of the values among some declarations of one name; none where there are no declarations.
+/// The type of the values of all declarations with one name; `None` where there are no declarations.
 fn kind_of(fields: &[&Field]) -> Option<Kind> {
     let mut kinds: Vec<Kind> = fields.iter().map(|field| kind(field.kind)).collect();
     kinds.dedup();
@@ -289,7 +289,7 @@ pub fn names() -> Vec<String> {
     all
 }
 
-/// The name that an unknown one may have been meant to be.
+/// The known name that an unknown one was probably meant to be.
 pub(super) fn meant(name: &str) -> Option<String> {
     let all = names();
     let plain: String =

@@ -1,4 +1,4 @@
-//! From tokens to the expression, by the usual descent: `or`, `and`, `not`, test, operand.
+//! Parses tokens into an expression by recursive descent: `or`, `and`, `not`, test, operand.
 //!
 //! ```text
 //! or      = and { ("or" | "||") and }
@@ -17,7 +17,7 @@ use crate::report::quoted;
 /// Reads an expression; `len` is its length in bytes.
 ///
 /// # Errors
-/// At the first token that cannot stand where it stands, and beyond [`MAX_DEPTH`] and [`MAX_NODES`].
+/// At the first token that is not allowed at its place, and beyond [`MAX_DEPTH`] and [`MAX_NODES`].
 pub(super) fn parse(tokens: &[(Token<'_>, Place)], len: usize) -> Result<Expr, FilterError> {
     let mut parser = Parser { tokens, len, depth: 0, nodes: 0 };
     let expr = parser.or()?;
@@ -91,7 +91,7 @@ impl<'p> Parser<'p, '_> {
         Ok(Test { quantifier, left, rest, at })
     }
 
-    /// `any` and `all` are words like others, unless something that can be tested follows.
+    /// Reads `any` or `all`. They are ordinary words, unless an operand follows.
     fn quantifier(&mut self) -> Option<Quantifier> {
         let quantifier = match self.tokens.first() {
             Some((Token::Word("any"), _)) => Quantifier::Any,
@@ -177,7 +177,7 @@ impl<'p> Parser<'p, '_> {
         Ok(operand)
     }
 
-    /// Makes a function of a word that a bracket follows.
+    /// Turns a word into a function call where a bracket follows.
     fn arguments(&mut self, operand: &mut Operand) -> Result<(), FilterError> {
         let Atom::Word(name) = &operand.atom else { return Ok(()) };
         let (name, open) = (name.clone(), self.here());
@@ -215,7 +215,7 @@ impl<'p> Parser<'p, '_> {
         out
     }
 
-    /// Where the next token stands; at the end, the end.
+    /// The place of the next token, or the end of the expression.
     fn here(&self) -> Place {
         self.tokens.first().map_or(Place { start: self.len, end: self.len }, |(_, at)| *at)
     }
@@ -274,7 +274,7 @@ fn one_or(mut parts: Vec<Expr>, several: fn(Vec<Expr>) -> Expr) -> Expr {
     }
 }
 
-/// A slice none of whose parts ends before it begins.
+/// Checks that no part of a slice ends before it begins.
 fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>, FilterError> {
     for cut in cuts {
         let backwards = match cut.until {

@@ -1,4 +1,4 @@
-//! Picks what a filter asks for out of the tree of a datagram.
+//! Picks the fields that a filter names out of the tree of a datagram.
 
 use super::Filter;
 use super::names::Wanted;
@@ -8,13 +8,14 @@ use crate::packet::Packet;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Values picked of one datagram. More than a value a byte no protocol has, so this is reached by no datagram
-/// of a single list; further ones are not looked at.
+/// Most values picked per datagram; further ones are not looked at. No protocol has more than one value per byte, so
+/// no datagram with a single list reaches this limit.
 pub const MAX_PICKED: usize = 65_536;
-/// Bytes of text kept of one datagram: what is reported twice, and UTF-16 that grows, is within it.
+/// Bytes of text kept per datagram; enough for text that is reported twice, and for UTF-16, which grows when
+/// converted.
 pub const MAX_PICKED_BYTES: usize = 262_144;
 
-/// One value, without what it borrows.
+/// A value without its borrowed bytes, which are ranges in a buffer here.
 #[derive(Clone, Debug)]
 enum Held {
     Present,
@@ -37,9 +38,9 @@ struct Open {
     count: u16,
 }
 
-/// Values of the declared fields that a filter names, of one datagram after the other, in memory that is reused.
+/// Values of the declared fields that a filter names, for one datagram after the other, in memory that is reused.
 ///
-/// Until it is made for a filter it picks nothing.
+/// The default value picks nothing.
 #[derive(Debug, Default)]
 pub struct Pick {
     wanted: Vec<Wanted>,
@@ -49,14 +50,14 @@ pub struct Pick {
     lists: usize,
     index: [u16; 3],
     heard: Heard,
-    /// The datagram has more values than are picked.
+    /// The datagram has more values or text than are picked.
     full: bool,
-    /// How many datagrams had.
+    /// Number of such datagrams.
     missed: u64,
 }
 
 impl Pick {
-    /// Picks what this filter asks for.
+    /// Picks the fields that this filter names.
     pub fn new(filter: &Filter) -> Pick {
         Pick::of(filter.wanted.clone())
     }
@@ -65,8 +66,8 @@ impl Pick {
         Pick { wanted, ..Pick::default() }
     }
 
-    /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may
-    /// be looked at, as in the options of the pipeline.
+    /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may be
+    /// looked at, as in the options of the pipeline.
     pub fn packet<S>(&mut self, packet: &Packet<'_, S>, secrets: bool) {
         self.begin();
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
@@ -79,13 +80,13 @@ impl Pick {
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }
 
-    /// Datagrams of which some values were not looked at: they hold more than [`MAX_PICKED`], or texts of more than
-    /// [`MAX_PICKED_BYTES`].
+    /// Number of datagrams that were not looked at completely: they have more than [`MAX_PICKED`] values, or texts
+    /// of more than [`MAX_PICKED_BYTES`].
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Shows the values of an entry of the wanted fields until one is enough.
+    /// Visits the values of one of the wanted fields until the visitor returns `true`.
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
         let of_slot = self.picked.iter().filter(|(s, _)| *s == slot);
         of_slot.map(|(_, held)| self.datum(held)).any(visit)
@@ -117,7 +118,7 @@ impl Pick {
         }
     }
 
-    /// The next element of the innermost list, if that is what is open.
+    /// Goes on to the next element of the innermost group or list, if that is a list.
     fn step(&mut self) {
         if let Some(Open { shape: Shape::List, count }) = self.open.last_mut() {
             if let Some(index) = self.index.get_mut(self.lists.saturating_sub(1)) {
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
     use crate::filter::Filter;
 
-    /// One that picks a number and a text, and the declarations of these.
+    /// A `Pick` for a number and a text, and the declarations of these two fields.
     fn pick() -> (Pick, [&'static Field; 2]) {
         let filter = Filter::parse("sqp.token == 1 and sqp.server_info.server_name == \"a\"").unwrap();
         let pick = Pick::new(&filter);

@@ -1,4 +1,4 @@
-//! What a filter does for each packet: names looked up, values typed.
+//! The steps of a filter for each packet: names have been looked up, values have types.
 
 use super::kinds::Words;
 use super::names::Builtin;
@@ -12,15 +12,15 @@ pub(super) enum Plan {
     Any(Vec<Plan>),
     All(Vec<Plan>),
     Not(Box<Plan>),
-    /// It is there.
+    /// The term is present.
     Exists(Term),
-    /// It compares.
+    /// The term compares with the right side.
     Compare(Quantifier, Term, Relation, Side),
-    /// It is one of these.
+    /// The term is one of these.
     In(Quantifier, Term, Vec<Member>),
 }
 
-/// How two values are compared; whether for any or all is said beside it.
+/// How two values are compared; the quantifier is given separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Eq,
@@ -40,46 +40,46 @@ pub(super) enum Side {
     Term(Term),
 }
 
-/// A member of a set: a value, or a range with both ends in it.
+/// A member of a set: a value, or a range that includes both ends.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     One(Side),
     Range(Constant, Constant),
 }
 
-/// A field and what is made of its values.
+/// A field and the steps applied to its values.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub source: Source,
     pub steps: Vec<Step>,
 }
 
-/// Where values come from.
+/// The source of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Builtin(Builtin),
     /// The payload of a datagram of that protocol.
     Protocol(Id),
-    /// What was picked for that entry of the wanted fields, of that protocol or any.
+    /// The values picked for this slot of the wanted fields, of this protocol.
     Picked(Id, u16),
 }
 
-/// What is made of a value.
+/// A step applied to a value.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// How many there are; the values themselves are gone.
+    /// The number of values, in place of the values.
     Count,
     Slice(Vec<Cut>),
     Len,
     Upper,
     Lower,
-    /// As text; what has an order has the words of it.
+    /// The value as text; a value of an ordered list needs the words of the list.
     String(Option<Words>),
     Mask(i128),
 }
 
 impl Plan {
-    /// Tells everything that values are taken from.
+    /// Passes every source of values to `tell`.
     pub fn sources(&self, tell: &mut impl FnMut(Source)) {
         let side = |side: &Side, tell: &mut dyn FnMut(Source)| {
             if let Side::Term(term) = side {

@@ -1,4 +1,4 @@
-//! An expression as it is written: names are not looked up yet, values have no type.
+//! An expression as it is written: names have not been looked up, values have no type.
 
 use std::fmt;
 
@@ -10,10 +10,11 @@ pub const MAX_DEPTH: usize = 64;
 pub const MAX_NODES: usize = 2_048;
 /// Most regular expressions.
 pub const MAX_PATTERNS: usize = 32;
-/// Most bytes that a regular expression takes once compiled, and again while it runs.
+/// Most bytes of memory for a compiled regular expression, and again while it runs.
 pub const REGEX_SIZE: usize = 1 << 20;
 
-/// Where something stands in the expression, in bytes. Two things are the same wherever they stand.
+/// The place of a part in the expression, in bytes. All places are equal, so that equal parts are equal wherever
+/// they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     /// First byte.
@@ -38,22 +39,22 @@ impl Place {
 /// An expression. Chains are lists, so that only brackets and `not` make it deeper.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
-    /// At least one holds.
+    /// At least one part holds.
     Or(Vec<Expr>),
-    /// All hold.
+    /// All parts hold.
     And(Vec<Expr>),
-    /// It does not hold.
+    /// The inner expression does not hold.
     Not(Box<Expr>),
-    /// Something about a field.
+    /// A test of a field.
     Test(Test),
 }
 
-/// Whether one occurrence of a field must fulfil a test, or all.
+/// Whether one occurrence of a field must fulfil a test, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantifier {
-    /// One at least.
+    /// At least one.
     Any,
-    /// All, and there is one.
+    /// All, and there is at least one.
     All,
 }
 
@@ -62,20 +63,21 @@ pub(super) enum Quantifier {
 pub(super) struct Test {
     /// `any` or `all`, if written.
     pub quantifier: Option<Quantifier>,
-    /// What is tested.
+    /// The operand that is tested.
     pub left: Operand,
-    /// What for.
+    /// The test it must pass.
     pub rest: Rest,
-    /// The test as a whole.
+    /// The place of the whole test.
     pub at: Place,
 }
 
-/// What an operand is tested for.
+/// The test that an operand must pass.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Rest {
-    /// That it is there.
+    /// Presence.
     Nothing,
-    /// A comparison, or a chain of them: `1 < a < 5` is no test, but `a > 1 ...` may go on.
+    /// A comparison, or a chain of them. Each left side must be a field: `1 < a < 5` does not compile, but `a > b >
+    /// 1` does.
     Compare(Vec<(Relation, Operand)>),
     /// Membership.
     In {
@@ -86,58 +88,58 @@ pub(super) enum Rest {
     },
 }
 
-/// An element of a set: a value, or a range with both ends in it.
+/// An element of a set: a value, or a range that includes both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Element {
-    /// The value, or the first of the range.
+    /// The value, or the first value of the range.
     pub from: Operand,
-    /// The last of the range.
+    /// The last value of the range.
     pub to: Option<Operand>,
 }
 
-/// A field, a value or a function, with what is made of it.
+/// A field, a value or a function, with its slices and its mask.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Operand {
-    /// What it is.
+    /// The field, value or function.
     pub atom: Atom,
     /// The parts that are cut out of it, one after the other.
     pub slices: Vec<Vec<Cut>>,
     /// `& mask`.
     pub mask: Option<Box<Operand>>,
-    /// Where it stands.
+    /// Its place.
     pub at: Place,
 }
 
-/// The smallest thing that can be compared.
+/// The smallest part of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Atom {
-    /// A name, a number, an address, bytes: whatever has no quotes.
+    /// A name, a number, an address, bytes: anything without quotes.
     Word(String),
-    /// What stood in double quotes, escapes resolved.
+    /// A text in double quotes, with its escapes resolved.
     Text(Vec<u8>),
-    /// What stood in single quotes.
+    /// A character in single quotes.
     Char(u8),
     /// A function and its arguments.
     Call(String, Vec<Operand>),
 }
 
-/// A range of bytes, negative offsets from the end.
+/// A range of bytes; negative offsets count from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     /// First byte.
     pub from: i32,
-    /// How it ends.
+    /// Its end.
     pub until: Until,
 }
 
-/// How a [`Cut`] ends.
+/// The end of a [`Cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
     /// After so many bytes.
     Length(i32),
-    /// With that byte.
+    /// With the byte at this offset.
     Through(i32),
-    /// With the field.
+    /// At the end of the field.
     End,
 }
 
@@ -160,7 +162,7 @@ pub(super) enum Relation {
     Gt,
     /// Any is greater or equal.
     Ge,
-    /// Any has it as a part.
+    /// Any contains it.
     Contains,
     /// Any matches the regular expression.
     Matches,
@@ -193,7 +195,7 @@ const RELATIONS: &[(&str, Relation)] = &[
 ];
 
 impl Relation {
-    /// The operator of that spelling.
+    /// The operator with that spelling.
     pub fn of(text: &str) -> Option<Relation> {
         RELATIONS.iter().find(|(spelling, _)| *spelling == text).map(|&(_, relation)| relation)
     }
@@ -204,7 +206,7 @@ impl Relation {
     }
 }
 
-/// With no more brackets than it takes, so that it is nested no deeper than what it was read from.
+/// Written with no more brackets than necessary, so that the text is nested no deeper than the original.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |f: &mut fmt::Formatter<'_>, part: &Expr, bracket: bool| match bracket {

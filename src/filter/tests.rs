@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Expressions that compile, of every form there is.
+/// Expressions that compile, one for every form of the language.
 const SOUND: &[&str] = &[
     "",
     "sqp",
@@ -38,7 +38,7 @@ fn what_is_sound_compiles_to_what_it_prints() {
     }
 }
 
-/// Expression, marked part of it, and what is said.
+/// Faulty expressions, with the part that is marked and the message.
 const WRONG: &[(&str, &str, &str)] = &[
     ("udp.prot == 5", "udp.prot", "There is no field \"udp.prot\"; did you mean udp.port?"),
     (
@@ -222,7 +222,7 @@ fn place() -> Place {
     Place::default()
 }
 
-/// Anything that can stand in an expression, whether it makes sense or not.
+/// Any operand that an expression may have, whether it makes sense or not.
 fn operand() -> impl Strategy<Value = Operand> {
     let word = select(vec![
         "sqp",
@@ -268,7 +268,7 @@ fn test() -> impl Strategy<Value = Test> {
     ];
     let quantifier = select(vec![None, Some(Quantifier::Any), Some(Quantifier::All)]);
     (quantifier, operand(), rest).prop_map(|(quantifier, left, rest)| {
-        // Before what has quotes, "any" and "all" are words.
+        // Before an operand in quotes, "any" and "all" are ordinary words.
         let quantifier = quantifier.filter(|_| matches!(left.atom, Atom::Word(_) | Atom::Call(..)));
         Test { quantifier, left, rest, at: place() }
     })
@@ -303,7 +303,7 @@ fn mutated() -> impl Strategy<Value = String> {
     })
 }
 
-/// Compiling ends, and what is said about it can be shown.
+/// Checks that compiling ends, and that its result or error can be shown.
 fn survives(text: &str) {
     match Filter::parse(text) {
         Ok(filter) => {

@@ -1,4 +1,4 @@
-//! Values out of packets and values out of expressions, and how they compare.
+//! Values of packets and values of expressions, and how they are compared.
 
 use super::syntax::{Cut, Until};
 use crate::check::within;
@@ -8,12 +8,12 @@ use std::cmp::Ordering;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-/// A value out of a packet.
+/// A value of a packet.
 #[derive(Clone, Debug)]
 pub(super) enum Datum<'a> {
-    /// A group, a list, a layer: it is there.
+    /// A group, a list or a layer, which is present.
     Present,
-    /// A password that nobody may see: it is there, and compares with nothing.
+    /// A password that must not be shown: it is present, but cannot be compared.
     Hidden,
     Int(i128),
     Float(f32),
@@ -34,15 +34,15 @@ pub(super) enum Datum<'a> {
 /// A number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number {
-    /// If it is a whole one.
+    /// Its value if it is a whole number.
     pub int: Option<i128>,
     /// Nearest double.
     pub float: f64,
-    /// In billionths.
+    /// Its value in billionths.
     pub nanos: i128,
 }
 
-/// A value out of an expression.
+/// A value of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Constant {
     Number(Number),
@@ -65,7 +65,7 @@ impl Datum<'_> {
             (Datum::Int(v), Constant::Number(n)) => compare_int(*v, n),
             (Datum::Named(v, _), Constant::Number(n)) => compare_int(i128::from(*v), n),
             (Datum::Bool(v), Constant::Number(n)) => compare_int(i128::from(*v), n),
-            // What is no power of two is rounded as the field's values are.
+            // The number is rounded to 32 bits, as the values of the field were.
             (Datum::Float(v), Constant::Number(n)) => v.partial_cmp(&(n.float as f32)),
             (Datum::Nanos(v), Constant::Number(n)) => Some(i128::from(*v).cmp(&n.nanos)),
             (Datum::Bool(v), Constant::Bool(c)) => Some(v.cmp(c)),
@@ -116,7 +116,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The bytes of a text or of bytes.
+    /// The bytes of a text or of raw bytes.
     pub fn text(&self) -> Option<&[u8]> {
         match self {
             Datum::Text(v) | Datum::Bytes(v) => Some(v),
@@ -126,7 +126,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The bytes that slices and `len` see; addresses have some too.
+    /// The bytes for slices and `len`; addresses have bytes too.
     pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Datum::V4(v) => Some(Cow::Owned(v.to_be_bytes().to_vec())),
@@ -165,12 +165,12 @@ fn compare_int(v: i128, number: &Number) -> Option<Ordering> {
     }
 }
 
-/// Whether `part` stands somewhere in `whole`; nothing stands in everything.
+/// Whether `whole` contains `part`; an empty part is in everything.
 pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
     part.is_empty() || memchr::memmem::find(whole, part).is_some()
 }
 
-/// The bytes of a slice. A part that begins or ends outside has none.
+/// The bytes of a slice. A part that begins or ends outside the value gives no bytes.
 pub(super) fn cut(bytes: &[u8], cuts: &[Cut]) -> Vec<u8> {
     let parts = cuts.iter().filter_map(|cut| bytes.get(range(*cut, bytes.len())?));
     parts.flatten().copied().collect()

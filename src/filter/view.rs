@@ -1,4 +1,4 @@
-//! What a filter looks at: everything that is known of a packet, or of an exchange, borrowed.
+//! The input of a filter: everything known about a packet or an exchange, borrowed.
 
 use super::frame_facts::FrameFacts;
 use super::pick::Pick;
@@ -9,32 +9,33 @@ use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id, Level};
 
-/// The parts that are known; what is `None` or empty here is absent, and tests of it do not hold.
+/// The known parts of a packet or exchange. A part that is `None` or empty is absent, and tests of it do not hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View<'a> {
-    /// FrameFacts of the frame.
+    /// The facts about the frame.
     pub facts: Option<&'a FrameFacts>,
     /// The captured bytes of the frame, where the filter [needs](super::Needs::bytes) them.
     pub bytes: &'a [u8],
     /// The comments on the frame.
     pub comments: &'a [Box<str>],
-    /// Source and destination; of an exchange client and server.
+    /// Source and destination; for an exchange, client and server.
     pub ends: Option<[Endpoint; 2]>,
     /// The datagram.
     pub datagram: Option<&'a Datagram<'a>>,
-    /// Its protocol, if one claims it.
+    /// Its protocol, if a protocol claims it.
     pub protocol: Option<Id>,
     /// Name of the message.
     pub message: Option<&'static str>,
-    /// Which way it travels.
+    /// Its direction.
     pub direction: Option<Direction>,
     /// How sure the recognition is.
     pub confidence: Option<Level>,
-    /// The rules that are broken.
+    /// The findings: broken rules.
     pub findings: &'a [Finding],
     /// Number of the exchange.
     pub exchange: Option<u64>,
-    /// How the exchange ended. Known of an answer, and of a closed exchange; of a request only when it has closed.
+    /// How the exchange ended. Known for an answer and for a closed exchange; for a request only once its exchange
+    /// has closed.
     pub outcome: Option<Outcome>,
     /// Nanoseconds from request to answer.
     pub response_time: Option<i64>,
@@ -42,21 +43,21 @@ pub struct View<'a> {
     pub retransmission: bool,
     /// It is a copy of an answer.
     pub duplicate: bool,
-    /// What the message says about its server.
+    /// Facts that the message states about its server.
     pub said: Option<&'a Facts<'a>>,
     /// Name of the file.
     pub file: Option<&'a str>,
-    /// Values of the declared fields that the filter asks for.
+    /// Values of the declared fields that the filter names.
     pub picked: Option<&'a Pick>,
 }
 
 impl<'a> View<'a> {
-    /// A datagram that no protocol claims, or of which nothing else is known yet.
+    /// The view of a datagram that no protocol claims, or of which nothing else is known yet.
     pub fn of_datagram(datagram: &'a Datagram<'a>) -> View<'a> {
         View { ends: Some([datagram.src, datagram.dst]), datagram: Some(datagram), ..View::default() }
     }
 
-    /// A packet as it is reported, without facts, bytes and declared fields.
+    /// The view of a packet as it is reported, without facts, bytes and declared fields.
     pub fn of_packet<S>(packet: &Packet<'a, S>) -> View<'a> {
         let answer = match packet.pairing {
             Pairing::Answered(answer) => Some(answer),
@@ -79,24 +80,24 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Who answers, where that is known.
+    /// The endpoint that answers, where that is known.
     pub(super) fn server(&self) -> Option<Endpoint> {
         let [_, server] = self.direction_or_exchange()?.order(self.ends?);
         Some(server)
     }
 
-    /// Who asks, where that is known.
+    /// The endpoint that asks, where that is known.
     pub(super) fn client(&self) -> Option<Endpoint> {
         let [client, _] = self.direction_or_exchange()?.order(self.ends?);
         Some(client)
     }
 
-    /// Ends of an exchange stand as those of its request.
+    /// The direction of a packet; the endpoints of an exchange are ordered as in its request.
     fn direction_or_exchange(&self) -> Option<Direction> {
         self.direction.or((self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s))
     }
 
-    /// An exchange that has closed: its frame, length and payload are none.
+    /// The view of a closed exchange, which has no frame, length or payload.
     pub fn of_exchange(exchange: &Exchange, findings: &'a [Finding]) -> View<'a> {
         View {
             ends: Some([exchange.client, exchange.server]),

@@ -1,23 +1,23 @@
-//! A line of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
+//! Lines of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
 use super::{Form, Found, MAX_PIECE, hex, is_hex, shown};
 use nom::Offset;
 
-/// Bytes, how they are written, and what follows them.
+/// The bytes found, how they are written, and the text after them.
 pub type Read<'a> = (Found<'a>, Form, &'a str);
 
-/// Characters that may stand between bytes.
+/// Characters allowed between bytes.
 const SEPARATORS: &[char] = &[' ', '\t', ',', ';', ':', '-', '|', '\u{a0}'];
-/// What begins a comment.
+/// Marks that begin a comment.
 const COMMENTS: [&str; 5] = ["#", "//", "/*", ";", "--"];
 const ARROWS: [&str; 6] = [">", "<", "=>", "<=", "→", "←"];
 
-/// What stands between separators.
+/// The words between separators.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(SEPARATORS).flat_map(|word| word.split("\\x")).filter(|word| !word.is_empty() && *word != "\\")
 }
 
-/// The digits of a word, and whether it says that they are hex: `0xd5`, `D5h`.
+/// The digits of a word, and whether it is marked as hex: `0xd5`, `D5h`.
 fn digits(word: &str) -> Option<(&str, bool)> {
     let prefixed = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let suffixed = || word.strip_suffix(['h', 'H']).filter(|digits| digits.len() == 2);
@@ -25,7 +25,7 @@ fn digits(word: &str) -> Option<(&str, bool)> {
     Some((marked.unwrap_or(word), marked.is_some())).filter(|(digits, _)| is_hex(digits))
 }
 
-/// Reads a line of digits; `None` if it is something else.
+/// Reads a line of digits; `None` if the line is anything else.
 pub fn read(line: &str) -> Option<Found<'_>> {
     let mut found = Found::default();
     let mut any = false;
@@ -52,7 +52,7 @@ pub fn read(line: &str) -> Option<Found<'_>> {
     any.then_some(found)
 }
 
-/// Whether a line of digits says that the next one goes on with it.
+/// Whether a line of digits announces that the next line continues it.
 pub fn goes_on(line: &str) -> bool {
     line.trim_end().ends_with([',', ':', '\\'])
 }
@@ -62,14 +62,14 @@ pub fn is_comment(text: &str) -> bool {
     COMMENTS.iter().any(|mark| text.trim_start().starts_with(mark))
 }
 
-/// What stands before a comment behind a blank; `None` if there is none.
+/// The text before a comment that follows a blank; `None` if there is none.
 pub fn before_comment(line: &str) -> Option<&str> {
     let at = ["#", "//", "/*", ";"].iter().filter_map(|mark| line.find(mark)).min()?;
     line.get(..at).filter(|before| before.ends_with([' ', '\t']))
 }
 
-/// A line that was meant as digits: at least half of its words are bytes, or nearly all of its only word are digits.
-/// Gives what stands before the first word that is none, and the complaint.
+/// Reads a line that was meant as digits: at least three and half of its words are bytes, or it is a single word and
+/// nearly all of it is digits. Returns the bytes before the first bad place, and the complaint.
 pub fn damaged(line: &str) -> Option<Found<'_>> {
     let all: Vec<_> = words(line).take(MAX_PIECE).collect();
     let is_byte = |word: &&&str| digits(word).is_some_and(|(digits, _)| digits.len().is_multiple_of(2));
@@ -78,11 +78,11 @@ pub fn damaged(line: &str) -> Option<Found<'_>> {
     let hex_digits = bad.bytes().filter(u8::is_ascii_hexdigit).count();
     let stream =
         all.len() == 1 && bad.len() >= 8 && hex_digits.saturating_mul(10) >= bad.len().saturating_mul(9);
-    // `02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4` are two ends, as `tcpdump -e` has them.
+    // `02:00:5e:00:53:01 > 02:00:5e:00:53:10, ethertype IPv4` names two addresses, as in the output of `tcpdump -e`.
     if ARROWS.contains(&bad) || !(stream || sound >= 3 && sound.saturating_mul(2) >= all.len()) {
         return None;
     }
-    // `DEBUG` is a word, and `de` no byte.
+    // `DEBUG` is a word, and its `de` is not a byte.
     let is_word = bad.len() > 2 && bad.bytes().all(|b| b.is_ascii_alphabetic());
     let whole = if is_word { 0 } else { bad.bytes().take_while(u8::is_ascii_hexdigit).count() & !1 };
     let strange = bad.get(whole..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows with an offset, the bytes, and perhaps the same as characters; and how they make up a datagram.
+//! Rows with an offset, bytes, and perhaps the same bytes as characters; and how rows make up a datagram.
 //!
 //! ```text
 //!  xxd           00000010: a59c 4384 f146 df08 01                   ..C..F...
@@ -9,9 +9,9 @@
 //!  Wireshark     0010  a5 9c 43 84 f1 46 df 08 01                    ..C..F...
 //! ```
 //!
-//! Characters stand two blanks or more behind the last byte. They may be hex digits themselves, so it is the gap
-//! that tells, and how long the rest is: never longer than there are bytes. Where blanks were lost, the next offset
-//! says how many bytes the row had.
+//! The characters follow two blanks or more after the last byte. They may look like hex digits, so they are told by
+//! that gap and by the length of the rest, which is never greater than the number of bytes. Where blanks were lost,
+//! the next offset tells how many bytes the row had.
 
 use super::{Found, MAX_PIECE, Unread, hex, is_hex, pattern, shown};
 use crate::report::count;
@@ -26,27 +26,27 @@ const FULL_ROW: usize = 16;
 static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?<indent>\s*)(?<zero>0x)?(?<offset>[0-9a-fA-F]{4,16})(?<colon>:?)(?<rest>\s.*)?$")
 });
-/// A word, and the gap before it.
+/// A word and the gap before it.
 static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\s+)(\S+)"));
 
-/// A row as it stands.
+/// A row as it is written.
 #[derive(Debug)]
 pub struct Row<'a> {
     /// The digits of the offset.
     pub offset: &'a str,
-    /// A colon follows the offset: it is certainly one, and in hex.
+    /// A colon follows the offset, so it certainly is an offset, and in hex.
     pub certain: bool,
-    /// `0x` stands before the offset, as in what tcpdump prints.
+    /// `0x` precedes the offset, as in the output of tcpdump.
     prefixed: bool,
     /// The row is indented.
     pub indented: bool,
-    /// Its words are octal or decimal, as `od` alone and `hexdump -d` print them.
+    /// Its words are octal or decimal, as plain `od` and `hexdump -d` print them.
     pub is_other_base: bool,
     /// Its bytes.
     pub found: Found<'a>,
 }
 
-/// A row with an offset, if the line has the looks of one.
+/// Reads a row with an offset, if the line looks like one.
 pub fn row(line: &str) -> Option<Row<'_>> {
     let head = OFFSET.captures(line)?;
     let has = |name| head.name(name).is_some_and(|part| !part.is_empty());
@@ -55,7 +55,7 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     let first = rest.split_whitespace().next()?;
     let decimal = matches!(first.len(), 3 | 5 | 6) && first.bytes().all(|b| b.is_ascii_digit());
     let is_other_base = !certain && offset.len() == 7 && decimal;
-    // Without a colon a word of four digits is rather data than an offset before words.
+    // Without a colon, a word of four digits is more likely data than an offset before words.
     let bytes = first.len() == 2 || matches!((offset.len(), first.len()), (6 | 7, 4 | 8 | 16));
     if !(certain || is_other_base || bytes && is_hex(first)) || prefixed && !certain {
         return None;
@@ -64,7 +64,7 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { offset, certain, prefixed, indented, is_other_base, found })
 }
 
-/// A line that is nothing but an offset, as the last one of `hexdump` and `od`.
+/// The offset of a line that is only an offset, like the last line of `hexdump` and `od`.
 pub fn end(line: &str) -> Option<&str> {
     let head = OFFSET.captures(line)?;
     let offset = head.name("offset").filter(|offset| offset.len() >= 6)?.as_str();
@@ -72,7 +72,7 @@ pub fn end(line: &str) -> Option<&str> {
     (alone && head.name("zero").is_none() && !line.contains(':')).then_some(offset)
 }
 
-/// Reads the bytes behind an offset. Without a colon behind that, words have their low byte first.
+/// Reads the bytes after an offset. Where no colon follows the offset, words have their low byte first.
 fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
     let mut found = Found::default();
     let mut first = None;
@@ -101,7 +101,8 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
     found
 }
 
-/// Says what is wrong with a word, unless it begins the characters; `left` are all to the end of the row.
+/// Complains about a word, unless it begins the characters; `left` is the number of characters from there to the end
+/// of the row.
 fn strange<'a>(found: &mut Found<'a>, word: &'a str, left: usize) {
     let read = found.bytes.len();
     let marked = word.starts_with(['|', '>', '<', '[', '#']);
@@ -118,13 +119,13 @@ fn strange<'a>(found: &mut Found<'a>, word: &'a str, left: usize) {
     found.unread.add(word, format_args!("{what}. The rest of the row is left out."));
 }
 
-/// A row of a dump under way.
+/// A row of the current dump.
 #[derive(Debug)]
 struct Placed<'a> {
     offset: &'a str,
-    /// Where its bytes begin in all that was read.
+    /// Index of its first byte in all bytes read.
     begin: usize,
-    /// A `*` stands below it: it is repeated up to the next offset.
+    /// A `*` follows: the row is repeated up to the next offset.
     repeats: bool,
 }
 
@@ -133,15 +134,15 @@ struct Placed<'a> {
 pub struct Dump<'a> {
     rows: Vec<Placed<'a>>,
     certain: bool,
-    /// It is tcpdump's, which shows packets with their headers.
+    /// It is from tcpdump, which shows packets with their headers.
     pub packets: bool,
     /// Its rows are indented.
     pub indented: bool,
 }
 
 impl<'a> Dump<'a> {
-    /// A dump that begins with this row; `None` if the row is more likely data. In the middle of a dump it cannot be
-    /// told from that, unless a colon stands there or digits are seven.
+    /// Begins a dump with this row; `None` if the row is more likely plain data. A row from the middle of a dump is
+    /// told from data only by a colon or an offset of seven digits, or counts as one where `forced`.
     pub fn begin(row: &Row<'_>, forced: bool) -> Option<Dump<'a>> {
         let zero = row.offset.bytes().all(|b| b == b'0');
         let is_dump = zero || row.certain || forced || row.offset.len() == 7;
@@ -149,29 +150,29 @@ impl<'a> Dump<'a> {
         is_dump.then_some(Dump { rows: vec![], certain, packets, indented })
     }
 
-    /// Whether an offset stands behind the last row; otherwise it begins another dump.
+    /// Whether an offset is greater than that of the last row; otherwise it begins another dump.
     pub fn is_behind(&self, offset: &str) -> bool {
         let value = |offset| u64::from_str_radix(offset, 16).unwrap_or(0);
         self.rows.last().is_none_or(|last| value(offset) > value(last.offset))
     }
 
-    /// A row begins, or the dump ends, behind so many bytes.
+    /// Adds a row, or the end of the dump, after `read` bytes.
     pub fn add(&mut self, offset: &'a str, read: usize) {
         self.rows.push(Placed { offset, begin: read, repeats: false });
     }
 
-    /// A `*` stands below the last row.
+    /// Notes a `*` after the last row.
     pub fn repeat(&mut self) {
         self.rows.iter_mut().next_back().into_iter().for_each(|last| last.repeats = true);
     }
 
-    /// Whether the last row is not a full one, `read` bytes being there.
+    /// Whether the last row is incomplete, when `read` bytes have been read.
     pub fn is_short(&self, read: usize) -> bool {
         self.rows.last().is_some_and(|last| read.saturating_sub(last.begin) < FULL_ROW)
     }
 
-    /// The offsets as numbers, in the base that fits the lengths of the rows best: of `hexdump`, `od`,
-    /// `od -A d`, the likeliest first.
+    /// The offsets as numbers, in the base that fits the lengths of the rows best: that of `hexdump`, `od` or `od -A
+    /// d`, with preference in this order.
     fn offsets(&self) -> Vec<u64> {
         let values = |radix: &u32| {
             let rows = self.rows.iter();
@@ -190,7 +191,8 @@ impl<'a> Dump<'a> {
         bases.iter().filter_map(values).min_by_key(wrong).unwrap_or_default()
     }
 
-    /// The datagram that these rows make up: its bytes up to the first row that is missing, and how many follow.
+    /// The datagram in these rows: its bytes up to the first missing row, and the number of bytes missing after
+    /// them.
     pub fn assemble(&self, read: &[u8], is_stream: bool, unread: &mut Unread<'a>) -> (Vec<u8>, u64) {
         let offsets = self.offsets();
         let (mut bytes, mut missing) = (vec![], 0u64);

@@ -1,4 +1,4 @@
-//! A conversation of what was pasted: frames with addresses, directions and times.
+//! Builds a conversation from pasted pieces: frames with addresses, directions and times.
 
 use super::{Mark, Piece};
 use crate::capture::{CaptureInfo, Time};
@@ -6,22 +6,22 @@ use crate::classify;
 use crate::net::{Endpoint, OwnedFrame, parse};
 use crate::protocols::Role;
 
-/// Between two datagrams of which the second has no time stamp, in nanoseconds.
+/// Time between two datagrams where the second has no time stamp, in nanoseconds.
 const STEP: i64 = 1_000_000;
-/// The client where the text names none: 192.0.2.1 and 2001:db8::1, of the ranges for documentation.
+/// The client where the text names none: 192.0.2.1 or 2001:db8::1, from the ranges for documentation.
 const CLIENT: [u8; 4] = [192, 0, 2, 1];
-/// The server likewise.
+/// The server where the text names none.
 const SERVER: [u8; 4] = [198, 51, 100, 1];
 const CLIENT_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const SERVER_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 const CLIENT_PORT: u16 = 40_000;
 
-/// Between whom it is said, where the text does not tell.
+/// What to assume of the endpoints where the text does not name them.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
     /// UDP port of the server.
     pub port: u16,
-    /// Recognisers that are asked which way a datagram goes, one bit each in registry order.
+    /// Recognisers that tell which way a datagram goes, one bit each in registry order.
     pub protocols: u32,
 }
 
@@ -33,9 +33,10 @@ impl Default for Ends {
 
 /// A frame for each piece, in order.
 ///
-/// A piece with headers of its own stays as it is. Others get headers: the ends that the text names, or else made-up
-/// ones. Who sent it is what the text says, or else what the bytes look like; what neither tells is taken to
-/// answer what stands before it. Time goes on by a millisecond where there is no stamp.
+/// A piece with headers of its own stays as it is. Other pieces get headers: with the endpoints that the text names,
+/// or else made-up ones. The direction is taken from the text, or else from the bytes; where neither tells, the
+/// piece counts as the answer to a request before it, or as a request. Time advances by a millisecond where there is
+/// no time stamp.
 pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
     let turned = is_server_side(pieces, ends);
     let mut time = start(pieces);
@@ -67,7 +68,7 @@ pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
     frames
 }
 
-/// What is said of frames that were pasted, as of a capture.
+/// The facts about pasted frames, as about a capture.
 pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
     let mut links = vec![];
     for frame in frames {
@@ -78,7 +79,7 @@ pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
     CaptureInfo { format: "hex", links, ..CaptureInfo::default() }
 }
 
-/// A step before the first piece, so far before the first stamp as there are pieces before it.
+/// The start time, one step before the first piece, calculated back from the first time stamp, one step per piece.
 fn start(pieces: &[Piece]) -> Time {
     let stamped = pieces.iter().enumerate().find_map(|(i, p)| Some((i, p.head.time?)));
     let (before, first) = stamped.unwrap_or((0, Time::from_nanos(0)));
@@ -86,7 +87,7 @@ fn start(pieces: &[Piece]) -> Time {
     first.plus(STEP.saturating_mul(steps).saturating_neg())
 }
 
-/// The two ends of a piece without headers, sender first.
+/// The two endpoints of a piece without headers, sender first.
 fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
     let v6 = [piece.head.src, piece.head.dst].into_iter().flatten().any(|end| end.octets().is_none());
     let (client, server) = if v6 {
@@ -98,7 +99,7 @@ fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
     [piece.head.src.unwrap_or(from), piece.head.dst.unwrap_or(to)]
 }
 
-/// Whether a piece asks, by its looks; `None` if they do not tell.
+/// Whether a piece looks like a request; `None` if its bytes do not tell.
 fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
     let [client, server] = between(piece, true, ends.port);
     let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
@@ -110,7 +111,8 @@ fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
     }
 }
 
-/// Whether "sent" means sent by the server: the first datagram that is surely an answer, or surely a request, tells.
+/// Whether "sent" means sent by the server: the first marked datagram that is recognised as request or answer
+/// decides.
 fn is_server_side(pieces: &[Piece], ends: Ends) -> bool {
     pieces
         .iter()

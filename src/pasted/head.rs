@@ -1,4 +1,4 @@
-//! What stands before or above the bytes: who sent them, when, and between which ends.
+//! The text before or above the bytes: who sent them, when, and between which endpoints.
 //!
 //! ```text
 //!  10:32:00.614506 IP 198.51.100.21.56417 > 192.0.2.10.7777: UDP, length 5     tcpdump
@@ -14,20 +14,20 @@ use regex::Regex;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;
 
-/// Words and arrows that say who sent it, in small letters, each kind with a sign.
+/// Words and arrows that tell who sent the bytes, in lower case, each kind with a sign.
 const SIGNS: &[(u8, &str)] = &[
     (b'>', "-->|->|=>|→|>"),
     (b'<', "<--|<-|<=|←|<"),
-    // The ends; Wireshark names them by who spoke first.
+    // The endpoints; Wireshark names them by which one spoke first.
     (b'C', "client|c2s|peer0"),
     (b'S', "server|s2c|peer1"),
-    // What the client and the server say.
+    // Kinds of message: from the client, from the server.
     (b'Q', "request|req|query"),
     (b'A', "response|resp|reply|answer"),
-    // By whoever made the text.
+    // From the view of the author of the text.
     (b'T', "sent|send|sending|tx|outgoing"),
     (b'R', "received|receives|receive|receiving|recv|got|rx|incoming"),
-    // What may mean anything says it alone, before a colon, or beside an arrow.
+    // Ambiguous words: they count only alone, before a colon, or beside an arrow.
     (b'c', "c"),
     (b's', "s"),
     (b'o', "out"),
@@ -35,16 +35,17 @@ const SIGNS: &[(u8, &str)] = &[
     (b't', "to"),
     (b'f', "from"),
 ];
-/// What stands for any other word.
+/// Sign of any other word.
 const OTHER: u8 = b'.';
-/// Words that may stand before the bytes of a line, besides those.
+/// Further words that may precede the bytes of a line.
 const LABELS: &str = r"udp\.payload|data\.data|data|payload|hex|bytes|raw|packet|message|datagram|base64";
-/// So many signs of a longer text before the bytes count, the last ones; above them it tells a story and says nothing.
+/// Number of signs that count in a longer text before the bytes: the last ones. A longer text above the bytes is
+/// prose and tells nothing.
 const NEAR: usize = 6;
 
 /// An arrow or a word.
 static SIGN: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"{}|[^\W_]+", known("<>"))));
-/// A time stamp at the beginning: date, time of day, fraction, zone; or seconds since 1970 and their fraction.
+/// A time stamp at the beginning: date, time of day, fraction, zone; or seconds since 1970 with their fraction.
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^[\[(]?(?:(?:(?<date>[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ])?(?<time>[0-9]{2}:[0-9]{2}:[0-9]{2})",
@@ -52,19 +53,19 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
         r"[\])]?(?:\s|$)"
     ))
 });
-/// An arrow, a word with or without a colon, or a short one or a label with it, at the beginning.
+/// At the beginning: an arrow; a word, with or without a colon; or an ambiguous word or a label with a colon.
 static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     let (arrows, words, short) = (known("<>"), known("CSQATR"), known("csoi"));
     pattern(&format!(
         r"^(?i:{arrows}|[\[(]?(?:{words})[\])]?(?:\s*[:=]|\s|$)|[\[(]?(?:{short}|{LABELS})[\])]?\s*[:=])"
     ))
 });
-/// Behind what bytes may begin in a line of a log: a tag, or a known word and a colon.
+/// Text after which bytes may begin in a log line: a tag, or a known word and a colon.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(&format!(r"^\[[^\]]*\]|(?i:(?-u:\b)(?:{}|{LABELS}))[)\] ]*[:=]", known("CSQATR")))
 });
 
-/// The words of some signs, as alternatives of a pattern; the longer arrows come first.
+/// The words of some signs, as alternatives of a pattern; longer words come first.
 fn known(signs: &str) -> String {
     let words = SIGNS.iter().filter(|(sign, _)| signs.as_bytes().contains(sign)).map(|(_, words)| *words);
     let mut words: Vec<_> = words.flat_map(|words| words.split('|')).collect();
@@ -73,7 +74,7 @@ fn known(signs: &str) -> String {
 }
 
 impl Head {
-    /// Adds what another part of the text says; that counts more.
+    /// Adds the facts from another part of the text, which take precedence.
     pub(super) fn take(&mut self, other: Head) {
         self.mark = other.mark.or(self.mark);
         self.time = other.time.or(self.time);
@@ -82,7 +83,7 @@ impl Head {
     }
 }
 
-/// What stands behind time stamps, arrows and known words at the beginning of a line.
+/// The text after time stamps, arrows and known words at the beginning of a line.
 pub fn behind(line: &str) -> &str {
     let mut rest = line.trim_start();
     while !rest.starts_with("<Buffer") && !rest.starts_with(">>>") {
@@ -96,12 +97,12 @@ pub fn behind(line: &str) -> &str {
     if rest.len() == line.trim_start().len() { line } else { rest }
 }
 
-/// The places in a line of a log behind which bytes may begin.
+/// The ends of a log line that may begin with bytes: after each label.
 pub fn labels(line: &str) -> impl Iterator<Item = &str> {
     LABEL.find_iter(line).filter_map(move |label| line.get(label.end()..))
 }
 
-/// What the text before the bytes of a line says of them: the words that stand nearest.
+/// The facts in the text before the bytes of a line; the nearest words count.
 pub fn before(text: &str) -> Head {
     said(text, |signs| {
         let near = signs.get(signs.len().saturating_sub(NEAR)..).unwrap_or_default();
@@ -109,7 +110,8 @@ pub fn before(text: &str) -> Head {
     })
 }
 
-/// What a line without bytes says of those below it: its first two words, or a short line as a whole.
+/// The facts in a line without bytes about the bytes below it: from its first two words, or from all of a short
+/// line.
 pub fn above(line: &str) -> Head {
     said(line, |signs| {
         let words: Vec<_> = signs.iter().filter(|sign| !b"<>tf".contains(sign)).take(2).copied().collect();
@@ -117,7 +119,7 @@ pub fn above(line: &str) -> Head {
     })
 }
 
-/// The time, the ends and, by what `direction` makes of the signs, the direction that a text names.
+/// The time, the endpoints and the direction that a text names; `direction` derives the direction from the signs.
 fn said(text: &str, direction: impl Fn(&[u8]) -> Option<Mark>) -> Head {
     let text = text.trim_start();
     let (time, text) = time(text).map_or((None, text), |(time, behind)| (Some(time), behind.trim_start()));
@@ -129,7 +131,7 @@ fn said(text: &str, direction: impl Fn(&[u8]) -> Option<Mark>) -> Head {
     head
 }
 
-/// The sign of a word or an arrow; `None` for what may stand anywhere.
+/// The sign of a word or an arrow; `None` for words that tell nothing: articles and numbers.
 fn sign(word: &str) -> Option<u8> {
     let lower = word.to_ascii_lowercase();
     if ["the", "a"].contains(&&*lower) || lower.bytes().all(|b| b.is_ascii_digit()) {
@@ -139,7 +141,7 @@ fn sign(word: &str) -> Option<u8> {
     Some(found.map_or(OTHER, |(sign, _)| *sign))
 }
 
-/// Who sent it: `server -> client` tells most, then what kind of message it is, then `to server`, then a word alone.
+/// The direction: `server -> client` has precedence, then the kind of message, then `to server`, then a single word.
 fn direction(signs: &[u8], words: &[u8]) -> Option<Mark> {
     let three = || {
         signs.windows(3).find_map(|three| match *three {
@@ -167,7 +169,7 @@ fn direction(signs: &[u8], words: &[u8]) -> Option<Mark> {
     three().or_else(|| mark(*kind()?)).or_else(two).or_else(|| mark(*end().or_else(first).or_else(own)?))
 }
 
-/// What a sign alone means.
+/// The direction that a single sign means.
 fn mark(sign: u8) -> Option<Mark> {
     match sign {
         b'>' | b'C' | b'Q' | b'c' => Some(Mark::ToServer),
@@ -178,7 +180,7 @@ fn mark(sign: u8) -> Option<Mark> {
     }
 }
 
-/// The ends that a text names with an arrow between them: `A > B`, `B <- A`.
+/// The endpoints that a text names with an arrow between them: `A > B`, `B <- A`.
 fn ends(text: &str) -> Head {
     let words: Vec<_> = text.split_whitespace().take(32).collect();
     let found = words.windows(3).find_map(|three| match *three {
@@ -207,7 +209,8 @@ fn endpoint(word: &str) -> Option<Endpoint> {
     })
 }
 
-/// A time stamp at the beginning of a text, and what follows it. Without a date it is of 1970-01-01, without a zone UTC.
+/// A time stamp at the beginning of a text, and the text after it. Without a date it is on 1970-01-01, without a
+/// zone in UTC.
 fn time(text: &str) -> Option<(Time, &str)> {
     let found = TIME.captures(text)?;
     let part = |name| found.name(name).map(|part| part.as_str());

@@ -1,4 +1,4 @@
-//! Lists of numbers, as programs write and print them, and the first literal of a line. A literal may span lines.
+//! Lists of numbers as in source code and program output, and the first literal of a line. A literal may span lines.
 
 use super::{Form, Found, MAX_PIECE, digits, pattern, shown, string};
 use digits::Read;
@@ -6,10 +6,10 @@ use nom::Offset;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Longest comment within a list in bytes, without its marks: what is longer is taken for words of the list.
+/// Longest comment within a list in bytes, without its marks: a longer one is read as words of the list.
 const MAX_COMMENT: usize = 4096;
 
-/// What stands between the words of a list: blanks, separators, a cast, and what a program left out.
+/// Text between the words of a list: blanks, separators, a cast, and a note that bytes were left out.
 static BETWEEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:[\s,;]+|\([^)]{0,14}\)|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"));
 /// Node's `<Buffer d5 f6 00 ... 12 more bytes>`.
@@ -22,13 +22,13 @@ static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
 pub struct Literal<'a> {
     pub found: Found<'a>,
     pub form: Form,
-    /// What stands before it on its line.
+    /// The text before it on its line.
     pub before: &'a str,
-    /// What follows it.
+    /// The text after it.
     pub behind: &'a str,
 }
 
-/// The first literal that begins in `line`, which `text` begins with; it may end behind that.
+/// The first literal that begins in `line`, the first line of `text`; it may end on a later line.
 pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
     line.char_indices().find_map(|(at, c)| {
         let (before, here) = text.split_at_checked(at)?;
@@ -45,7 +45,7 @@ pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
 fn buffer(here: &str) -> Option<Read<'_>> {
     let parts = BUFFER.captures(here)?;
     let (whole, behind) = here.split_at_checked(parts.get(0)?.end())?;
-    // What is neither a byte nor the end of the line is damage, and no end.
+    // Other text than a byte or the end of the line is damage, not the end of the buffer.
     if !whole.ends_with('>') && !behind.is_empty() && !behind.starts_with(['\r', '\n', '<']) {
         return None;
     }
@@ -56,7 +56,7 @@ fn buffer(here: &str) -> Option<Read<'_>> {
     Some((found, Form::Array, behind))
 }
 
-/// Notes that whoever printed the bytes left out some of them.
+/// Notes that the program which printed the bytes left some out.
 fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, number: &str) {
     found.missing = number.parse().unwrap_or(0);
     if found.missing > 0 {
@@ -65,7 +65,7 @@ fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, number: &str) {
     }
 }
 
-/// Length of a comment at the beginning of a text; `None` if there is none, or none that ends.
+/// Length of a comment at the beginning of a text; `None` if there is no comment, or it does not end.
 fn comment(text: &str) -> Option<usize> {
     let (mark, close) =
         [("/*", "*/"), ("//", "\n"), ("#", "\n")].into_iter().find(|(mark, _)| text.starts_with(mark))?;
@@ -75,7 +75,7 @@ fn comment(text: &str) -> Option<usize> {
     Some(end.saturating_add(mark.len()).saturating_add(close.len()))
 }
 
-/// Numbers in the brackets that `here` begins with.
+/// Reads the numbers in the brackets at the beginning of `here`.
 fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     let (mut words, mut commas, mut cut) = (vec![], false, None);
     let mut rest = here.get(1..)?;
@@ -92,11 +92,11 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
             rest = rest.get(whole.end()..)?;
         } else {
             let word = rest.split(|c: char| c.is_whitespace() || ",;]}([{".contains(c)).next()?;
-            // Where another list begins, or the first word is no number, this is no list.
+            // If another list begins, or the first word is not a number, this is not a list.
             if word.is_empty() || words.is_empty() && value(word, 16).is_none() {
                 return None;
             }
-            // One more than fits, so that it is seen not to.
+            // One more word than fits is kept, so that the excess is noticed.
             if words.len() <= MAX_PIECE {
                 words.push(word);
             }
@@ -105,7 +105,7 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     };
     let marked = words.iter().any(|word| word.starts_with("0x") || word.starts_with("0X"));
     let subscript = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ']');
-    // `pkt1[60]`, `[5]byte{…}` and `[13]` are no data; letters alone are names, as far as they go.
+    // `pkt1[60]`, `[5]byte{…}` and `[13]` are not data; up to three words of letters alone are names.
     let one = words.len() == 1 && subscript || !commas && !marked;
     let names =
         words.len() < 4 && !words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit() || c == '\''));
@@ -134,7 +134,7 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     Some((found, Form::Array, here.get(here.offset(rest).saturating_add(usize::from(closed))..)?))
 }
 
-/// A word as a number in that base, unless it says its own; or as a character.
+/// A word as a number in this base, unless its prefix names another; or as a character.
 fn value(word: &str, radix: u32) -> Option<i64> {
     let word = ["u8", "U8", "u", "U", "i8", "L"].iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
     if let [b'\'', c, b'\''] = word.strip_prefix('b').unwrap_or(word).as_bytes() {
@@ -148,8 +148,8 @@ fn value(word: &str, radix: u32) -> Option<i64> {
         .or_else(|| number(word, radix))
 }
 
-/// The base of numbers that do not say theirs: 16 where all have at most two digits, and one has a letter, or all have
-/// two and one begins with 0.
+/// The base of numbers without a prefix: 16 where all have at most two digits and one has a letter, or where all
+/// have two digits and one begins with 0; else 10.
 fn radix(words: &[&str]) -> u32 {
     let bare = || words.iter().filter(|word| !word.starts_with("0x") && !word.starts_with("0X"));
     let letters = bare().any(|word| word.len() <= 2 && word.bytes().any(|b| b.is_ascii_alphabetic()));

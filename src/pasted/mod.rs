@@ -1,4 +1,4 @@
-//! Bytes out of what people paste: five forms, told apart line by line.
+//! Extracts bytes from text that people paste: five forms, told apart line by line.
 //!
 //! ```text
 //!  text ──lines──> reader.rs    tries the forms on each line, joins lines to datagrams
@@ -12,7 +12,7 @@
 //!                    frames.rs    frames for the pipeline
 //! ```
 //!
-//! Every part of a line is a slice of the text, so that what cannot be read becomes a [`Complaint`] with line and
+//! Every part of a line is a slice of the text, so a place that cannot be read becomes a [`Complaint`] with line and
 //! column, and reading goes on.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
@@ -34,23 +34,23 @@ use regex::Regex;
 
 /// Longest text that is read, in bytes.
 pub const MAX_TEXT: usize = 16 << 20;
-/// Longest payload of a datagram in bytes: what IPv4 and UDP leave of 65,535.
+/// Longest payload of a datagram in bytes: 65,535 less the headers of IPv4 and UDP.
 pub const MAX_PAYLOAD: usize = 65_507;
-/// Longest piece in bytes: a payload with the headers around it.
+/// Longest piece in bytes: a payload with its headers.
 const MAX_PIECE: usize = 65_535 + 256;
-/// Most datagrams of a text.
+/// Most datagrams in a text.
 pub const MAX_PIECES: usize = 10_000;
 /// Most complaints that are kept; further ones are counted.
 pub const MAX_COMPLAINTS: usize = 100;
 
-/// What is read, for whoever wrote something else; without a full stop.
+/// The forms that are read, for messages about other text; without a full stop.
 pub const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump -C, od -t x1, tcpdump -x or \
                             Wireshark; an array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
 
 /// How the bytes of a line are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Hex digits and nothing but what separates them.
+    /// Hex digits, and nothing else but separators.
     Hex,
     /// Rows with an offset column: `xxd`, `hexdump -C`, `od`, `tcpdump -x`, `tshark -x`, Wireshark.
     Dump,
@@ -62,68 +62,68 @@ pub enum Form {
     Base64,
 }
 
-/// Who sent a datagram, in the words of the text.
+/// The direction of a datagram, as the text tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// To the server: `>`, `C:`, `request`.
     ToServer,
     /// From the server: `<`, `S:`, `response`.
     FromServer,
-    /// Sent by whoever made the text: `TX`, `sent`.
+    /// Sent by the author of the text: `TX`, `sent`.
     Sent,
-    /// Received likewise: `RX`, `received`.
+    /// Received by the author of the text: `RX`, `received`.
     Received,
 }
 
-/// What the text says of a datagram besides its bytes.
+/// The facts about a datagram that the text gives besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Who sent it.
+    /// The direction.
     pub mark: Option<Mark>,
-    /// When. A time of day without a date is one of 1970-01-01.
+    /// The time. A time of day without a date is on 1970-01-01.
     pub time: Option<Time>,
-    /// Where it comes from.
+    /// Source.
     pub src: Option<Endpoint>,
-    /// Where it goes.
+    /// Destination.
     pub dst: Option<Endpoint>,
 }
 
-/// A datagram, or a packet with headers, as it stands in the text.
+/// A datagram, or a packet with headers, as it is written in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Bytes that followed, and that the text has left out.
+    /// Number of further bytes that the text has left out.
     pub missing: u32,
-    /// What the text says of it.
+    /// The facts about it that the text gives.
     pub head: Head,
-    /// Link type and length on the wire in bytes, where headers stand before the datagram.
+    /// Link type and length on the wire in bytes, where headers precede the datagram.
     pub packet: Option<(u16, u32)>,
 }
 
-/// Something in the text that could not be read.
+/// A place in the text that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong there and what was expected, in sentences.
+    /// What is wrong there and what was expected, in full sentences.
     pub what: String,
 }
 
-/// What was read.
+/// The result of reading a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pasted {
     /// Datagrams and packets, in the order of the text.
     pub pieces: Vec<Piece>,
-    /// What could not be read, in the order of the text.
+    /// The places that could not be read, in the order of the text.
     pub complaints: Vec<Complaint>,
-    /// Complaints beyond [`MAX_COMPLAINTS`].
+    /// Number of complaints beyond [`MAX_COMPLAINTS`].
     pub more_complaints: usize,
 }
 
-/// What could not be read: slices of the text that begin there, and what is wrong.
+/// The places that could not be read: slices of the text that begin there, and the complaints.
 #[derive(Debug, Default)]
 struct Unread<'a> {
     kept: Vec<(&'a str, String)>,
@@ -131,7 +131,7 @@ struct Unread<'a> {
 }
 
 impl<'a> Unread<'a> {
-    /// Complains about what stands at the beginning of `here`.
+    /// Adds a complaint about the text at the beginning of `here`.
     fn add(&mut self, here: &'a str, what: std::fmt::Arguments<'_>) {
         if self.kept.len() < MAX_COMPLAINTS {
             self.kept.push((here, what.to_string()));
@@ -146,33 +146,33 @@ impl<'a> Unread<'a> {
     }
 }
 
-/// Bytes that a part of the text stands for, and what of it could not be read.
+/// The bytes that a part of the text stands for, and its places that could not be read.
 #[derive(Debug, Default)]
 struct Found<'a> {
     bytes: Vec<u8>,
-    /// Bytes that followed, and that whoever wrote the text left out.
+    /// Number of further bytes that the author of the text left out.
     missing: u32,
     unread: Unread<'a>,
 }
 
-/// The beginning of a text, fit to be shown.
+/// The beginning of a text, quoted for messages.
 fn shown(text: &str) -> String {
     crate::report::quoted(&text.chars().take(12).collect::<String>())
 }
 
-/// The bytes of pairs of hex digits; what is no pair is left out.
+/// The bytes of pairs of hex digits; other characters are left out.
 fn hex(digits: &str) -> impl Iterator<Item = u8> + '_ {
     let digit = |c: u8| char::from(c).to_digit(16);
     let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
     pairs.filter_map(move |[high, low]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok())
 }
 
-/// Whether a text holds hex digits and nothing else.
+/// Whether a text consists only of hex digits.
 fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// A pattern of this module; every one is used by tests.
+/// Compiles a pattern of this module; tests use every one of them.
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of ours is valid")
 }

@@ -1,6 +1,6 @@
-//! Whether bytes are a whole packet or frame, with headers before the datagram.
+//! Recognises bytes that are a whole packet or frame, with headers before the datagram.
 //!
-//! A payload could look like a packet by chance, so a length or checksum must agree, unless the text is of a tool
+//! A payload could look like a packet by chance, so a length or checksum must agree, unless the text is from a tool
 //! that shows packets.
 
 use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
@@ -12,21 +12,21 @@ const NULL: u16 = 0;
 const ETHERNET: u16 = 1;
 const SLL: u16 = 113;
 const SLL2: u16 = 276;
-/// Ethertypes: IPv4 and IPv6, VLAN tags, and ARP with the sizes of Ethernet and IPv4 addresses behind it.
+/// Ethertypes: IPv4 and IPv6, VLAN tags, and ARP followed by the sizes of Ethernet and IPv4 addresses.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 const ARP: &[u8] = &[8, 6, 0, 1, 8, 0, 6, 4];
 
 /// Link type and length on the wire in bytes of a packet; `None` where the bytes are a payload.
 ///
-/// `likely`: whoever wrote them shows packets.
+/// `likely`: the tool that printed the bytes shows packets.
 pub fn headers(bytes: &[u8], likely: bool) -> Option<(u16, u32)> {
     let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u16::from_be_bytes(*word));
     let is_ip = |at| word(at).is_some_and(|kind| IP.contains(&kind));
     let is_tagged = word(12).is_some_and(|kind| TAGS.contains(&kind)) && is_ip(16);
     let families = [2, 24, 28, 30].map(u32::to_le_bytes);
     let is_family = |first: &[u8; 4]| families.iter().any(|f| f == first || f.iter().rev().eq(first.iter()));
-    // Link type, where the IP header begins, and whether the header before it says that one follows.
+    // Link type, offset of the IP header, and whether the header before it announces IP.
     let links = [
         (RAW, 0, true),
         (ETHERNET, 14, is_ip(12)),
@@ -43,11 +43,12 @@ pub fn headers(bytes: &[u8], likely: bool) -> Option<(u16, u32)> {
     packet.or_else(arp)
 }
 
-/// Length of an IP packet as its header has it; `None` if it is none, or if it is not sure to be one and not `likely`.
+/// Length of an IP packet by its header; `None` if it is not an IP packet, or if that is neither certain nor
+/// `likely`.
 fn ip_length(packet: &[u8], likely: bool) -> Option<usize> {
     let (length, sure) = if let Ok(header) = Ipv4HeaderSlice::from_slice(packet) {
         let length = usize::from(header.total_len());
-        // A network card may be the one to compute the checksum.
+        // The network card may compute the checksum after the capture.
         let left_to_card =
             header.header_checksum() == 0 && length == packet.len() && header.protocol() == IpNumber::UDP;
         let agrees = header.header_checksum() == header.to_header().calc_header_checksum();

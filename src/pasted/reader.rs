@@ -1,4 +1,4 @@
-//! Joins lines to datagrams.
+//! Joins lines into datagrams.
 
 use super::dump::{self, Dump, Row};
 use super::list::{self, Literal};
@@ -8,14 +8,14 @@ use super::{
 };
 use nom::Offset;
 
-/// Characters of a line of base64 that others may follow.
+/// Fewest characters of a base64 line that further lines may continue.
 const BASE64_LINE: usize = 60;
-/// The fewest bytes that are taken for a datagram behind words.
+/// The fewest bytes after words that count as a datagram.
 const FEWEST: usize = 4;
 
-/// Reads a text. With a `form`, everything is taken for that; otherwise each line is looked at.
+/// Reads a text. With a `form`, all of it is read in that form; otherwise each line is tried in every form.
 ///
-/// Of a longer text than [`MAX_TEXT`], the beginning is read.
+/// Of a text longer than [`MAX_TEXT`], only the beginning is read.
 pub fn read(text: &str, form: Option<Form>) -> Pasted {
     let cut = |back| text.get(..text.len().min(MAX_TEXT).saturating_sub(back));
     let whole = (0..4).find_map(cut).unwrap_or_default(); // a character has at most four bytes
@@ -32,27 +32,28 @@ pub fn read(text: &str, form: Option<Form>) -> Pasted {
     reader.finish()
 }
 
-/// How the datagram under way is written: what may go on with it.
+/// The way the current datagram is written, which decides how the next lines may continue it.
 #[derive(Debug)]
 enum Way<'a> {
     /// Rows with offsets.
     Dump(Dump<'a>),
-    /// Lines of digits: bytes of the first line and of the last, and whether that said it goes on.
+    /// Lines of digits: number of bytes of the first and of the last line, and whether the last line announced
+    /// another.
     Lines { first: usize, last: usize, goes_on: bool },
-    /// Lines of base64; characters of the last.
+    /// Lines of base64; number of characters of the last line.
     Base64(usize),
     /// It is complete.
     Whole,
 }
 
-/// The datagram under way.
+/// The current datagram.
 #[derive(Debug)]
 struct Open<'a> {
     piece: Piece,
-    /// Where it begins.
+    /// The text from where it begins.
     here: &'a str,
     way: Way<'a>,
-    /// It has more bytes than fit, and that has been said.
+    /// It has more bytes than fit, and a complaint says so.
     full: bool,
 }
 
@@ -60,21 +61,21 @@ struct Open<'a> {
 struct Reader<'a> {
     whole: &'a str,
     form: Option<Form>,
-    /// What lines above said of the next datagram.
+    /// The facts about the next datagram from lines above it.
     head: Head,
     open: Option<Open<'a>>,
-    /// The text is a stream as Wireshark follows it: offsets go on from datagram to datagram of a side.
+    /// The text is from Wireshark's "Follow UDP stream": offsets of one side continue from datagram to datagram.
     is_stream: bool,
-    /// What stands here is of a form that is not read, up to the next blank line.
+    /// Lines are skipped up to the next blank line, because their form is not supported.
     skips: bool,
-    /// There were more datagrams than are kept, and that has been said.
+    /// There are more datagrams than are kept, and a complaint says so.
     full: bool,
     pieces: Vec<Piece>,
     unread: Unread<'a>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the first line of `text`; gives what follows it, or the literal that begins in it.
+    /// Reads the first line of `text`, or the literal that begins in it; returns the text after it.
     fn line(&mut self, text: &'a str) -> &'a str {
         let (line, below) = text.split_once('\n').unwrap_or((text, ""));
         let line = line.trim_end_matches('\r');
@@ -105,7 +106,8 @@ impl<'a> Reader<'a> {
         below
     }
 
-    /// Whether `10:00:00` is three bytes and no time of day: where it is all there is, and where bytes are to go on.
+    /// Whether `10:00:00` is three bytes and not a time of day: where it is the whole text, and where more bytes are
+    /// expected.
     fn is_no_time(&self, line: &str) -> bool {
         let goes_on = matches!(&self.open, Some(Open { way: Way::Lines { goes_on: true, .. }, .. }));
         let three = || digits::read(line).is_some_and(|found| found.bytes.len() == 3);
@@ -116,7 +118,7 @@ impl<'a> Reader<'a> {
         self.form.is_none_or(|forced| forced == form)
     }
 
-    /// A datagram begins.
+    /// Begins a datagram.
     fn begin(&mut self, way: Way<'a>, said: Head, here: &'a str) {
         self.flush();
         let mut head = std::mem::take(&mut self.head);
@@ -125,7 +127,7 @@ impl<'a> Reader<'a> {
         self.open = Some(Open { piece, here, way, full: false });
     }
 
-    /// Adds bytes to the datagram under way, as many as fit.
+    /// Adds bytes to the current datagram, as many as fit.
     fn add(&mut self, found: Found<'a>, here: &'a str) {
         self.unread.append(found.unread);
         let Some(open) = &mut self.open else { return };
@@ -137,7 +139,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A row of a dump.
+    /// Reads a row of a dump; `false` if the line is not one.
     fn row(&mut self, line: &'a str, said: Head) -> bool {
         let Some(row) = dump::row(line).filter(|_| self.is(Form::Dump)) else { return false };
         if row.is_other_base {
@@ -158,7 +160,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Whether a row goes on with the dump under way, or begins another; `None` if there is none.
+    /// Whether a row continues the current dump or begins another one; `None` if there is no current dump.
     fn goes_on(&mut self, row: &Row<'_>, said: Head) -> Option<bool> {
         let Open { piece, way: Way::Dump(dump), .. } = self.open.as_ref()? else { return None };
         let other_side = row.indented != dump.indented && row.offset.len() == 8 && !row.certain;
@@ -168,8 +170,8 @@ impl<'a> Reader<'a> {
         Some(dump.is_behind(row.offset) && !other_mark && !ended)
     }
 
-    /// What goes on with the datagram above and stands for none itself: a `*`, which stands for rows like the one
-    /// above, the offset below the last row, a further line of base64.
+    /// Reads a line that can only continue the current datagram: a `*`, which stands for rows like the last one, the
+    /// offset after the last row, or a further line of base64.
     fn more(&mut self, line: &'a str) -> bool {
         let Some(Open { piece, way, .. }) = &mut self.open else { return false };
         let word = line.trim();
@@ -192,7 +194,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// A line of digits.
+    /// Reads a line of digits; `false` if the line is not one.
     fn digits(&mut self, line: &'a str, said: Head) -> bool {
         let found = || digits::read(line).or_else(|| digits::read(digits::before_comment(line)?));
         let Some(found) = self.is(Form::Hex).then(found).flatten() else { return false };
@@ -200,7 +202,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Adds a line of bytes to the datagram under way, if it goes on with that, or begins another.
+    /// Adds a line of bytes to the current datagram if the line continues it, else begins another datagram.
     fn put(&mut self, form: Form, found: Found<'a>, said: Head, line: &'a str) {
         let (len, says) = (found.bytes.len(), digits::goes_on(line));
         match &mut self.open {
@@ -224,12 +226,13 @@ impl<'a> Reader<'a> {
         self.add(found, line);
     }
 
-    /// The first literal of a line, if there is one of the form asked for.
+    /// The first literal of a line, if it is of the requested form.
     fn literal(&self, line: &'a str, text: &'a str) -> Option<Literal<'a>> {
         list::find(line, text).filter(|literal| self.is(literal.form) || self.form == Some(Form::String))
     }
 
-    /// Literals, each a datagram, until the line ends at which the last one does; gives what follows that.
+    /// Reads literals, each as a datagram, up to the end of the line on which the last one ends; returns the text
+    /// after that line.
     fn literals(&mut self, first: Literal<'a>, said: Head) -> &'a str {
         let (mut next, mut said) = (Some(first), said);
         let mut behind = "";
@@ -245,8 +248,8 @@ impl<'a> Reader<'a> {
         behind.split_once('\n').map_or("", |(_, below)| below)
     }
 
-    /// What is tried last: lines of a log that end in digits, escapes without quotes, base64, and lines that were meant
-    /// as digits.
+    /// Tries the remaining forms: log lines that end in digits, escapes without quotes, base64, and lines that were
+    /// meant as digits.
     fn last_resort(&mut self, line: &'a str, mut said: Head) -> bool {
         let word = line.trim();
         if let Some((rest, found)) = labelled(line).filter(|_| self.is(Form::Hex)) {
@@ -266,7 +269,7 @@ impl<'a> Reader<'a> {
         found.map(|(form, found)| self.put(form, found, said, line)).is_some()
     }
 
-    /// A line without bytes: it ends a datagram, and may speak of the next one.
+    /// Reads a line without bytes: it ends the current datagram, and may contain facts about the next one.
     fn words(&mut self, line: &'a str) {
         self.flush();
         self.head.take(head::above(line));
@@ -280,14 +283,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Leaves out what stands here, up to the next blank line.
+    /// Skips the text up to the next blank line.
     fn skip(&mut self, here: &'a str, what: &str) {
         self.flush();
         self.skips = true;
         self.unread.add(here, format_args!("{what} All up to the next blank line is left out."));
     }
 
-    /// The datagram under way ends.
+    /// Ends the current datagram.
     fn flush(&mut self) {
         let Some(Open { mut piece, here, way, full }) = self.open.take() else { return };
         let mut shows_packets = false;
@@ -296,7 +299,7 @@ impl<'a> Reader<'a> {
             (piece.bytes, piece.missing) = (bytes, u32::try_from(missing).unwrap_or(u32::MAX));
             shows_packets = dump.packets;
             if self.is_stream && piece.head.mark.is_none() {
-                // Whoever spoke first stands at the margin.
+                // The side that spoke first is not indented.
                 piece.head.mark = Some(if dump.indented { Mark::FromServer } else { Mark::ToServer });
             }
         }
@@ -314,7 +317,7 @@ impl<'a> Reader<'a> {
         }
         piece.packet = packet::headers(&piece.bytes, shows_packets);
         if piece.packet.is_none() && shows_packets && piece.head.time.is_some() {
-            // Of tcpdump, but not IP: nothing that could be a payload.
+            // From tcpdump but not IP: it cannot be a payload.
             piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (packet::RAW, len));
         }
         if piece.packet.is_none() && piece.bytes.len() > MAX_PAYLOAD {
@@ -328,7 +331,7 @@ impl<'a> Reader<'a> {
         self.pieces.push(piece);
     }
 
-    /// Finds line and column of what could not be read.
+    /// Finds line and column of every complaint.
     fn finish(mut self) -> Pasted {
         self.unread.kept.sort_by_key(|(here, _)| self.whole.offset(here));
         let complaints = self.unread.kept.into_iter().map(|(here, what)| {
@@ -340,7 +343,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A line of a log that ends in digits: those, and where they begin.
+/// The digits at the end of a log line, and the text from where they begin.
 fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
     head::labels(line).find_map(|rest| {
         let found = digits::read(rest.trim_end())?;
@@ -353,7 +356,7 @@ fn too_long<'a>(unread: &mut Unread<'a>, here: &'a str) {
     unread.add(here, format_args!("{what} {MAX_PAYLOAD} bytes; what is more is left out."));
 }
 
-/// What lines should have been.
+/// The form in words, for complaints about lines that are not of it.
 fn expected(form: Form) -> &'static str {
     match form {
         Form::Hex => "a line of hex digits",
@@ -364,8 +367,8 @@ fn expected(form: Form) -> &'static str {
     }
 }
 
-/// Whether a line of so many bytes goes on with the lines above: those are full, and of a length that lines are
-/// wrapped at. `xxd -p` has 30 bytes a line; 72, 76 and 78 characters are other habits.
+/// Whether a line of `len` bytes continues the lines above: they are full, and of a length at which lines are
+/// usually wrapped. `xxd -p` has 30 bytes per line; lines of 72, 76 and 78 characters are common too.
 fn is_wrapped(first: usize, last: usize, len: usize) -> bool {
     let usual =
         first >= 8 && (first.is_multiple_of(8) || first.is_multiple_of(10) || [36, 38, 39].contains(&first));

@@ -1,4 +1,4 @@
-//! Quoted text with escapes, and what may stand in quotes instead: digits or base64.
+//! Quoted text with escapes, digits or base64.
 //!
 //! ```text
 //!  \xHH  two hex digits      \OOO  one to three octal digits      \uHHHH  a byte of Latin-1
@@ -12,14 +12,14 @@ use base64::prelude::BASE64_STANDARD_NO_PAD;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
-/// The fewest characters that are taken for base64 unasked: shorter ones are words.
+/// The fewest characters that count as base64 where that is not requested: shorter texts are words.
 const FEWEST: usize = 8;
 
-/// A text in quotes; it ends on its line.
+/// A text in quotes, which ends on the same line.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"^(?:"((?:[^"\\\n]|\\[^\n])*)"|'((?:[^'\\\n]|\\[^\n])*)'|`((?:[^`\\\n]|\\[^\n])*)`)"#)
 });
-/// What stands between two strings of one expression, and the letters before the second one.
+/// The text between two strings of one expression, and the letters before the second one.
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -27,7 +27,7 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The string that `here` begins with, and those that go on with it; `None` if it is just text.
+/// Reads the string at the beginning of `here`, and the strings that continue it; `None` if it is ordinary text.
 pub fn read<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     let (mut found, form, mut behind) = one(before, here)?;
     let in_code = !is_bytes(before) || before.contains(['(', '=']);
@@ -44,13 +44,13 @@ pub fn read<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     Some((found, form, behind))
 }
 
-/// What stands between a string and the next one of the same expression, and that.
+/// The text between a string and the next one of the same expression, and that next string.
 fn next(behind: &str) -> Option<(&str, &str)> {
     let parts = BETWEEN.captures(behind)?;
     behind.split_at_checked(parts.get(2)?.end())
 }
 
-/// The letters directly before a quote, if they make it one that opens: an apostrophe within a word is none.
+/// The letters directly before a quote, if the quote can open a string: an apostrophe within a word cannot.
 fn prefix(before: &str) -> Option<String> {
     let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3);
     let letters = letters.collect::<String>().to_ascii_lowercase();
@@ -58,12 +58,12 @@ fn prefix(before: &str) -> Option<String> {
         .then_some(letters)
 }
 
-/// A `b` stands before the quote: bytes, as in Python and Rust.
+/// Whether a `b` precedes the quote: bytes, as in Python and Rust.
 fn is_bytes(before: &str) -> bool {
     prefix(before).is_some_and(|letters| letters.contains('b'))
 }
 
-/// What one text in quotes stands for.
+/// Reads one text in quotes.
 fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     prefix(before)?;
     let is_bytes = is_bytes(before);
@@ -93,7 +93,7 @@ fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     is_base64(body).then(|| Some((base64(body)?, Form::Base64, behind))).flatten()
 }
 
-/// A line of escapes without quotes.
+/// Reads a line of escapes without quotes.
 pub fn bare(line: &str) -> Option<Found<'_>> {
     let body = line.trim();
     ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
@@ -147,8 +147,8 @@ fn byte(parts: &Captures<'_>) -> Option<u8> {
     })
 }
 
-/// The bytes of base64 in either alphabet, RFC 4648 sections 4 and 5; `None` where the text is none: other characters,
-/// a length that cannot be, bits behind the end.
+/// The bytes of base64 in either alphabet, RFC 4648 sections 4 and 5; `None` where the text is not base64: other
+/// characters, an impossible length, bits after the end.
 pub fn base64(text: &str) -> Option<Found<'_>> {
     let body = text.trim_end_matches('=');
     let padded = body.len() < text.len();
@@ -157,7 +157,7 @@ pub fn base64(text: &str) -> Option<Found<'_>> {
     Some(Found { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Found::default() })
 }
 
-/// Whether a word looks like base64 rather than like a word: long enough, and padded or in mixed characters.
+/// Whether a text looks more like base64 than like a word: long enough, and padded or of mixed characters.
 pub fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let lower = body.bytes().any(|b| b.is_ascii_lowercase());
