@@ -1,4 +1,4 @@
-//! The findings that the user has accepted: by the suppressions of the configuration, and by the baseline of `check`.
+//! The findings that the user has accepted, by suppressions in the configuration or by the baseline of `check`.
 
 use super::baseline::Baseline;
 use super::config::Config;
@@ -17,16 +17,16 @@ pub struct Accepted {
     suppressions: Suppressions,
     baseline: Option<(PathBuf, Baseline)>,
     update: bool,
-    /// How many findings the updated baseline accepts that it did not accept before.
+    /// How many findings the updated baseline accepts that the old one did not.
     new: u64,
 }
 
 impl Accepted {
-    /// The suppressions of a configuration as they apply today, and a baseline. With `update` the baseline
-    /// need not be there, and gets to know everything that is found.
+    /// Takes the suppressions that apply today from a configuration, and loads a baseline. With `update` the baseline need not
+    /// exist yet, and every finding is added to it.
     ///
     /// # Errors
-    /// A sentence that begins with the baseline's name and place.
+    /// A sentence that begins with the name of the baseline and the place of the error.
     pub fn open(config: &Config, today: Date, path: Option<&Path>, update: bool) -> Result<Accepted, String> {
         let load = |path: &Path| {
             let baseline = if update { Baseline::load_if_there(path) } else { Baseline::load(path) };
@@ -36,8 +36,8 @@ impl Accepted {
         Ok(Accepted { suppressions: Suppressions::new(&config.suppress, today), baseline, update, new: 0 })
     }
 
-    /// Excuses a finding that is accepted. Both are asked, so that each knows what it is needed for; the reason
-    /// of a suppression says more than a baseline.
+    /// Excuses a finding if it is accepted. Suppressions and baseline are both asked, so that each records which of its entries
+    /// are still needed; the reason of a suppression takes precedence because it says more.
     pub fn excuse(&mut self, entry: &mut Entry, file: &str) {
         let suppressed = self.suppressions.excuse(entry, file);
         let mut known = self.baseline.as_mut().and_then(|(_, baseline)| baseline.excuse(entry));
@@ -48,8 +48,8 @@ impl Accepted {
         entry.excused = suppressed.or(known);
     }
 
-    /// Writes the baseline anew if it is to be, and returns what is to be said at the end. `whole` says
-    /// whether every input was read to its end; of the rest of one nothing is known.
+    /// Rewrites the baseline if that was asked for, and returns the messages to print at the end. `whole` says whether every
+    /// input was read to its end: a finding that is missing may be in the part that was not read.
     ///
     /// # Errors
     /// A sentence that says why the baseline was not written.
@@ -76,7 +76,7 @@ impl Accepted {
     }
 }
 
-/// Writes a file aside and gives it its name.
+/// Writes to a temporary file and renames it.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut target = Target::open(Some(path))?;
     target.write_all(text.as_bytes())?;
@@ -95,7 +95,7 @@ mod tests {
         Config::read(&Text::new("q.toml", text)).unwrap()
     }
 
-    /// A run over a rule's example: what is known at its end, and the verdict.
+    /// Checks the example of a rule and returns the accepted findings and the verdict.
     fn run(config: &Config, path: &Path, update: bool, id: &str) -> (Accepted, Verdict) {
         let mut accepted = Accepted::open(config, DAY, Some(path), update).unwrap();
         let mut verdict = THERE.check(example(id), |entry| accepted.excuse(entry, "a.pcap"));
@@ -139,7 +139,7 @@ mod tests {
         verdict.more = 3;
         assert!(accepted.finish(&verdict, true).unwrap_err().contains("more findings than the 50000"));
         assert!(!path.exists());
-        verdict.findings = one; // now only a datagram has more than is kept of one, which nobody counts
+        verdict.findings = one; // now `more` is only about findings of one datagram, which do not stop the update
         let elsewhere = folder.path().join("none/base.json");
         let accepted = Accepted::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
         assert!(

@@ -1,4 +1,4 @@
-//! The command line, as clap sees it: the subcommands, each with its own options.
+//! The command line as clap defines it: the subcommands, each with its own options.
 
 use super::ask::args::AskArgs;
 use super::check::CheckArgs;
@@ -81,7 +81,7 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// What every one of them understands.
+    /// The options that all these subcommands have in common.
     pub fn common(&self) -> &Common {
         match self {
             Reading::Summary(a) => &a.common,
@@ -96,7 +96,7 @@ impl Reading {
         }
     }
 
-    /// The same, to be changed.
+    /// Mutable access to the common options.
     pub fn common_mut(&mut self) -> &mut Common {
         match self {
             Reading::Summary(a) => &mut a.common,
@@ -111,7 +111,7 @@ impl Reading {
         }
     }
 
-    /// Whether packets are captured, and not read.
+    /// Whether the command captures packets itself instead of reading captures.
     pub fn is_live(&self) -> bool {
         #[cfg(unix)]
         return matches!(self, Reading::Live(_));
@@ -125,7 +125,7 @@ impl Reading {
             Reading::Dump(a) => a.all,
             #[cfg(unix)]
             Reading::Live(a) => a.all,
-            // Frames are counted by what becomes of their datagrams.
+            // Statistics count every frame, also those with unclaimed datagrams.
             Reading::Stats(_) => true,
             _ => false,
         }

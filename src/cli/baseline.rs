@@ -1,7 +1,7 @@
-//! The findings that were there before: a file of fingerprints that stands beside the captures.
+//! The baseline: a file with the fingerprints of known findings, kept beside the captures.
 //!
-//! It says nothing of frames, times or addresses, so that it stays the same when the conversation is recorded
-//! again, and is sorted, so that a change shows what came and what went.
+//! It contains no frame numbers, times or addresses, so that it stays the same when the conversation is recorded again. It is
+//! sorted, so that a diff shows which findings were added and removed.
 
 use super::suppress::is_fingerprint;
 use super::text::Text;
@@ -14,13 +14,13 @@ use std::path::Path;
 
 /// The version of the format.
 const VERSION: u64 = 1;
-/// Longest baseline in bytes: five times as many findings as a verdict keeps.
+/// Maximum length of a baseline in bytes. It has room for five times as many findings as a verdict keeps.
 const LONGEST: u64 = 64 << 20;
 
-/// The findings that are known, and which of them were found again.
+/// The known findings, and which of them were found again.
 #[derive(Debug, Default)]
 pub struct Baseline {
-    /// By fingerprint.
+    /// Known findings by fingerprint.
     known: BTreeMap<String, KnownFinding>,
 }
 
@@ -32,7 +32,7 @@ struct File {
     findings: Vec<KnownFinding>,
 }
 
-/// A known finding. Rule, severity and message are for the reader.
+/// A known finding. Rule, severity and message are only for the reader of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFinding {
@@ -69,12 +69,12 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// A sentence that begins with the file, and, where something in it is wrong, with line and column.
+    /// A sentence that begins with the file name, followed by line and column if its content is wrong.
     pub fn load(path: &Path) -> Result<Baseline, String> {
         Baseline::read(&Text::read(path, LONGEST)?)
     }
 
-    /// The same, but a file that is not there yet is an empty one: it is about to be written.
+    /// Like [`Baseline::load`], but a missing file counts as an empty baseline, because it is about to be written.
     ///
     /// # Errors
     /// As with [`Baseline::load`].
@@ -94,7 +94,7 @@ impl Baseline {
         })?;
         let mut known: BTreeMap<String, KnownFinding> = BTreeMap::new();
         for finding in file.findings {
-            // A merge may leave the same finding twice: the first reason given counts.
+            // A merge may leave the same finding twice; the first one with a reason counts.
             let reason = known.get(&finding.fingerprint).map(|known| known.reason.is_empty());
             if reason.is_none_or(|none| none) {
                 known.insert(finding.fingerprint.clone(), finding);
@@ -103,8 +103,8 @@ impl Baseline {
         Ok(Baseline { known })
     }
 
-    /// Why a finding does not fail the check, if it is known; remembers that it was found. A symptom fails
-    /// nothing and needs no excuse.
+    /// Returns the excuse for a finding if it is known, and records that it was found. A symptom does not fail the check and
+    /// needs no excuse.
     pub fn excuse(&mut self, entry: &Entry) -> Option<Excuse> {
         if !entry.finding.counts() {
             return None;
@@ -120,8 +120,8 @@ impl Baseline {
         self.known.values().filter(|known| !known.found).count()
     }
 
-    /// The text of the baseline that knows these findings: those that fail the check, and those that this
-    /// baseline excused, with the reasons that it gives. Symptoms and what the user suppressed are left out.
+    /// Returns the text of a new baseline. It contains the findings that fail the check and those that this baseline excused,
+    /// with their reasons, but no symptoms and no findings that the user suppressed.
     pub fn update(&self, entries: &[Entry]) -> String {
         let mut blocks = BTreeMap::new();
         for e in entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)) {
@@ -165,7 +165,7 @@ mod tests {
         Baseline::read(&text(baseline)).unwrap()
     }
 
-    /// The findings of the example in a verdict that knows the baseline.
+    /// Checks the example of a rule with the baseline.
     fn checked(baseline: &mut Baseline, id: &str) -> Verdict {
         HERE.check(example(id), |entry| entry.excused = baseline.excuse(entry))
     }
@@ -177,7 +177,8 @@ mod tests {
         for rule in crate::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
-                // Who carries its server's address in its messages says elsewhere that it is another one, too.
+                // A server whose messages contain its own address reports a second finding elsewhere: the address does not
+                // match.
                 let there = THERE.fingerprints(example);
                 assert!(here.iter().all(|its| there.contains(its)), "{}: {here:?}, {there:?}", rule.id);
                 assert!(!here.is_empty(), "{} is not found", rule.id);

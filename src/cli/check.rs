@@ -1,4 +1,4 @@
-//! `qdissect check`: reads the captures, judges, writes the reports, and decides the exit code.
+//! `qdissect check`: reads and checks the captures, writes the reports, and determines the exit code.
 
 use super::accepted::Accepted;
 use super::choices::{CheckFormat, Colour, FailOn, JunitStyleName, SarifStyleName, Show};
@@ -25,7 +25,7 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// What is gathered of a result before it is written, in bytes.
+/// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
 const FINDINGS: u8 = 1;
 const NOTHING: u8 = 3;
@@ -81,7 +81,7 @@ impl CheckArgs {
     }
 }
 
-/// A protocol, and the share of its rules in percent.
+/// Parses a protocol and the required coverage of its rules in percent.
 fn coverage(text: &str) -> Result<(Id, f64), String> {
     let wrong = || format!("\"{text}\" is not of the form PROTO=N%, for example sqp=60%.");
     let (name, percent) = text.split_once('=').ok_or_else(wrong)?;
@@ -135,7 +135,7 @@ pub fn check(
         out.flush()?;
         judged
     };
-    // What a filter leaves out may be found all the same.
+    // A filter may hide known findings that are still there.
     let whole = code == OK && args.common.display_filter.is_none();
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
@@ -157,11 +157,11 @@ pub fn check(
         () if !evidence => NOTHING,
         () => code,
     };
-    // Only now: what else was to be written is. That nothing could be read is a result, too.
+    // Returned only now, after the reports have been written. A run that could read nothing has a result, too.
     to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
 }
 
-/// What was found, and where a page is to be written what that shows besides.
+/// The verdict, and the data for an HTML page if one is to be written.
 struct Judged {
     verdict: Verdict,
     page: Option<Gathered>,
@@ -172,8 +172,8 @@ fn wants_page(args: &CheckArgs) -> bool {
     args.report.iter().map(|(format, _)| *format).chain([args.format]).any(|f| f == CheckFormat::Html)
 }
 
-/// Writes the result, GitHub's summary of the job, and the further reports. Says of which of the latter two cannot be
-/// written, and returns whether all of them are.
+/// Writes the result, GitHub's job summary and the further reports. Prints an error for each summary or report that cannot be
+/// written, and returns whether all of them were.
 fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::Result<bool> {
     let mut out = BufWriter::with_capacity(BUFFER, to);
     write_report(&mut out, args.format, judged, args)?;
@@ -196,7 +196,7 @@ fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::
     Ok(all)
 }
 
-/// Whether there was as much to judge as the user demands; says what is missing.
+/// Whether there was as much traffic to judge as the user demands; prints what is missing.
 fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let mut missing = vec![];
     let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
@@ -235,7 +235,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     missing.is_empty() || args.allow_empty
 }
 
-/// What to say where nothing was recognised: that there is nothing, or what there could be.
+/// The message for a run in which nothing was recognised: that there is no query traffic, or which candidates there are.
 fn no_traffic(totals: &Totals) -> Vec<String> {
     let could = |c: &Candidate| {
         let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
@@ -263,7 +263,8 @@ fn limit(fail_on: FailOn) -> Option<Severity> {
     }
 }
 
-/// The least severity that a report lists. What makes the check fail is never hidden, and nothing from programs.
+/// The least severity that a report lists. Findings that fail the check are always listed, and the formats for programs list
+/// everything.
 fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
     let most = limit(args.fail_on).unwrap_or(Severity::Error);
     match (args.show, format) {
@@ -307,7 +308,7 @@ fn write_report(
     }
 }
 
-/// Whether a GitHub runner runs this.
+/// Whether the program runs on a GitHub runner.
 fn on_github() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true")
 }
@@ -328,14 +329,14 @@ fn junit_style(args: &CheckArgs) -> JunitStyle {
     }
 }
 
-/// Appends the job summary on a GitHub runner, where workflow commands are asked for.
+/// Appends the job summary to the file that a GitHub runner names. Used if the format is that of workflow commands.
 fn step_summary(verdict: &Verdict) -> io::Result<()> {
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|p| !p.is_empty()) else { return Ok(()) };
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(verdict::step_summary(verdict).as_bytes())
 }
 
-/// A further report, written aside and renamed.
+/// Writes a further report to a temporary file and renames it.
 fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &CheckArgs) -> io::Result<()> {
     let mut file = Target::open(Some(path))?;
     let mut target = BufWriter::new(&mut file);
@@ -356,11 +357,12 @@ fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &Chec
     file.complete(true)
 }
 
-/// What cannot be printed ends the printing, and nothing else: the verdict stands, and further reports are written.
+/// A writer that stops printing after an error and reports success all the same: the verdict stands, and the further reports
+/// are still written.
 struct Closing<'a> {
-    /// From the first failure on nowhere: what standard output still holds must not fail once more at the end.
+    /// Replaced by `Nowhere` at the first error, because a later flush of standard output would fail again.
     out: &'a mut Target,
-    /// Why not everything was printed, but for a reader that went away.
+    /// The error that stopped the printing; `None` if the reader just closed the pipe.
     lost: Option<io::Error>,
 }
 

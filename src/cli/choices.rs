@@ -1,4 +1,4 @@
-//! Words that options take.
+//! The values that options accept.
 
 use crate::protocols::Level;
 use crate::report::Form;
@@ -130,7 +130,7 @@ pub enum DumpFormat {
 }
 
 impl TableFormat {
-    /// The form of records; `None` for a table.
+    /// The format of records, or `None` for a table.
     pub fn form(self) -> Option<Form> {
         match self {
             TableFormat::Table => None,
@@ -141,7 +141,7 @@ impl TableFormat {
 }
 
 impl DumpFormat {
-    /// The form of records; `None` for lines of text and for columns.
+    /// The format of records, or `None` for lines of text and for columns.
     pub fn form(self) -> Option<Form> {
         match self {
             DumpFormat::Text | DumpFormat::Tree | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => {
@@ -213,7 +213,7 @@ pub enum SortName {
 }
 
 impl TopArgs {
-    /// A screen with these rows.
+    /// The given screen with these options for rows applied.
     pub fn of(&self, screen: Screen) -> Screen {
         let sort = match self.sort {
             SortName::Findings => Sort::Findings,

@@ -1,4 +1,4 @@
-//! `-T fields`, `csv` and `tsv`: the columns and how they are written.
+//! `-T fields`, `csv` and `tsv`: which columns are written, and how.
 
 use super::choices::DumpFormat;
 use super::common_args::Common;
@@ -10,7 +10,7 @@ use crate::similar::similar;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
-/// The columns of CSV and TSV where none are named.
+/// The columns of CSV and TSV if the user names none.
 const USUAL: &[&str] = &[
     "file",
     "frame.number",
@@ -43,7 +43,7 @@ pub struct ColumnArgs {
     pub layout: Vec<Choice>,
 }
 
-/// One `-E`.
+/// One argument of `-E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     Mark(bool),
@@ -89,7 +89,7 @@ fn choice(text: &str) -> Result<Choice, String> {
     })
 }
 
-/// One character, or the name of one that is hard to write.
+/// Parses a character: the character itself, or the name of one that is hard to type.
 fn character(value: &str) -> Option<char> {
     match value {
         "/t" => Some('\t'),
@@ -117,7 +117,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The form of records; `None` for the other formats.
+    /// The format of records, or `None` for the other formats.
     pub fn form(self) -> Option<Form> {
         match self {
             RowFormat::Json => Some(Form::Json),
@@ -126,7 +126,7 @@ impl RowFormat {
         }
     }
 
-    /// How rows are written; `None` for the other formats.
+    /// The layout of rows, or `None` for the other formats.
     pub fn layout(self) -> Option<Layout> {
         match self {
             RowFormat::Csv => Some(Layout::of(Style::Csv)),
@@ -137,7 +137,7 @@ impl RowFormat {
 }
 
 impl DumpFormat {
-    /// How rows of columns are written; `None` where packets are written otherwise.
+    /// The style of rows with columns, or `None` if the format has no columns.
     pub fn style(self) -> Option<Style> {
         match self {
             DumpFormat::Fields => Some(Style::Plain),
@@ -149,10 +149,10 @@ impl DumpFormat {
 }
 
 impl ColumnArgs {
-    /// The columns, and how they are written; `None` where the format has none.
+    /// Returns the columns and their layout, or `None` if the format has no columns.
     ///
     /// # Errors
-    /// A sentence, when columns and format do not go together, or a name is unknown.
+    /// A sentence, if columns and format do not go together or a name is unknown.
     pub fn chosen(&self, format: DumpFormat) -> Result<Option<(Columns, Layout)>, String> {
         let Some(style) = format.style() else {
             let given = !(self.fields.is_empty() && self.layout.is_empty());
@@ -181,13 +181,13 @@ impl ColumnArgs {
     }
 }
 
-/// The report that writes rows to `to`; `flush` hands on each at once.
+/// Creates the report that writes rows to `to`; `flush` makes it flush after each row.
 pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush: bool) -> Fields<W> {
     let (columns, layout) = chosen;
     Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets])
 }
 
-/// Says what the columns of rows asked for in vain.
+/// Prints warnings about headers, values and exchanges that the columns could not take into account.
 pub fn remark<W: Write>(rows: &Fields<W>) {
     filter::remark("The columns", rows.missed());
 }

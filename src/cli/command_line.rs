@@ -1,4 +1,4 @@
-//! The command line as users see it, and how arguments are read by it.
+//! The command line as users see it, and the parsing of arguments.
 
 use super::args::Cli;
 use super::help;
@@ -7,10 +7,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
 use std::ffi::OsString;
 
-/// Commands that read captures.
+/// Subcommands that read captures.
 const READERS: [&str; 7] = ["summary", "dump", "check", "exchanges", "stats", "report", "view"];
 
-/// The command line; `live` does not offer what is about files, and says so when it is asked for.
+/// The command line. `live` hides the options that concern files, and an explanation is printed if they are used.
 pub fn command() -> Command {
     let command = with_usage(help::arranged(Cli::command()));
     if cfg!(not(unix)) {
@@ -25,7 +25,7 @@ pub fn command() -> Command {
     })
 }
 
-/// Usage lines of what clap does not know: the form without a command comes first, and a filter stands last.
+/// Adds usage lines that clap cannot derive: the form without a subcommand comes first, and a filter comes last.
 fn with_usage(command: Command) -> Command {
     const INPUTS: &str = "[OPTIONS] [FILE|DIR|-]... [FILTER]";
     let command =
@@ -39,17 +39,17 @@ fn with_usage(command: Command) -> Command {
     })
 }
 
-/// The arguments, and where each came from.
+/// Parses the arguments, and returns where each of them came from.
 ///
 /// # Errors
-/// What is wrong with them, and which command refused options belong to.
+/// What is wrong with the arguments, and which subcommand a refused option belongs to.
 pub fn parse(args: Vec<OsString>) -> Result<(Cli, ArgMatches), Error> {
     let matches = command().try_get_matches_from(args).map_err(|e| advise(e, &command()))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
 }
 
-/// Whether an option of the subcommand stands on the command line; a configuration does not change those.
+/// Whether an option of the subcommand was given on the command line. A configuration does not override it then.
 pub fn given(matches: &ArgMatches, option: &str) -> bool {
     let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
     own == Some(ValueSource::CommandLine)

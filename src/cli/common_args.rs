@@ -1,4 +1,4 @@
-//! The options that several subcommands have.
+//! The options that several subcommands have in common.
 
 use super::choices::{Confidence, ProfileName};
 use super::completion_values;

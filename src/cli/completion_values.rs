@@ -1,4 +1,4 @@
-//! The values that shells complete, for options that are parsed by functions of our own.
+//! The values that shells complete for options with parsers of our own.
 
 use super::value_parsers::protocol;
 use super::values::beginnings;
@@ -8,18 +8,18 @@ use clap::error::Error;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// A parser of values, `read`, which knows best what to say of a wrong one, and the words that shells complete.
+/// A value parser: `read` parses a value and reports errors, `words` returns the words that shells complete.
 #[derive(Clone)]
 pub struct CompletionValues<T: 'static> {
     read: fn(&str) -> Result<T, String>,
     words: fn() -> Vec<&'static str>,
 }
 
-/// Protocols.
+/// Completes names of protocols.
 pub const PROTOCOL: CompletionValues<Id> = CompletionValues { read: protocol, words: protocols };
-/// Rules by what their ids begin with, such as `SQP` and `SQP-TXN`. Others are read all the same, and looked up later.
+/// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
 pub const RULES: CompletionValues<String> = CompletionValues { read: any, words: groups };
-/// The same, and every rule by its id.
+/// Completes beginnings of rule ids and every full id.
 pub const EVERY_RULE: CompletionValues<String> = CompletionValues { read: any, words: every };
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> {

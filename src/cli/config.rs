@@ -1,4 +1,4 @@
-//! `qdissect.toml`: what the user always wants, so that it need not stand on the command line.
+//! `qdissect.toml`: the user's permanent settings, which need not be repeated on the command line.
 
 use super::choices::{Confidence, FailOn, ProfileName};
 use super::common_args::Common;
@@ -13,14 +13,14 @@ use crate::rule::Severity;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// Name of the file that is looked for.
+/// Name of the configuration file.
 const NAME: &str = "qdissect.toml";
-/// Longest configuration in bytes.
+/// Maximum length of a configuration in bytes.
 const LONGEST: u64 = 1 << 20;
 const KEYS: &[&str] =
     &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports", "suppress"];
 
-/// What stands in a configuration. `None` and an empty list are what it does not speak of.
+/// The content of a configuration. `None` and an empty list mean that a setting is missing.
 #[derive(Debug, Default)]
 pub struct Config {
     /// `profile`
@@ -31,20 +31,20 @@ pub struct Config {
     pub min_confidence: Option<Confidence>,
     /// `timeout` in nanoseconds.
     pub timeout: Option<i64>,
-    /// `[rules]`: severities of rules; `None` is off. What names more rules stands before what names fewer.
+    /// `[rules]`: severities of rules; `None` switches a rule off. Groups of rules come before their members.
     pub levels: Vec<(String, Option<Severity>)>,
     /// `select`
     pub select: Vec<String>,
     /// `ignore`
     pub ignore: Vec<String>,
-    /// `[ports]`: server ports and the protocol they speak.
+    /// `[ports]`: server ports with the protocol they speak.
     pub ports: Vec<(u16, Id)>,
     /// `[[suppress]]`
     pub suppress: Vec<Suppression>,
 }
 
 impl Config {
-    /// The nearest configuration from a folder upwards. `from` is an absolute path.
+    /// Finds the nearest configuration, from a folder upwards. `from` is an absolute path.
     pub fn find(from: &Path) -> Option<PathBuf> {
         from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
     }
@@ -57,7 +57,7 @@ impl Config {
         Config::read(&Text::read(path, LONGEST)?)
     }
 
-    /// Reads a configuration whose text is at hand.
+    /// Parses the text of a configuration.
     pub(super) fn read(text: &Text) -> Result<Config, String> {
         let table = DeTable::parse(text.as_str()).map_err(|e| {
             let at = e.span().map_or(text.as_str().len(), |span| span.start);
@@ -85,8 +85,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Adds to the command line what it leaves open. `given` says whether an option stands on it, by clap's
-    /// name: `profile` and `min_confidence` are asked for.
+    /// Fills in settings that are missing on the command line. `given` tells whether an option was given there, by its clap
+    /// name; it is called for `profile` and `min_confidence`.
     pub fn fill(&self, common: &mut Common, given: &dyn Fn(&str) -> bool) {
         if let Some(profile) = self.profile.filter(|_| !given("profile")) {
             common.rules.profile = profile;
@@ -95,15 +95,15 @@ impl Config {
             common.min_confidence = confidence;
         }
         common.timeout = common.timeout.or(self.timeout);
-        common.decode_as.extend(&self.ports); // the first pin of a port counts
+        common.decode_as.extend(&self.ports); // the first pin of a port takes effect
         let rules = &mut common.rules;
-        // A rule that the command line asks for by name, or by part of what the file leaves out, is wanted.
+        // `--select` overrules an `ignore` or `off` in the file for the same rules or for a group that contains them.
         let overruled = |name: &String| rules.select.iter().any(|chosen| within(chosen, name));
         let ignored: Vec<_> = self.ignore.iter().filter(|name| !overruled(name)).cloned().collect();
         let kept = |level: &&(String, Option<Severity>)| level.1.is_some() || !overruled(&level.0);
         let levels: Vec<_> = self.levels.iter().filter(kept).cloned().collect();
         rules.ignore.extend(ignored);
-        rules.level.splice(0..0, levels); // the last level of a rule counts
+        rules.level.splice(0..0, levels); // the last level of a rule takes effect
         if rules.select.is_empty() {
             rules.select.clone_from(&self.select);
         }
@@ -138,7 +138,7 @@ fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {
         };
         levels.push((name, severity));
     }
-    // A table has no order: what is said of fewer rules counts more.
+    // A TOML table has no order: sort by length, so that settings for fewer rules come later and take precedence.
     levels.sort_by_key(|(name, _)| name.len());
     Ok(levels)
 }
@@ -280,7 +280,7 @@ mod tests {
         let root = folder.path();
         let deep = root.join("a/b/c");
         std::fs::create_dir_all(&deep).unwrap();
-        std::fs::create_dir(root.join("a/b").join(NAME)).unwrap(); // a folder is none
+        std::fs::create_dir(root.join("a/b").join(NAME)).unwrap(); // a folder of that name is ignored
         std::fs::write(root.join(NAME), "timeout = \"1s\"").unwrap();
         assert_eq!(Config::find(&deep), Some(root.join(NAME)));
         std::fs::write(root.join("a").join(NAME), "timeout = \"3s\"").unwrap();

@@ -1,4 +1,4 @@
-//! Packets in detail: the options of `dump` and `live` that ask for them.
+//! The options of `dump` and `live` that show packets in detail.
 
 use super::choices::{Colour, DumpFormat};
 use super::common_args::Common;
@@ -36,7 +36,8 @@ pub struct DetailArgs {
 }
 
 impl DetailArgs {
-    /// The option that asks for more than a line, if there is one. Records have room for bytes.
+    /// The first given option that asks for more than one line per packet. Records have room for bytes, so `-x` does not count
+    /// there.
     fn asked(&self, format: DumpFormat) -> Option<&'static str> {
         let Self { tree, only, hex, explain, .. } = self;
         let given = [
@@ -48,13 +49,13 @@ impl DetailArgs {
         given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
     }
 
-    /// Whether more is to be told of each packet than fits on a line.
+    /// Whether the user asks for more about each packet than fits on a line.
     pub fn wanted(&self, format: DumpFormat) -> bool {
         let lines = matches!(format, DumpFormat::Text | DumpFormat::Tree);
         format == DumpFormat::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
     }
 
-    /// Why details cannot be had in a format.
+    /// The error message if the format cannot show details.
     pub fn refusal(&self, format: DumpFormat) -> Option<String> {
         let name = self.asked(format).filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
         Some(format!(
@@ -62,7 +63,7 @@ impl DetailArgs {
         ))
     }
 
-    /// How much is told of each packet.
+    /// The details to show of each packet.
     pub fn detail(&self, format: DumpFormat, common: &Common, options: &Options) -> Detail {
         let windows = Windows::new(options.timeout);
         Detail {

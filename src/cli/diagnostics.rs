@@ -1,4 +1,4 @@
-//! What people are told on standard error: errors, warnings and notes.
+//! Messages on standard error: errors, warnings and notes.
 
 use super::choices::Colour;
 use super::progress;
@@ -7,28 +7,28 @@ use anstyle::AnsiColor;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes to standard error; nobody need be reading it.
+/// Writes to standard error, and ignores errors there.
 pub fn say(what: &dyn Display) {
     progress::hide();
     let _ = write!(io::stderr(), "{what}");
 }
 
-/// Says what the exit code tells as well: something is wrong.
+/// Prints an error. The exit code reports it as well.
 pub fn error(what: &dyn Display) {
     say_as("error", AnsiColor::Red, what);
 }
 
-/// Says that something is not as the user may think.
+/// Warns that something may not be as the user expects.
 pub fn warning(what: &dyn Display) {
     say_as("warning", AnsiColor::Yellow, what);
 }
 
-/// Says what goes on.
+/// Prints a note about what the program does.
 pub fn note(what: &dyn Display) {
     say_as("note", AnsiColor::Cyan, what);
 }
 
-/// One line, as clap words its own.
+/// Prints one line in the style of clap's messages.
 fn say_as(word: &str, colour: AnsiColor, what: &dyn Display) {
     let style = if coloured(Colour::Auto, io::stderr().is_terminal()) {
         colour.on_default().bold()

@@ -1,4 +1,4 @@
-//! The command lines that the pages show: all are read as on the command line, also those that no test runs.
+//! Tests that every command line in the documentation parses, also those that no test runs.
 
 #[path = "../../tests/it/documents/pages.rs"]
 mod pages;
@@ -12,14 +12,14 @@ use pulldown_cmark::{Event, Parser};
 use std::ffi::OsString;
 use std::ops::Range;
 
-/// The arguments after each `qdissect` of a shell text; none where another command has the word as an argument.
+/// The arguments after each `qdissect` in a shell text. The word does not count where it is an argument of another command.
 fn typed(text: &str) -> Vec<Vec<String>> {
     let named = |command: &Vec<String>| command[0] == "qdissect" && command.len() > 1;
     shell::commands(text).into_iter().filter(named).collect()
 }
 
-/// What the argument parser says against a command line; being asked for help is no mistake. `FILE` stands
-/// for a file that is there.
+/// The parser's error for a command line, if any; a request for help is no error. `FILE` is replaced by the name of an existing
+/// file.
 fn refused(command: &[String]) -> Option<String> {
     let args = command.iter().map(|arg| if arg == "FILE" { "README.md" } else { arg });
     let args: Vec<OsString> = args.map(OsString::from).collect();
@@ -44,7 +44,7 @@ fn every_command_line_in_a_block_of_shell_is_understood() {
     assert!(marked > 8, "those that are not run are found: {marked}");
 }
 
-/// Code within a sentence or a table that begins with `qdissect` and more, each with its line.
+/// Inline code that begins with `qdissect ` and is part of a sentence or a table, with line numbers.
 fn within_text(page: &str) -> Vec<(usize, String)> {
     let events = Parser::new_ext(page, pages::dialect()).into_offset_iter();
     let code = |(event, at): (Event, Range<usize>)| match event {
@@ -61,7 +61,7 @@ fn every_command_line_within_text_is_understood() {
     let (mut wrong, mut seen) = (vec![], 0);
     for (path, text) in pages::pages() {
         for (line, code) in within_text(&text) {
-            // Neither a synopsis nor the name of a command is a command line.
+            // A synopsis or the mere name of a subcommand is not a command line.
             let named =
                 |command: &[String]| command.len() == 2 && command[1].chars().all(|c| c.is_ascii_lowercase());
             for command in typed(&code).into_iter().filter(|c| !named(c) && !code.contains('[')) {

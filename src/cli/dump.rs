@@ -1,4 +1,4 @@
-//! `qdissect dump`: its arguments, and how it is run.
+//! `qdissect dump`: its arguments and its execution.
 
 use super::choices::DumpFormat;
 use super::columns::{self, ColumnArgs};
@@ -33,7 +33,7 @@ pub struct DumpArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes their packets: in columns that the user has `chosen`, as records, in detail or as lines.
+/// Reads the inputs and writes their packets: in the columns that the user has `chosen`, as records, in detail or as lines.
 pub fn dump(
     to: &mut Target,
     args: &DumpArgs,

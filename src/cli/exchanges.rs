@@ -1,4 +1,4 @@
-//! `qdissect exchanges`: its arguments, and how it is run.
+//! `qdissect exchanges`: its arguments and its execution.
 
 use super::choices::Colour;
 use super::columns::RowFormat;

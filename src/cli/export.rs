@@ -1,4 +1,4 @@
-//! `qdissect export`: its arguments, and the Parquet files it writes.
+//! `qdissect export`: its arguments, and the Parquet files that it writes.
 
 use super::common_args::Common;
 use super::inputs::Inputs;
@@ -40,7 +40,7 @@ pub enum TableName {
 }
 
 impl ExportArgs {
-    /// The directories of the tables that are wanted, and of `captures`, which always is.
+    /// The directories of the requested tables; `captures` is always included.
     pub fn folders(&self) -> Vec<PathBuf> {
         let all = TableName::value_variants().iter();
         let wanted = all.filter(|name| {
@@ -49,10 +49,10 @@ impl ExportArgs {
         wanted.filter_map(|name| Some(self.to.join(name.to_possible_value()?.get_name()))).collect()
     }
 
-    /// Makes the directories.
+    /// Creates the directories.
     ///
     /// # Errors
-    /// What is wrong, as a sentence: what is there already is not overwritten.
+    /// A sentence that says what is wrong. Existing tables are not overwritten.
     pub fn prepare(&self) -> Result<(), String> {
         if !cfg!(feature = "parquet") {
             return Err("This program was built without tables: `cargo install --path . --locked --features parquet` \
@@ -75,12 +75,12 @@ impl ExportArgs {
     }
 }
 
-/// The one file of a table.
+/// The only file of a table.
 pub fn part(folder: &Path) -> PathBuf {
     folder.join("part-00000.parquet")
 }
 
-/// Never called: without tables the command is refused before.
+/// Never called: without Parquet support the command is refused before.
 #[cfg(not(feature = "parquet"))]
 pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
     Ok((super::outcome::FAILED, 0))
@@ -107,12 +107,12 @@ mod written {
     use parquet::schema::types::ColumnPath;
     use serde_json::json;
 
-    /// Rows of a group in a file.
+    /// Rows per row group.
     const GROUP: usize = 131_072;
-    /// A group ends before that where its rows are this long together, in bytes.
+    /// A row group ends earlier when its rows reach this size in bytes.
     const MAX_GROUP_BYTES: usize = 12 << 20;
 
-    /// The file of a table under way.
+    /// The file of a table that is being written.
     struct Part {
         table: Table,
         writer: ArrowWriter<Target>,
@@ -124,8 +124,9 @@ mod written {
         io::Error::other(e)
     }
 
-    /// How a column is written: numbers as differences from row to row, labels by a dictionary, both small as they are; texts are
-    /// compressed. Minimum and maximum stand where values grow with the rows, so that readers can pass groups over.
+    /// Chooses the encoding of a column: numbers as differences from row to row, labels by a dictionary, both uncompressed
+    /// because they are small already; texts are compressed. Minimum and maximum are stored for columns whose values grow with
+    /// the rows, so that readers can skip row groups.
     fn encoded(all: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
         let (of, inner) = match field.data_type() {
             DataType::List(element) => (element.data_type(), &["list", "element"][..]),
@@ -174,7 +175,7 @@ mod written {
             }
         }
 
-        /// Gives the file its name.
+        /// Finishes the file and gives it its final name.
         fn complete(self, out: &mut dyn io::Write, quiet: bool) -> io::Result<()> {
             let Part { table, writer, rows, path } = self;
             writer.into_inner().map_err(other)?.complete(true)?;
@@ -182,7 +183,7 @@ mod written {
         }
     }
 
-    /// What of the options changes what is found, for whoever reads the tables later.
+    /// The options that affect the results, as metadata for readers of the tables.
     fn told(common: &Common) -> String {
         let protocols: Vec<_> = common.protocol.iter().map(|id| id.info().name).collect();
         json!({

@@ -1,4 +1,4 @@
-//! `-Y`: the display filter, and what is said about it.
+//! `-Y`: the display filter, and the warnings about it.
 
 use super::common_args::Common;
 use super::diagnostics::warning;
@@ -8,13 +8,13 @@ use crate::filter::Filter;
 use crate::report::{Filtered, Missed, Report, Totals, count};
 use std::io;
 
-/// The filter that the user wants, if any.
+/// The display filter, if the user gave one.
 fn wanted(common: &Common) -> Option<&Filter> {
     common.display_filter.as_ref().and_then(Expression::filter)
 }
 
-/// Reads into a report through the filter, if there is one, and says what that asked for in vain. The totals are of what
-/// passes.
+/// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that it could
+/// not take into account. The totals count only what passes the filter.
 pub fn through<S: Listener>(
     common: &Common,
     secrets: bool,
@@ -28,7 +28,7 @@ pub fn through<S: Listener>(
     Ok((filtered.narrow(&totals), code))
 }
 
-/// Says what the filter or the columns (`who`) asked for in vain.
+/// Prints warnings about headers, values and exchanges that the filter or the columns (`who`) could not take into account.
 pub fn remark(who: &str, missed: Missed) {
     missed_sentences(who, missed).iter().for_each(|sentence| warning(sentence));
 }

@@ -1,4 +1,4 @@
-//! `--follow`: files that grow, and directories that fill.
+//! `--follow`: reads files that grow, and directories that get new files.
 
 use super::diagnostics::note;
 use super::followed_file::FollowedFile;
@@ -13,32 +13,33 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long nothing is done where nothing has come.
+/// Pause between two reads when no new data has come.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is asked whether there is a newer file.
+/// Time between two checks for a newer file.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Files remembered, some 200 bytes each: when there are more, those that are not there any more are forgotten, for a
-/// ring of files may be followed for years. One that comes back after that is read again.
+/// Maximum number of files remembered, some 200 bytes each. Beyond it, files that no longer exist are forgotten, because a ring
+/// of files may be followed for years. A forgotten file that comes back is read again.
 const MAX_REMEMBERED: usize = 65_536;
 
-/// What is followed: what was named, and which files have been read.
+/// The followed paths, and the files that have been read.
 #[derive(Clone, Debug)]
 pub struct Follow {
     named: Vec<PathBuf>,
     /// Files that have been read.
     read: HashMap<Node, FollowedFile>,
-    /// With more than so many, it is looked which are still there.
+    /// When more files than this are remembered, those that no longer exist are forgotten.
     most: usize,
 }
 
 impl Follow {
-    /// Nothing has been read.
+    /// Starts following; no file has been read yet.
     pub fn new(named: Vec<PathBuf>) -> Follow {
         Follow { named, read: HashMap::new(), most: MAX_REMEMBERED }
     }
 
-    /// Opens the last file there is: its end is no end, until it has been replaced or there is a newer one.
+    /// Opens the last of the existing files. Reading it does not end at its current end, but when the file has been replaced or
+    /// a newer one exists.
     ///
     /// # Errors
     /// As [`Source::open`].
@@ -57,7 +58,7 @@ impl Follow {
         }
     }
 
-    /// A file has been read to its end.
+    /// Records that a file has been read to its end.
     pub fn done(&mut self, path: &Path) {
         self.read.extend(Node::at(path).map(|(node, data)| (node, FollowedFile::all(path, &data))));
         if self.read.len() > self.most {
@@ -65,16 +66,16 @@ impl Follow {
         }
     }
 
-    /// Forgets the files that are not there any more.
+    /// Forgets the files that no longer exist.
     fn forget(&mut self) {
         let found = Inputs::find(self.named.iter(), true).list;
         let there: HashSet<_> = found.iter().filter_map(|input| Some(Node::at(&input.path)?.0)).collect();
         self.read.retain(|node, _| there.contains(node));
-        // Where many are there, it is not looked again at each of them.
+        // If many files still exist, the limit grows, so that this does not happen again after every file.
         self.most = self.most.max(2 * self.read.len());
     }
 
-    /// The files that have come since, in order; waits for one. Nothing after a signal, and where nothing can come.
+    /// Waits for new files and returns them in order. Returns nothing after a signal, or if no new file can come.
     pub fn more(&mut self) -> Vec<Input> {
         while interrupt::caught().is_none() && self.named.iter().any(|path| path.is_dir() || is_file(path)) {
             let new = self.new_files();
@@ -103,12 +104,12 @@ fn is_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file())
 }
 
-/// What tells a file from another one of the same name: device and number.
+/// Identifies a file independently of its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node(u64, u64);
 
 impl Node {
-    /// That of a file, and what else is known of it.
+    /// The identity and the metadata of the file at a path.
     fn at(path: &Path) -> Option<(Node, Metadata)> {
         let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
         Some((Node::of(&data)?, data))
@@ -120,7 +121,7 @@ impl Node {
         Some(Node(data.dev(), data.ino()))
     }
 
-    /// The time it was made at has to do.
+    /// Without inode numbers, the time of creation has to do.
     #[cfg(not(unix))]
     fn of(data: &Metadata) -> Option<Node> {
         let age = data.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -134,15 +135,15 @@ struct Growing {
     path: PathBuf,
     node: Option<Node>,
     rest: Follow,
-    /// What has been read of it.
+    /// The part that has been read.
     followed: FollowedFile,
-    /// Nothing more will be written to it.
+    /// Whether no more will be written to it.
     over: bool,
     looked: Instant,
 }
 
 impl Growing {
-    /// Whether the file has another name now, was begun anew, or there is a newer one.
+    /// Whether the file was renamed or rewritten, or a newer one exists.
     fn is_over(&mut self) -> bool {
         if self.looked.elapsed() < LOOK {
             return false;
@@ -166,7 +167,7 @@ impl Read for Growing {
         if got > 0 || self.over || interrupt::caught().is_some() {
             return Ok(got);
         }
-        // What was written just before is read all the same.
+        // Sets `over` but does not end the reading yet: data written just before must still be read.
         self.over = self.is_over();
         if !self.over {
             sleep(PAUSE);
@@ -191,7 +192,7 @@ mod tests {
             follow.done(&path(n));
         };
         (1..=4).for_each(|n| read(&mut follow, n));
-        // Moved, not removed: their numbers are not given to others.
+        // Renamed instead of removed, so that their inode numbers are not reused.
         (1..=3).for_each(|n| fs::rename(path(n), folder.path().join(format!("{n}.old"))).unwrap());
         assert_eq!(follow.read.len(), 4);
         read(&mut follow, 5);

@@ -1,7 +1,7 @@
-//! A file that is followed: what was read of it, and whether it is still that file.
+//! A followed file: how much of it was read, and whether it is still the same file.
 //!
-//! Numbers of files are used again, and a program that starts anew cuts its file and fills it: so its length and its
-//! first bytes count as well. The time stamp of the first packet is among them.
+//! Inode numbers are reused, and a program that restarts truncates its file and fills it again. So the length and the first
+//! bytes are compared as well; they include the time stamp of the first packet.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -9,25 +9,25 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// First bytes of a file that are remembered: the file header of pcap and the head of its first record, or of pcapng
-/// most of the section header.
+/// How many of the first bytes are remembered: the file header of pcap and the header of its first record, or most of the
+/// section header of pcapng.
 const MAX_HEAD: usize = 64;
 
-/// What was read of a file; clones share it.
+/// The part of a file that was read; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct FollowedFile(Arc<Mutex<Begun>>);
 
-/// How it began, and how far it was read.
+/// The first bytes of the file, and how far it was read.
 #[derive(Debug, Default)]
 struct Begun {
     bytes: u64,
     head: Vec<u8>,
-    /// Length and time of the last change when it was still that file.
+    /// Length and modification time when the file was last found to be the same.
     looked: Option<(u64, Option<SystemTime>)>,
 }
 
 impl FollowedFile {
-    /// All that a file holds now has been read.
+    /// Marks everything that the file contains now as read.
     pub fn all(path: &Path, data: &Metadata) -> FollowedFile {
         let followed = FollowedFile::default();
         followed.note(&head(path, MAX_HEAD));
@@ -35,7 +35,7 @@ impl FollowedFile {
         followed
     }
 
-    /// Further bytes have been read.
+    /// Records that further bytes have been read.
     pub fn note(&self, bytes: &[u8]) {
         let mut read = self.get();
         let room = MAX_HEAD.saturating_sub(read.head.len());
@@ -43,12 +43,12 @@ impl FollowedFile {
         read.bytes = read.bytes.saturating_add(bytes.len() as u64);
     }
 
-    /// Whether the file of that name, with these data, is not the one that was read, but another or begun anew.
+    /// Whether the file at this path, with this metadata, is another file than the one that was read, or was rewritten.
     pub fn is_other(&self, path: &Path, data: &Metadata) -> bool {
         let mut read = self.get();
         let now = Some((data.len(), data.modified().ok()));
         if read.looked == now {
-            return false; // nobody has written since
+            return false; // not modified since
         }
         let other = data.len() < read.bytes || head(path, read.head.len()) != read.head;
         if !other {
@@ -62,7 +62,7 @@ impl FollowedFile {
     }
 }
 
-/// The first bytes of a file; fewer where there are no more, or it cannot be read.
+/// The first bytes of a file, or fewer if it is shorter or cannot be read.
 fn head(path: &Path, most: usize) -> Vec<u8> {
     let mut bytes = vec![];
     let file = File::open(path).map(|file| file.take(most as u64));

@@ -1,8 +1,8 @@
-//! What help says beyond the options themselves: groups of options, and examples.
+//! Help beyond the options themselves: groups of options, and examples.
 
 use clap::Command;
 
-/// Groups of options by clap's names, in every subcommand.
+/// Groups of options by their clap ids, the same in every subcommand.
 const HEADINGS: [(&str, &[&str]); 6] = [
     ("Capture", &["interface", "list_interfaces", "filter", "snaplen", "buffer", "autostop", "summary"]),
     (
@@ -69,10 +69,10 @@ const HEADINGS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// A command line, and what it is for.
+/// A command line and its purpose.
 pub type Example = (&'static str, &'static str);
 
-/// Examples by subcommand; files are called `capture.pcapng`, and directories `captures`.
+/// Examples by subcommand. Files are called `capture.pcapng`, and directories `captures`.
 const EXAMPLES: [(&[&str], &[Example]); 19] = [
     (
         &[],
@@ -272,15 +272,15 @@ const EXAMPLES: [(&[&str], &[Example]); 19] = [
     ),
 ];
 
-/// The examples of a subcommand, by the names that lead to it.
+/// The examples of a subcommand, given by its path of names.
 pub fn examples(path: &[&str]) -> &'static [Example] {
     EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
 }
 
-/// Puts options into groups, and examples under the long help.
+/// Puts options into groups, and adds examples to the long help.
 pub fn arranged(command: Command) -> Command {
     EXAMPLES.iter().fold(grouped(command), |command, (path, examples)| match path {
-        // Who asks for nothing in particular sees them at once.
+        // The short help of the program itself shows the examples as well.
         [] => command.after_help(section(examples)),
         path => with_examples(command, path, examples),
     })
@@ -305,11 +305,11 @@ fn with_examples(command: Command, path: &[&str], examples: &[Example]) -> Comma
         [name, rest @ ..] if command.find_subcommand(name).is_some() => {
             command.mut_subcommand(*name, |sub| with_examples(sub, rest, examples))
         }
-        _ => command, // not on this system
+        _ => command, // not available on this system
     }
 }
 
-/// The examples, each below what it is for.
+/// The section with the examples, each below its purpose.
 fn section(examples: &[Example]) -> String {
     let lines: Vec<_> = examples.iter().map(|(line, what)| format!("  # {what}\n  {line}")).collect();
     format!("EXAMPLES:\n{}", lines.join("\n"))
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// The words of a line as a shell sees them, up to a pipe or a redirection; single quotes only.
+    /// Splits a line into words as a shell does, up to a pipe or a redirection. Only single quotes are supported.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut inside = false;

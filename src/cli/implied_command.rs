@@ -1,4 +1,4 @@
-//! The command that arguments imply, where none is named or an option belongs to another.
+//! Finds the subcommand that the arguments imply if none is given, and the one that a refused option belongs to.
 
 use super::args::Cli;
 use crate::similar::similar;
@@ -8,13 +8,13 @@ use clap::{Arg, Command, CommandFactory};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Options by clap's names that ask for packets, where no command stands.
+/// Options, by clap's ids, that ask for packets if no subcommand is given.
 const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
-/// Formats that ask for packets, likewise.
+/// Formats that ask for packets if no subcommand is given.
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
-/// Puts the command that is meant before arguments that begin with none, and `show` before what a person wants to know of.
+/// Inserts the implied subcommand if the arguments do not begin with one, and `show` before the name of a rule or protocol.
 ///
-/// A word that could be a mistyped command is left for clap, which knows what it resembles.
+/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one.
 pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
     let cli = Cli::command();
     let own = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
@@ -39,7 +39,7 @@ pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Whether arguments ask for what only `dump` shows.
+/// Whether the arguments ask for output that only `dump` has.
 fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
     let asks = |option: &Arg, value: Option<&str>| {
         let id = option.get_id().as_str();
@@ -60,7 +60,7 @@ fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
         while let Some(short) = rest.chars().next() {
             rest = rest.get(short.len_utf8()..).unwrap_or_default();
             let Some(option) = dump.get_arguments().find(|a| a.get_short() == Some(short)) else { continue };
-            // What a cluster of letters holds behind one that takes a value is the value.
+            // In a cluster of short options, everything after an option that takes a value is its value.
             let value = match std::mem::take(&mut rest) {
                 flags if !takes(option) => {
                     rest = flags;
@@ -81,7 +81,7 @@ fn takes(option: &Arg) -> bool {
     option.get_action().takes_values()
 }
 
-/// Says of a refused option or format which subcommand of `command` it belongs to.
+/// Adds to an error about an option or format which subcommand of `command` it belongs to.
 pub fn advise(mut e: Error, command: &Command) -> Error {
     let text = |kind| match e.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -124,7 +124,7 @@ fn is_called(arg: &Arg, name: &str) -> bool {
     }
 }
 
-/// The commands with a shown argument of that kind, by their names.
+/// The names of the subcommands with a visible argument for which `has` is true.
 fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
     let mut found = vec![];
     for command in command.get_subcommands() {
@@ -136,7 +136,7 @@ fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
             }
         }
     }
-    // It takes over much of what others have.
+    // `ask` has many options of other subcommands; it is named only if no other subcommand has the option.
     if found.len() > 1 {
         found.retain(|name| name != "ask");
     }

@@ -1,4 +1,4 @@
-//! What is read: files and what directories hold, each once, in the order of their first time stamps.
+//! The inputs: files and the contents of directories, each once, ordered by their first time stamps.
 
 use super::common_args::Common;
 use super::diagnostics::error;
@@ -14,36 +14,36 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
-/// Endings of captures in directories; digits may follow, as tcpdump and dumpcap number rotated files.
+/// File extensions of captures in directories. Digits may follow, as tcpdump and dumpcap number rotated files.
 const ENDINGS: [&str; 5] = ["pcap", "pcapng", "cap", "dmp", "ntar"];
-/// Endings behind those, of compressed captures.
+/// Extensions of compressed captures, which follow those above.
 const COMPRESSED: [&str; 6] = ["gz", "zst", "lz4", "xz", "bz2", "zstd"];
 
-/// How inputs are opened.
+/// The function that opens inputs.
 pub type Open<'a> = &'a mut dyn FnMut(&Path) -> Result<Source, Error>;
 
 /// One input.
 #[derive(Debug)]
 pub struct Input {
-    /// As named, or found.
+    /// The path as it was named or found.
     pub path: PathBuf,
-    /// What came of opening it, where that cannot be done twice. A box, for there may be a million inputs.
+    /// The result of opening it, if it cannot be opened twice. Boxed, because there may be a million inputs.
     opened: Option<Box<Result<Source, Error>>>,
 }
 
 /// The inputs of a run.
 #[derive(Debug, Default)]
 pub struct Inputs {
-    /// In the order in which they are read.
+    /// The inputs in reading order.
     pub list: Vec<Input>,
-    /// Those named that cannot be looked into, or hold no capture; that has been said.
+    /// Named inputs that cannot be searched or contain no capture. This has been reported to the user.
     pub unread: Vec<Unread>,
     seen: HashSet<PathBuf>,
 }
 
 impl Inputs {
-    /// Finds the inputs that are named. A file that is named or found twice counts once. Directories may be empty
-    /// where they are to fill (`fills`).
+    /// Finds the named inputs. A file that is named or found twice counts once. Directories may be empty if new files are
+    /// expected in them (`fills`).
     pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>, fills: bool) -> Inputs {
         let mut inputs = Inputs::default();
         for path in named {
@@ -56,7 +56,7 @@ impl Inputs {
         inputs
     }
 
-    /// One that is open already.
+    /// A single input that is open already.
     pub fn of(path: &Path, opened: Result<Source, Error>) -> Inputs {
         let input = Input { path: path.to_owned(), opened: Some(Box::new(opened)) };
         Inputs { list: vec![input], ..Inputs::default() }
@@ -69,7 +69,7 @@ impl Inputs {
         }
     }
 
-    /// Adds the captures of a directory and of those in it.
+    /// Adds the captures in a directory and its subdirectories.
     fn look_into(&mut self, directory: &Path, fills: bool) {
         let mut any = false;
         for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
@@ -79,12 +79,12 @@ impl Inputs {
                     self.add(entry.into_path());
                 }
                 Ok(_) => {}
-                // A link back up: what it leads to is read already.
+                // A link to a parent directory, whose files are read already.
                 Err(e) if e.loop_ancestor().is_some() => {}
-                // A link to nothing is no more of a capture than other files of its name.
+                // A dangling link, unless its name is that of a capture.
                 Err(e)
                     if leads_nowhere(&e) && !e.path().and_then(Path::file_name).is_some_and(is_capture) => {}
-                // What was there a moment ago.
+                // The file was removed meanwhile.
                 Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
                 Err(e) => {
                     let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
@@ -100,7 +100,7 @@ impl Inputs {
         }
     }
 
-    /// Says what is wrong with an input, and remembers it.
+    /// Reports what is wrong with an input, and remembers it.
     fn complain(&mut self, file: String, why: String) {
         error(&format_args!("{}: {why}.", shown(&file)));
         if self.unread.len() < MAX_UNREAD {
@@ -108,8 +108,8 @@ impl Inputs {
         }
     }
 
-    /// Orders several inputs by their first time stamps; those that have none come last, as named. Pipes have
-    /// none unless they may be opened now (`pipes`): what was opened cannot be opened again.
+    /// Orders several inputs by their first time stamps. Those without one come last, as named. The time stamp of a pipe is
+    /// only known if it may be opened now (`pipes`), because a pipe cannot be opened twice.
     pub fn order(&mut self, pipes: bool) {
         if self.list.len() < 2 {
             return;
@@ -122,7 +122,7 @@ impl Inputs {
 }
 
 impl Input {
-    /// Its first time stamp. A pipe stays open; of thousands of files none does.
+    /// The first time stamp of the input. A pipe stays open; a file is closed again, because there may be thousands of them.
     fn first_time(&mut self, pipes: bool) -> Time {
         let file = self.path.metadata().is_ok_and(|data| data.is_file());
         if !file && !pipes {
@@ -136,7 +136,7 @@ impl Input {
         time
     }
 
-    /// What comes of opening it with `open`, unless it is open already.
+    /// Opens the input with `open`, unless it is open already.
     ///
     /// # Errors
     /// Those of `open`.
@@ -156,7 +156,7 @@ pub fn open(path: &Path) -> Result<Source, Error> {
         }
     };
     let mut source = match path.to_str() {
-        // Where it cannot be waited for, it can still be read.
+        // If waiting for standard input is not possible, it can still be read.
         Some("-") => {
             let stdin = interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin()));
             Source::from_reader("-", metered(stdin))
@@ -169,10 +169,10 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Ok(source)
 }
 
-/// Completes what is named: a last word may be the filter, and where no capture is named standard input may bring one.
+/// Completes the named inputs: the last word may be the filter, and without any input, standard input may be a capture.
 ///
 /// # Errors
-/// A sentence, where that makes no sense.
+/// A sentence, if the arguments contradict each other.
 pub fn complete(common: &mut Common) -> Result<(), String> {
     take_last(common)?;
     if common.files.is_empty() && common.read.is_empty() && stdin_waits() {
@@ -181,10 +181,10 @@ pub fn complete(common: &mut Common) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes a last word that is no file for the filter if it reads as one, as tshark does.
+/// Takes the last word as the filter if it is no file and looks like a filter, as tshark does.
 ///
 /// # Errors
-/// A sentence, where there is a filter already.
+/// A sentence, if there is a filter already.
 fn take_last(common: &mut Common) -> Result<(), String> {
     let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
     if word == "-" || Path::new(word).exists() {
@@ -192,7 +192,8 @@ fn take_last(common: &mut Common) -> Result<(), String> {
     }
     let Ok(last) = expression(word);
     let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
-    // No name of a file is likely to be so; what is wrong with such a filter is said.
+    // File names hardly ever contain these strings. A word with one of them counts as a filter even if it has errors, which are
+    // reported.
     let begins = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
     let is_one = last.filter().is_some()
@@ -209,7 +210,7 @@ fn take_last(common: &mut Common) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether standard input may bring a capture: a pipe, a socket or a file, and no terminal or /dev/null.
+/// Whether standard input may be a capture: a pipe, a socket or a file, but not a terminal or /dev/null.
 #[cfg(unix)]
 pub fn stdin_waits() -> bool {
     use rustix::fs::FileType;
@@ -223,13 +224,13 @@ pub fn stdin_waits() -> bool {
     !io::stdin().is_terminal()
 }
 
-/// Whether an entry of a directory is a link to what is not there, or to itself.
+/// Whether a directory entry is a link to itself or to something that does not exist.
 fn leads_nowhere(e: &walkdir::Error) -> bool {
     let Some(path) = e.path() else { return false };
     path.is_symlink() && path.metadata().is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
 }
 
-/// Whether a file in a directory is a capture, by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
+/// Whether a file in a directory is a capture, judged by its name: `a.pcap`, `a.pcap12`, `a.pcap.1`, `a.pcapng.gz`.
 pub fn is_capture(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     if name.starts_with('.') {

@@ -1,16 +1,16 @@
-//! Interruption by Ctrl-C or SIGTERM: reading ends, and what was read is finished. A second signal ends the process.
+//! Handles Ctrl-C and SIGTERM: the program stops reading and finishes with what it has read. A second signal ends the process.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Exit codes from here on say which signal ended the reading.
+/// Exit codes above this one tell which signal ended the reading.
 const SIGNALS: u8 = 128;
 
 /// Exit code after SIGTERM.
 #[cfg(unix)]
 pub const TERMINATED: u8 = SIGNALS + 15;
 
-/// Whether an exit code says that a signal ended the reading.
+/// Whether an exit code means that a signal ended the reading.
 pub fn is_signal(code: u8) -> bool {
     code > SIGNALS
 }
@@ -28,17 +28,17 @@ mod signals {
     use std::sync::{Arc, LazyLock};
     use std::time::Duration;
 
-    /// The signal that has come, or 0.
+    /// The exit code of the signal that has arrived, or 0.
     static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-    /// The next signal ends the process: there is nothing to finish yet, or one has come before.
+    /// Whether the next signal ends the process at once, because there is nothing to finish yet or it is the second one.
     static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
-    /// They are caught already.
+    /// Whether the handlers have been installed.
     static WATCHING: AtomicBool = AtomicBool::new(false);
 
-    /// From now on signals are caught. A further call changes nothing: handlers would only pile up.
+    /// Installs the signal handlers. Further calls do nothing, because handlers would pile up.
     ///
     /// # Errors
-    /// When the system does not allow that.
+    /// When the system refuses to install them.
     pub fn watch() -> io::Result<()> {
         if WATCHING.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -49,25 +49,24 @@ mod signals {
             flag::register(signal, AT_ONCE.clone())?;
             flag::register_usize(signal, CAUGHT.clone(), usize::try_from(code).unwrap_or_default())?;
         }
-        // A file above the limit of `ulimit -f` is then an error of its writing, and no end without a word.
+        // With a handler, a file that exceeds the limit of `ulimit -f` causes a write error instead of a silent end.
         flag::register(SIGXFSZ, Arc::default())?;
         Ok(())
     }
 
-    /// From now on there is something to finish.
+    /// From now on, a signal lets the program finish its work first.
     pub fn finish_first() {
         if caught().is_none() {
             AT_ONCE.store(false, Ordering::SeqCst);
         }
     }
 
-    /// The exit code of the signal that has come.
+    /// The exit code of the signal that has arrived, if any.
     pub fn caught() -> Option<u8> {
         u8::try_from(CAUGHT.load(Ordering::SeqCst)).ok().filter(|&code| code != 0)
     }
 
-    /// Waits for `input` to have something to read, or its end; `false` when `most` passes or a signal
-    /// comes before.
+    /// Waits until `input` has data or ends. Returns `false` if `most` passes or a signal arrives before that.
     pub fn wait(input: &impl AsFd, most: Duration) -> io::Result<bool> {
         let time = Timespec::try_from(most).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
@@ -81,7 +80,7 @@ mod signals {
 #[cfg(unix)]
 pub use signals::{caught, finish_first, wait, watch};
 
-/// Signals do what they do.
+/// Signals keep their default actions.
 #[cfg(not(unix))]
 mod no_signals {
     pub fn watch() -> std::io::Result<()> {
@@ -96,24 +95,24 @@ mod no_signals {
 #[cfg(not(unix))]
 pub use no_signals::{caught, finish_first, watch};
 
-/// An input that a signal ends, also while nothing comes.
+/// An input whose reading a signal ends, even while it waits for data.
 struct Stoppable {
     input: File,
-    /// A pipe or a device: reading may have to wait.
+    /// Whether reading may have to wait, as with a pipe or a device.
     waits: bool,
 }
 
-/// Makes a signal end `input`: reading it then fails.
+/// Wraps `input` so that a signal ends it: reading fails then.
 pub fn stoppable(input: File) -> Box<dyn Read + Send> {
     finish_first();
     let waits = !input.metadata().is_ok_and(|it| it.is_file());
     Box::new(Stoppable { input, waits })
 }
 
-/// Standard input, likewise.
+/// Standard input, wrapped in the same way.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no standard input.
 #[cfg(unix)]
 pub fn stdin() -> io::Result<Box<dyn Read + Send>> {
     use std::os::fd::AsFd;
@@ -126,10 +125,10 @@ pub fn stdin() -> io::Result<Box<dyn Read + Send>> {
 }
 
 impl Stoppable {
-    /// Waits for something to read, no longer than until a signal comes.
+    /// Waits for data, but only until a signal arrives.
     #[cfg(unix)]
     fn wait(&self) -> io::Result<()> {
-        // A signal that comes just before the wait is seen after it: so it must end.
+        // A signal that arrives just before the wait does not interrupt it, so the wait must be short.
         const LONGEST: std::time::Duration = std::time::Duration::from_millis(250);
         while self.waits && caught().is_none() && !wait(&self.input, LONGEST)? {}
         Ok(())

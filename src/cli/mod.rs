@@ -88,7 +88,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
             Command::Generate(command) => generate::run(&command),
         },
         Err(e) => {
-            // Help and version go to standard output and are no error; a closed pipe is none either.
+            // Help and version go to standard output and are no errors; neither is a closed pipe.
             let printed = e.print().and_then(|()| std::io::stdout().flush());
             if e.use_stderr() { outcome::FAILED } else { outcome::printed(printed) }
         }

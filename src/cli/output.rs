@@ -1,33 +1,33 @@
-//! Where results go: standard output, or a file that appears only when it is complete.
+//! Output targets: standard output, or a file that appears only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// An output under way.
+/// An open output.
 pub enum Target {
     /// Standard output.
     Stdout(io::Stdout),
     /// A FIFO or a device, which must not be replaced by a file.
     Device(File),
-    /// Nobody wants it.
+    /// Output is discarded.
     Nowhere,
-    /// A file aside, and the name it is to get.
+    /// A temporary file, and its final name.
     File(NamedTempFile, PathBuf),
 }
 
 impl Target {
-    /// Standard output, or a file beside `path`.
+    /// Opens standard output, or a temporary file beside `path`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
         let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
         if is_device(path) {
             return Ok(Target::Device(File::options().write(true).open(path)?));
         }
-        // What a link leads to is written, and the link stays.
+        // The target of a link is replaced, and the link stays.
         let real = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
         let path = real.unwrap_or_else(|| path.to_owned());
         let folder = folder(&path);
@@ -36,7 +36,8 @@ impl Target {
         Ok(Target::File(aside, path))
     }
 
-    /// Gives the file its name, unless it holds no capture: what stood there before is worth more.
+    /// Gives the file its final name. If it would contain no capture, the existing file is kept instead, because it is worth
+    /// more.
     ///
     /// # Errors
     /// When it cannot be renamed.
@@ -55,25 +56,25 @@ impl Target {
     }
 }
 
-/// Whether a result is written to what stands there, and not to a file in its place: a FIFO, a device, or a name such as
-/// `/dev/stdout`, which stays what it is even where it leads to a file.
+/// Whether results are written to the existing file instead of replacing it: a FIFO, a device, or a name such as `/dev/stdout`,
+/// which must stay even if it leads to a regular file.
 pub fn is_device(path: &Path) -> bool {
     let special =
         ["/dev", "/dev/fd"].iter().any(|it| folder(path) == Path::new(it)) || path.starts_with("/proc");
     fs::metadata(path).is_ok_and(|it| !it.is_dir() && (special || !it.is_file()))
 }
 
-/// Whether the name of an output means standard output.
+/// Whether the name of an output stands for standard output.
 pub fn to_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The folder of a file.
+/// The directory of a file.
 pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A temporary file is for its owner only; a result is as readable as its folder's other files.
+/// Makes a temporary file readable for others. Temporary files are private, but a result is to be as readable as other files.
 #[cfg(unix)]
 fn readable(file: &NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Outputs that are in conflict: with an input that they would overwrite, or with another output.
+//! Detects outputs that would overwrite an input or another output.
 
 use super::args::Reading;
 use super::common_args::Common;
@@ -9,7 +9,7 @@ use super::terminal::name;
 use std::fs::{self, Metadata};
 use std::path::Path;
 
-/// Why the results cannot be written as asked: something would be destroyed.
+/// The reason why results cannot be written as asked: something would be overwritten.
 pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
     if common.save.write.as_deref().is_some_and(to_stdout) {
         #[cfg(unix)]
@@ -48,7 +48,7 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
     None
 }
 
-/// The files that are to be written, each with the option that names it.
+/// The files that will be written, each with the option that names it.
 fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
     let capture = common.save.write.as_deref().filter(|path| !to_stdout(path));
     let own = capture.map(|path| ("-w", path)).into_iter();
@@ -60,7 +60,7 @@ fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &
     written
 }
 
-/// The file that standard output leads to.
+/// The regular file that standard output is redirected to.
 #[cfg(unix)]
 fn standard_output() -> Option<Metadata> {
     use std::os::fd::AsFd;
@@ -73,7 +73,7 @@ fn standard_output() -> Option<Metadata> {
     None
 }
 
-/// Whether two names mean one file, or would. A FIFO or a device bears everything.
+/// Whether two paths name the same file, existing or not. A FIFO or a device may be used twice.
 fn same(a: &Path, b: &Path) -> bool {
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => a.is_file() && Mark::of(&a) == Mark::of(&b),

@@ -1,7 +1,7 @@
-//! Names of captures with `*` and `?`.
+//! Patterns with `*` and `?` for names of captures.
 
-/// Whether a capture is meant: `*` stands for any characters, `?` for one. A pattern without a slash is held
-/// against the last part of the name.
+/// Whether a pattern matches a capture. `*` stands for any characters, `?` for one. A pattern without a slash is matched
+/// against the last part of the path.
 pub fn names(pattern: &str, file: &str) -> bool {
     let file = if cfg!(windows) { file.replace('\\', "/") } else { file.to_owned() };
     let file = file.trim_start_matches("./");
@@ -11,7 +11,7 @@ pub fn names(pattern: &str, file: &str) -> bool {
 
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<_>, Vec<_>) = (pattern.chars().collect(), name.chars().collect());
-    // Where to go on when a guess was wrong: behind the last star, which takes one character more.
+    // Where to continue after a mismatch: behind the last star, which then takes one more character.
     let (mut p, mut n, mut retry) = (0, 0, None);
     while let Some(c) = name.get(n) {
         match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! How far the reading has come, on the last line of a terminal, where it takes longer than a moment.
+//! The progress line on a terminal, shown when reading takes longer than a moment.
 //!
 //! ```text
 //!  file or pipe ──> Metered ──> capture::Source        a read, 256 KiB: the line may be drawn anew
@@ -17,29 +17,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who waits no longer than this wants to see nothing.
+/// Shorter runs show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The line is drawn no oftener than that.
+/// Shortest time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Longest name of a file in the line, in columns.
+/// Maximum width of a file name in the line, in columns.
 const MAX_NAME: usize = 30;
 
-/// The line; `None` where nobody wants to see it.
+/// The line, or `None` if no progress is to be shown.
 static LINE: Mutex<Option<Line>> = Mutex::new(None);
 
 struct Line {
-    /// When the run began, and the line was drawn last.
+    /// When the run began, and when the line was last drawn.
     began: Instant,
     drawn: Instant,
     bar: Option<ProgressBar>,
 }
 
-/// Does something with the line, if there is to be one.
+/// Calls a function with the line, if progress is shown.
 fn with_line<T>(with: impl FnOnce(&mut Line) -> T) -> Option<T> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(with)
 }
 
-/// From now on progress is shown, if it can be and is wanted. `streams` says whether results are printed meanwhile.
+/// Starts showing progress, if that is possible and wanted. `streams` says whether results are printed meanwhile.
 pub fn begin(common: &Common, streams: bool) {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if is_wanted(common, streams, is_apart()) && io::stderr().is_terminal() && !dumb {
@@ -49,7 +49,7 @@ pub fn begin(common: &Common, streams: bool) {
     }
 }
 
-/// Whether standard output is a file. Behind a pipe may stand a pager, which has the terminal for itself.
+/// Whether standard output is a file. A pipe may lead to a pager, which needs the terminal for itself.
 #[cfg(unix)]
 fn is_apart() -> bool {
     use std::os::fd::AsFd;
@@ -62,29 +62,29 @@ fn is_apart() -> bool {
     !io::stdout().is_terminal()
 }
 
-/// Whether a line does not disturb: not where results appear meanwhile (`streams`), unless they go to a file (`apart`).
+/// Whether the line would not disturb. It would if results are printed meanwhile (`streams`) and not to a file (`apart`).
 fn is_wanted(common: &Common, streams: bool, apart: bool) -> bool {
     let Common { quiet, follow, output, .. } = common;
     !(*quiet || *follow || streams && !apart && output.is_none())
 }
 
-/// Erases the line, because something else is to be written; it may come back.
+/// Erases the line before other output; it may be drawn again later.
 pub fn hide() {
     with_line(|line| line.bar.take().map(|bar| bar.finish_and_clear()));
 }
 
-/// What is counted of an input.
+/// The counters of an input.
 #[derive(Debug)]
 pub struct Meter {
     name: String,
-    /// Bytes of the file, where that is known.
+    /// Size of the file in bytes, if known.
     total: Option<u64>,
-    /// Number of the frame read last.
+    /// Number of the last frame read.
     frames: Arc<AtomicU64>,
 }
 
 impl Meter {
-    /// The meter of an input; `None` where nobody wants to see it.
+    /// Creates the meter of an input, or returns `None` if no progress is shown.
     pub fn new(path: &Path) -> Option<Meter> {
         with_line(|_| ())?;
         Some(Meter::of(path))
@@ -101,23 +101,23 @@ impl Meter {
         Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() }
     }
 
-    /// Where the number of the frame read last is to be kept.
+    /// The counter for the number of the last frame read.
     pub fn frames(&self) -> Arc<AtomicU64> {
         self.frames.clone()
     }
 }
 
-/// An input whose bytes are counted.
+/// An input that counts its bytes.
 pub struct Metered {
     input: Box<dyn Read + Send>,
     meter: Meter,
     read: u64,
-    /// When the first bytes were asked for, and how many frames there were before.
+    /// When reading began, and how many frames had been read before.
     began: Option<(Instant, u64)>,
 }
 
 impl Metered {
-    /// Counts what is read from `input`.
+    /// Counts the bytes read from `input`.
     pub fn new(input: Box<dyn Read + Send>, meter: Meter) -> Metered {
         Metered { input, meter, read: 0, began: None }
     }
@@ -158,7 +158,7 @@ impl Read for Metered {
 }
 
 impl Drop for Metered {
-    /// Reading may end before the input does.
+    /// Reading may stop before the end of the input.
     fn drop(&mut self) {
         hide();
     }
@@ -181,7 +181,7 @@ impl Line {
     }
 }
 
-/// How far one input has been read.
+/// The progress of one input.
 #[derive(Clone, Copy, Debug)]
 struct SoFar {
     read: u64,
@@ -211,7 +211,7 @@ impl SoFar {
     }
 }
 
-/// A number in three or four digits.
+/// Formats a number with three or four digits.
 fn scaled(x: f64) -> String {
     match x {
         ..1e3 => format!("{x:.0}"),
@@ -220,7 +220,7 @@ fn scaled(x: f64) -> String {
     }
 }
 
-/// A duration in seconds, minutes or hours.
+/// Formats a duration in seconds, minutes or hours.
 fn clock(seconds: f64) -> String {
     match seconds {
         ..60.0 => format!("{:.0} s", seconds.ceil()),
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(pipe.text(), "50.0 MB, 5.0 MB/s, 2 packets/s");
         let nothing = SoFar { read: 0, packets: 0, time: Duration::ZERO, ..so_far };
         assert_eq!(nothing.text(), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
-        // A file that has grown meanwhile.
+        // The file has grown meanwhile.
         let more = SoFar { total: Some(1), ..so_far };
         assert!(more.text().ends_with(", 0 s left"));
         assert_eq!([clock(59.5), clock(61.0), clock(7200.0)], ["60 s", "1:01 min", "2.0 h"]);

@@ -1,4 +1,4 @@
-//! Reads the inputs into a report, and says what is wrong with them.
+//! Reads the inputs into a report, and prints errors about them.
 
 use super::common_args::Common;
 use super::diagnostics::error;
@@ -19,15 +19,15 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// A packet that waits for others waits no longer when nothing has come for so long.
+/// After this time without data, packets that wait for others are processed.
 pub const QUIET: Duration = Duration::from_millis(200);
 
-/// Files from that size in bytes on are read ahead by a thread of their own, compressed ones from a smaller one on:
-/// below, starting it takes longer than it saves.
+/// Files of at least this size in bytes are read ahead by a thread of their own. For compressed files the limit is lower. For
+/// smaller files, starting the thread takes longer than it saves.
 const LARGE: u64 = 32 << 20;
 const LARGE_COMPRESSED: u64 = 2 << 20;
 
-/// The names of the subcommands; [`args`](super::args) has them as well, but imports this file by way of subcommands.
+/// The names of the subcommands. [`args`](super::args) has them as well, but it imports this file indirectly.
 const SUBCOMMANDS: &[&str] = &[
     "summary",
     "dump",
@@ -46,7 +46,7 @@ const SUBCOMMANDS: &[&str] = &[
     "generate",
 ];
 
-/// Reads every input into one report, through the display filter if there is one; `open` opens them.
+/// Reads every input into one report, through the display filter if there is one. `open` opens the inputs.
 pub fn read_with<S: Listener>(
     common: &Common,
     options: Options,
@@ -58,7 +58,7 @@ pub fn read_with<S: Listener>(
     filter::through(common, secrets, report, |report| read_into(common, options, inputs, report, open))
 }
 
-/// Reads every input into one report and nothing else.
+/// Reads every input into one report, without a filter.
 fn read_into<S: Listener>(
     common: &Common,
     options: Options,
@@ -99,7 +99,7 @@ fn read_into<S: Listener>(
                 code = signal;
                 break;
             }
-            // A capture that is cut short was read as far as it goes; the user may call that enough.
+            // A truncated capture was read as far as possible; the user may accept that.
             if !(end == End::CutShort && common.allow_truncated) {
                 code = FAILED;
             }
@@ -116,10 +116,10 @@ enum End {
     Unreadable,
 }
 
-/// The same, and what is wrong, as a clause.
+/// Why an input was not read to its end, and what is wrong, as a clause.
 type Unfinished = (End, String);
 
-/// Reads one input, and says so if it could not be read, or not to its end.
+/// Reads one input, and prints an error if it could not be read to its end.
 fn read_one<S: Listener>(
     pipeline: &mut Pipeline<'_, S>,
     mut input: Input,
@@ -167,19 +167,19 @@ fn read_one<S: Listener>(
     }
 }
 
-/// How many threads to use.
+/// The number of threads to use.
 fn threads(common: &Common) -> usize {
     let threads = common.threads.or_else(|| thread::available_parallelism().ok());
     threads.map_or(1, NonZeroUsize::get)
 }
 
-/// Whether a file is worth a thread.
+/// Whether a file is large enough for a thread of its own.
 fn is_large(path: &Path, source: &Source) -> bool {
     let large = if source.facts().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
     path.metadata().is_ok_and(|data| data.is_file() && data.len() >= large)
 }
 
-/// Says that an input cannot be opened. Who has mistaken a subcommand's place is told it.
+/// Reports that an input cannot be opened, with a hint if it looks like a misplaced subcommand.
 fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
     if interrupt::caught().is_some() {
         return interrupted(path);
@@ -194,17 +194,17 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
     complain(path, format!("{e}{hint}"))
 }
 
-/// Says that a signal has ended the reading.
+/// Reports that a signal ended the reading.
 fn interrupted(path: &Path) -> Result<(), Unfinished> {
     complain(path, "the reading was interrupted; what follows is about the part before that".to_owned())
 }
 
-/// Whether a name that is no file is that of a subcommand.
+/// Whether the name of a missing file is that of a subcommand.
 fn misplaced(path: &Path) -> bool {
     !path.exists() && SUBCOMMANDS.iter().any(|name| path.as_os_str() == *name)
 }
 
-/// Says what is wrong with an input.
+/// Reports what is wrong with an input.
 fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     error(&format_args!("{}: {what}.", name(path)));
     Err((End::Unreadable, what))

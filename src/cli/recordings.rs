@@ -1,4 +1,4 @@
-//! Recordings of the conversations of examples, for tests: two, which differ in addresses, ports, tokens and times.
+//! Two recordings of the examples' conversations, for tests. They differ in addresses, ports, tokens and times.
 
 use crate::capture::Time;
 use crate::check::Policy;
@@ -14,23 +14,23 @@ const MS: i64 = 1_000_000;
 /// An address and a UDP port.
 type End = ([u8; 4], u16);
 
-/// Who talks when, and with which numbers.
+/// The endpoints, times and tokens of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording {
     /// The server; an example may name another port.
     pub server: End,
     clients: [End; 2],
-    /// Nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     start: i64,
-    /// Between two steps, in nanoseconds.
+    /// Time between two steps in nanoseconds.
     step: i64,
-    /// Frames before the conversation.
+    /// Number of frames before the conversation.
     before: u64,
-    /// Tokens, cookies and challenges of the examples, in hex, and what stands in their place.
+    /// Tokens, cookies and challenges of the examples in hex, each with its replacement.
     tokens: &'static [(&'static str, &'static str)],
 }
 
-/// As the examples have it.
+/// The recording with the values of the examples.
 pub const HERE: Recording = Recording {
     server: ([192, 0, 2, 10], 27_100),
     clients: [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)],
@@ -40,7 +40,7 @@ pub const HERE: Recording = Recording {
     tokens: &[],
 };
 
-/// The same, another day and elsewhere.
+/// Another recording, made on another day at another place.
 pub const THERE: Recording = Recording {
     server: ([198, 51, 100, 77], 31_337),
     clients: [([192, 0, 2, 3], 50_123), ([192, 0, 2, 4], 50_999)],
@@ -55,7 +55,7 @@ pub const THERE: Recording = Recording {
 };
 
 impl Recording {
-    /// What `check` makes of it; `judge` sees every entry.
+    /// The verdict of `check`; `judge` is called for every entry.
     pub fn check(&self, example: &Example, mut judge: impl FnMut(&mut Entry)) -> Verdict {
         let mut report = Check::new(Policy::default(), |entry: &mut Entry, _: &str| {
             judge(entry);
@@ -71,13 +71,13 @@ impl Recording {
         report.verdict(totals).expect("nothing is written")
     }
 
-    /// Fingerprints of everything found that counts.
+    /// Fingerprints of all findings that count.
     pub fn fingerprints(&self, example: &Example) -> Vec<String> {
         let verdict = self.check(example, |_| {});
         verdict.findings.iter().filter(|e| e.counts()).map(|e| e.fingerprint.to_string()).collect()
     }
 
-    /// The frames; long before and long after the conversation there are empty ones.
+    /// The frames of the conversation, with empty frames long before and long after it.
     fn frames(&self, example: &Example) -> Vec<OwnedFrame> {
         let server = (self.server.0, example.server_port.unwrap_or(self.server.1));
         let early = if example.at_start { 0 } else { self.before };

@@ -1,4 +1,4 @@
-//! `qdissect report`: its arguments, and how it is run.
+//! `qdissect report`: its arguments and its execution.
 
 use super::accepted::Accepted;
 use super::clock::today;

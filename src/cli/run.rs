@@ -1,4 +1,4 @@
-//! Runs a subcommand over its inputs and maps what happened to an exit code.
+//! Runs a subcommand over its inputs and determines the exit code.
 
 use super::args::Reading;
 use super::check;
@@ -32,19 +32,19 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 
-/// What a subcommand is to do, once everything that the user has given makes sense.
+/// The job of a subcommand, once all arguments have been checked.
 pub struct Job {
     /// The configuration.
     pub config: Config,
-    /// Columns of the user's own choice, and how they are set apart.
+    /// Columns that the user chose, and their layout.
     pub chosen: Option<(Columns, Layout)>,
-    /// What is asked of the pipeline.
+    /// Options for the pipeline.
     pub options: Options,
-    /// What is read.
+    /// The inputs to read.
     pub inputs: Inputs,
 }
 
-/// Runs a subcommand; returns the exit code. `given` says whether an option stands on the command line.
+/// Runs a subcommand; returns the exit code. `given` tells whether an option was given on the command line.
 pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     let job = match prepare(command, given) {
         Ok(job) => job,
@@ -60,7 +60,7 @@ pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
     finish(command, job)
 }
 
-/// Reads what there is to read and writes the result; returns the exit code.
+/// Reads the inputs and writes the result; returns the exit code.
 pub fn finish(command: &Reading, mut job: Job) -> u8 {
     let common = command.common();
     #[cfg(target_os = "linux")]
@@ -94,7 +94,7 @@ fn own_files(command: &Reading) -> Allowed {
     }
 }
 
-/// Where `check` writes besides.
+/// The further files that `check` writes.
 #[cfg(target_os = "linux")]
 fn reports(check: &CheckArgs) -> Vec<PathBuf> {
     let baseline = check.baseline.iter().filter(|_| check.update_baseline);
@@ -113,10 +113,10 @@ fn reports(check: &CheckArgs) -> Vec<PathBuf> {
     write
 }
 
-/// Takes in the configuration and looks at everything that is given, before anything is read or written.
+/// Loads the configuration and checks all arguments before anything is read or written.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// A sentence that says what is wrong.
 fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
     let config = configure(command, given)?;
     if let Err(e) = interrupt::watch() {
@@ -157,7 +157,7 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
 /// The columns that the user asks for, if the output has any.
 ///
 /// # Errors
-/// What is wrong with the filter, or with arguments that contradict each other.
+/// What is wrong with the filter, or which arguments contradict each other.
 pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
     if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
         return Err(complaint);
@@ -176,7 +176,7 @@ pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, St
     }
 }
 
-/// Reads the configuration and fills in what the command line leaves open.
+/// Loads the configuration and fills in settings that are missing on the command line.
 pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
     let config = settings::load(common, given)?;

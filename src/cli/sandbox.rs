@@ -1,11 +1,11 @@
-//! What the process may still do once bytes of strangers are read: Landlock, by which a process on Linux gives up
-//! rights for good, and needs none to do so.
+//! Restricts the process before it reads untrusted bytes. It uses Landlock, by which a process on Linux irrevocably gives up
+//! rights, without needing any for that.
 //!
 //! ```text
 //!  reading files   read the inputs      write where results go     no program, no TCP, no signals
 //!  live            read nothing         write where -w goes        no program, no TCP
 //! ```
-//! What is open stays open: standard output, the pipe of the capture program. Names can still be looked up.
+//! Files that are open stay open: standard output, the pipe of the capture program. File names can still be looked up.
 
 use super::common_args::Common;
 use super::inputs::Inputs;
@@ -17,27 +17,27 @@ use landlock::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the standard library learns how many processors the process may use, when a thread is to be started.
+/// The standard library reads these files to learn how many processors the process may use when it starts a thread.
 const PROCESSORS: [&str; 3] = ["/proc/self/cgroup", "/proc/self/mountinfo", "/sys/fs/cgroup"];
-/// What is asked of the kernel: Linux 6.12. An older one enforces what it knows.
+/// The restrictions asked for, as of Linux 6.12. An older kernel enforces those that it knows.
 const WANTED: ABI = ABI::V6;
 
-/// What stays allowed. Names that lead nowhere allow nothing.
+/// The rights that are kept. Paths that do not exist allow nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Files that may be read, and directories with all that is in them.
+    /// Files that may be read, and directories with everything in them.
     pub read: Vec<PathBuf>,
-    /// Directories in which files may be made, written, renamed and removed; pipes and devices that may be written.
+    /// Directories in which files may be created, written, renamed and removed, and pipes and devices that may be written.
     pub write: Vec<PathBuf>,
-    /// Whether processes outside of the sandbox may be sent signals.
+    /// Whether signals may be sent to processes outside of the sandbox.
     pub signals: bool,
 }
 
-/// Restricts the calling thread and those it starts from now on; whether the kernel restricts the use of files at
-/// all. A second call can only take more away.
+/// Restricts the calling thread and all threads that it starts later. Returns whether the kernel restricts the use of files at
+/// all. Another call can only restrict further.
 ///
 /// # Errors
-/// When the kernel refuses what it claims to know.
+/// When the kernel refuses a restriction that it claims to support.
 pub fn enter(allowed: &Allowed) -> Result<bool, RulesetError> {
     let mut scope = BitFlags::from(Scope::AbstractUnixSocket);
     if !allowed.signals {
@@ -53,21 +53,21 @@ pub fn enter(allowed: &Allowed) -> Result<bool, RulesetError> {
     let write = make_bitflags!(AccessFs::{WriteFile | Truncate | MakeReg | RemoveFile});
     for (paths, access) in [(&allowed.read, read), (&allowed.write, write)] {
         for rule in path_beneath_rules(paths, access).flatten() {
-            // There is no rule for what has no place in the file system, a pipe of the shell: it stays allowed.
+            // Something outside of the file system, such as a pipe of the shell, cannot have a rule: it stays allowed.
             let _ = (&mut rules).add_rule(rule);
         }
     }
     rules.restrict_self().map(|status| status.ruleset != RulesetStatus::NotEnforced)
 }
 
-/// From now on signals reach only processes that are started from here; best effort.
+/// From now on, signals reach only processes that this one starts; best effort.
 pub fn keep_signals_inside() {
     let domain = Ruleset::default().scope(Scope::Signal).and_then(Ruleset::create);
     let _ = domain.and_then(|domain| domain.restrict_self());
 }
 
-/// Restricts a command that reads files to its inputs and outputs, and to what it is `also` allowed. Where the kernel
-/// cannot, everything stays as it is without a word: a message in every job of a CI system would help nobody.
+/// Restricts a command that reads files to its inputs and outputs, and to what it is `also` allowed. If the kernel does not
+/// support that, nothing is printed: a message in every job of a CI system would help nobody.
 pub fn read_files(common: &Common, inputs: &Inputs, also: Allowed) {
     if !common.no_sandbox {
         let _ = enter(&needed(common, inputs, also));
@@ -77,13 +77,13 @@ pub fn read_files(common: &Common, inputs: &Inputs, also: Allowed) {
 fn needed(common: &Common, inputs: &Inputs, also: Allowed) -> Allowed {
     let mut read: Vec<PathBuf> = inputs.list.iter().map(|input| input.path.clone()).collect();
     if common.follow {
-        // Files that come later, and those that replace a file.
+        // Files that appear later, and files that replace others.
         let named = common.files.iter().chain(&common.read);
         read.extend(named.map(|path| if path.is_dir() { path.clone() } else { folder(path).to_owned() }));
     }
     let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| places(path)).collect();
     if let Some(path) = &common.save.write {
-        // Copies of pipes are made beside the result, or where temporary files are.
+        // Copies of pipes are made beside the result or in the directory for temporary files.
         match path.as_os_str() == "-" || is_device(path) {
             true => write.extend([path.clone(), std::env::temp_dir()]),
             false => write.extend(places(path)),
@@ -91,13 +91,13 @@ fn needed(common: &Common, inputs: &Inputs, also: Allowed) -> Allowed {
     }
     write.extend(also.write);
     read.extend(also.read);
-    // Files that are written aside are opened for reading as well.
+    // Temporary files are opened for reading as well.
     read.extend(write.iter().cloned());
     read.extend(PROCESSORS.map(PathBuf::from));
     Allowed { read, write, signals: also.signals }
 }
 
-/// What must be writable for a file to be written: its directory, and that of the file that a link leads to; or the
+/// The paths that must be writable for a file to be written: its directory and that of the file that a link leads to, or the
 /// pipe or device itself.
 pub fn places(path: &Path) -> Vec<PathBuf> {
     if is_device(path) {
@@ -114,10 +114,10 @@ mod tests {
     use std::net::TcpListener;
     use std::process::Command;
 
-    /// Set in the process that is restricted: the directory that it may use.
+    /// Environment variable of the restricted process: the directory that it may use.
     const INSIDE: &str = "QDISSECT_TEST_SANDBOX";
 
-    /// Runs a test of this file again in a process of its own, for what is given up is given up for good.
+    /// Runs a test of this file again in a process of its own, because rights cannot be regained.
     fn in_a_process(name: &str, folder: &Path) {
         let test = format!("cli::sandbox::tests::{name}");
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -163,7 +163,7 @@ mod tests {
         denied(fs::read_dir("/"));
         denied(Command::new("/bin/sh").arg("-c").arg("true").status());
         assert!(rustix::thread::no_new_privs().unwrap());
-        // TCP came with Linux 6.7.
+        // Restrictions of TCP need Linux 6.7.
         match TcpListener::bind("127.0.0.1:0") {
             Ok(_) => println!("this kernel does not restrict TCP"),
             refused => denied(refused),

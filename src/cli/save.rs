@@ -1,11 +1,11 @@
-//! Reads the inputs into a report, and with `-w` writes what was recognised to a new capture.
+//! Reads the inputs into a report, and with `-w` writes the recognised packets to a new capture.
 //!
 //! ```text
 //!  first pass    Source ──> Pipeline ──> Recorder ──> the report      frame numbers, findings
 //!                  └──> spool: what cannot be read twice
 //!  second pass   Source or spool ──> Writer ──> FILE
 //! ```
-//! Two passes, because what a datagram is may be known only when later ones have been seen.
+//! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
 use super::common_args::Common;
 use super::diagnostics::{error, warning};
@@ -23,64 +23,64 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// What is gathered of the capture before it is written, in bytes.
+/// Size of the output buffer in bytes.
 const BUFFER: usize = 256 * 1024;
-/// The program, as captures name it.
+/// The program's name in captures.
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
-/// Whether the result has no place, for standard output is the capture.
+/// Whether no result can be printed, because the capture goes to standard output.
 pub fn silences(common: &Common) -> bool {
     common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
 }
 
-/// What tells whether a file is still the one it was.
+/// Identifies a version of a file, to detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     len: u64,
     modified: Option<std::time::SystemTime>,
-    /// Device and number.
+    /// Device and inode number.
     node: (u64, u64),
 }
 
 impl Mark {
-    /// That of a file now.
+    /// The mark of a file as it is now.
     pub fn of(file: &Metadata) -> Mark {
         Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
     }
 }
 
-/// Device and number of a file.
+/// Device and inode number of a file.
 #[cfg(unix)]
 pub fn node(file: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (file.dev(), file.ino())
 }
 
-/// Nothing tells files apart here.
+/// Not available on this system.
 #[cfg(not(unix))]
 pub fn node(_: &Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-/// How an input is read again.
+/// How an input can be read again.
 #[derive(Debug)]
 enum Again {
-    /// It is a file, and was this one when it was opened.
+    /// A file, with the mark that it had when it was opened.
     File(Option<Mark>),
-    /// A copy was made while it was read.
+    /// A copy that was made while it was read.
     Copy(File),
 }
 
-/// The inputs that were opened, in their order.
+/// The opened inputs, in order.
 #[derive(Debug)]
 struct Opened {
-    /// Where copies are made.
+    /// Directory for copies.
     folder: PathBuf,
     opened: Vec<(PathBuf, Again)>,
 }
 
 impl Opened {
-    /// Opens an input, and sees to it that it can be read again.
+    /// Opens an input so that it can be read again later.
     fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
         let stdin = path.as_os_str() == "-";
         let it = fs::metadata(path).ok();
@@ -92,12 +92,12 @@ impl Opened {
         Ok(source)
     }
 
-    /// Opens what can be read only once: it is copied on the way.
+    /// Opens an input that can be read only once, and copies it while it is read.
     fn open_once(&mut self, path: &Path, stdin: bool) -> Result<Source, capture::Error> {
         let from = match File::open(path) {
             _ if stdin => interrupt::stdin().unwrap_or_else(|_| Box::new(io::stdin())),
             Ok(file) => interrupt::stoppable(file),
-            Err(_) => return open(path), // it knows what to say
+            Err(_) => return open(path), // `open` has the error message
         };
         let copy = tempfile::tempfile_in(&self.folder).and_then(|file| Ok((file.try_clone()?, file)));
         let (to, copy) = match copy {
@@ -111,11 +111,11 @@ impl Opened {
     }
 }
 
-/// Copies what is read, as it comes.
+/// Copies an input while it is read.
 struct Tee {
     from: Box<dyn Read + Send>,
     to: io::Result<File>,
-    /// Where the copy is.
+    /// Directory of the copy.
     folder: PathBuf,
 }
 
@@ -138,7 +138,7 @@ impl Read for Tee {
 enum Wrong {
     /// It cannot be written.
     Output(io::Error),
-    /// An input is not what it was: a sentence.
+    /// An input has changed; the text is a sentence.
     Input(String),
 }
 
@@ -148,8 +148,8 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Reads every input into one report, through the display filter if there is one, and writes a capture of what was
-/// found where that is wanted.
+/// Reads every input into one report, through the display filter if there is one, and with `-w` writes a capture of what was
+/// found.
 pub fn read_all<S: Listener>(
     common: &Common,
     options: Options,
@@ -162,7 +162,7 @@ pub fn read_all<S: Listener>(
     }
 }
 
-/// Reads every input into a report that needs nothing more at the end.
+/// Reads every input into a report that needs no further processing.
 pub fn read_to_end<S: Listener>(
     common: &Common,
     options: Options,
@@ -172,7 +172,7 @@ pub fn read_to_end<S: Listener>(
     read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
 }
 
-/// Reads every input into one report, and writes to `path` the packets that the report was told of.
+/// Reads every input into one report, and writes the packets that reached the report to `path`.
 fn read_and_save<S: Listener>(
     path: &Path,
     common: &Common,
@@ -201,7 +201,7 @@ fn read_and_save<S: Listener>(
             remark(&kept);
             code
         }
-        // Nobody wants it any more.
+        // The reader of the capture went away.
         Err(Wrong::Output(e)) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => code,
         Err(wrong) => {
             complain(path, wrong);
@@ -211,7 +211,7 @@ fn read_and_save<S: Listener>(
     lost.map_or(Ok((totals, code)), Err)
 }
 
-/// The second pass: writes what was kept of every input, and takes the comments written out of `kept`.
+/// The second pass: writes the kept packets of every input, and removes the comments that it writes from `kept`.
 fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wrong> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
     for (input, ((path, again), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
@@ -229,7 +229,7 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wro
         loop {
             let Ok(Some(frame)) = source.next() else { return Err(changed()) };
             if capture.frames.has(frame.number) {
-                // What the capture says itself comes first.
+                // Comments that the capture already has come first.
                 let own = said.of(frame.number);
                 let own = own.iter().flat_map(|texts| texts.iter()).map(|text| text.to_string());
                 let found = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
@@ -246,12 +246,13 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wro
     Ok(())
 }
 
-/// Opens an input again, if it is still the same.
+/// Opens an input again, if it has not changed.
 fn reopen(path: &Path, again: Again) -> Option<Source> {
     match again {
         Again::File(mark) => {
             let now = fs::metadata(path).ok().as_ref().map(Mark::of);
-            // Not as before: what a signal has ended is finished, and reading it again goes to that end.
+            // Opened without `open`, whose inputs end at a signal: after one, the file must still be read again as far as
+            // before.
             Source::open(path).ok().filter(|_| now.is_some() && now == mark)
         }
         Again::Copy(mut copy) => {
@@ -261,7 +262,7 @@ fn reopen(path: &Path, again: Again) -> Option<Source> {
     }
 }
 
-/// Says how many findings are in no comment.
+/// Warns about findings that did not fit into comments.
 fn remark(kept: &Kept) {
     let left = kept.comments.values().map(|own| own.len() as u64).sum::<u64>() + kept.more;
     if left > 0 {

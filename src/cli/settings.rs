@@ -1,4 +1,4 @@
-//! The settings of a run: the command line, what a configuration adds to it, and what both ask of the pipeline.
+//! The settings of a run, from the command line and the configuration, as options for the pipeline.
 
 use super::choices::ProfileName;
 use super::common_args::{Common, RuleArgs};
@@ -12,9 +12,10 @@ use crate::classify::Choice;
 use crate::contract::Budget;
 use crate::pipeline::Options;
 
-/// Reads the configuration and fills in what the options leave open; no `--output` is left that means standard output.
+/// Loads the configuration and fills in settings that are missing on the command line. An `--output` that means standard output
+/// is removed.
 pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    // A dash is standard output, as in -w.
+    // As with -w, a dash is standard output.
     common.output.take_if(|path| to_stdout(path));
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.configuration.config {
@@ -31,10 +32,10 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     Ok(config)
 }
 
-/// What the command line asks of the pipeline. `all` asks for the datagrams that no protocol claims, too.
+/// The options for the pipeline. `all` asks for datagrams that no protocol claims, too.
 ///
 /// # Errors
-/// A sentence, where it names a rule that is none.
+/// A sentence, if an option names an unknown rule.
 pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
     let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
     if !common.protocol.is_empty() {
@@ -54,7 +55,7 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
     })
 }
 
-/// Severities as the user wants them: profile first, then levels, then what is left out.
+/// The severities that the user wants: the profile comes first, then levels, then ignored rules.
 fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     let mut policy = Policy::new(match rules.profile {
         ProfileName::Strict => Profile::Strict,

@@ -1,4 +1,4 @@
-//! `qdissect stats`: its arguments, and how they are run.
+//! `qdissect stats`: its arguments and its execution.
 
 use super::choices::Colour;
 use super::common_args::Common;
@@ -82,7 +82,7 @@ impl From<SectionName> for Section {
 }
 
 impl StatsArgs {
-    /// The sections asked for, each once, in the order they are shown.
+    /// The requested sections, each once, in the order in which they are shown.
     fn sections(&self) -> Vec<Section> {
         let asked: Vec<Section> = self.only.iter().map(|&name| name.into()).collect();
         Section::ALL.iter().copied().filter(|s| asked.is_empty() || asked.contains(s)).collect()
@@ -111,7 +111,7 @@ pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs
         (Some(form), sections) => {
             stats::records(&mut Output::new(to, form, false), &stats, &totals, sections)?;
         }
-        _ if totals.files == 0 => {} // nothing was read, and that has been said
+        _ if totals.files == 0 => {} // nothing was read, and that has been reported
         (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
         (None, sections) => {
             let screen = terminal::screen(args.color, &args.common);

@@ -1,4 +1,4 @@
-//! `qdissect summary`: its arguments, and how it is run.
+//! `qdissect summary`: its arguments and its execution.
 
 use super::choices::{Colour, TopArgs};
 use super::columns::RowFormat;
@@ -50,7 +50,7 @@ pub fn write_summary(
 ) -> io::Result<()> {
     match (form, layout) {
         (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
-        _ if totals.files == 0 => Ok(()), // nothing was read, and that has been said
+        _ if totals.files == 0 => Ok(()), // nothing was read, and that has been reported
         (None, Some(layout)) => server_rows::rows(to, layout, summary),
         (None, None) => screen::write(&mut terminal::wrap(to, common), screen, summary, totals),
     }

@@ -1,4 +1,4 @@
-//! Findings that the user knows and does not want to fail the check, each with a reason, some with an end.
+//! Suppressions: findings that the user knows and that are not to fail the check, each with a reason, some with an expiry date.
 
 use super::pattern;
 use super::text::{Text, absent};
@@ -14,10 +14,10 @@ use toml::de::{DeTable, DeValue};
 
 const KEYS: &[&str] = &["rule", "reason", "until", "server", "file", "fingerprint", "field"];
 
-/// One `[[suppress]]`: findings of some rules, as far as everything else named agrees.
+/// One `[[suppress]]` entry. It applies to findings of the named rules that match all its other keys.
 #[derive(Clone, Debug, Default)]
 pub struct Suppression {
-    /// `FILE:LINE` where it stands.
+    /// `FILE:LINE` of the entry.
     place: String,
     rule: String,
     reason: String,
@@ -30,7 +30,7 @@ pub struct Suppression {
 }
 
 impl Suppression {
-    /// Reads one. `table` is the content of `value`.
+    /// Parses one entry. `table` is the content of `value`.
     pub(super) fn read(value: &Value<'_>, table: &DeTable<'_>, text: &Text) -> Result<Suppression, Wrong> {
         let mut s = Suppression { place: text.line(value.span().start), ..Suppression::default() };
         for (key, value) in table {
@@ -53,7 +53,7 @@ impl Suppression {
         Ok(s)
     }
 
-    /// Whether it speaks of a finding in a capture of that name.
+    /// Whether it applies to a finding in the capture named `file`.
     fn means(&self, entry: &Entry, file: &str) -> bool {
         matches(&self.rule, entry.rule())
             && self.server.is_none_or(|server| server == entry.server.socket_addr())
@@ -77,7 +77,7 @@ fn reason(value: &Value<'_>) -> Result<String, Wrong> {
     }
 }
 
-/// A date, as a string or as TOML's own.
+/// Parses a date, given as a string or as a TOML date.
 fn date(value: &Value<'_>) -> Result<Date, Wrong> {
     let text = match value.get_ref() {
         DeValue::Datetime(own) => own.to_string(),
@@ -112,7 +112,7 @@ fn fingerprint(value: &Value<'_>) -> Result<String, Wrong> {
     Err(wrong(value, format!("{} is no fingerprint such as 00a1b2c3d4e5f607:1.", quoted(&text))))
 }
 
-/// Whether a text has the form of a fingerprint: sixteen hex digits, a colon, a number from 1.
+/// Whether a text has the form of a fingerprint: sixteen lower-case hex digits, a colon, and a number from 1.
 pub(super) fn is_fingerprint(text: &str) -> bool {
     let Some((hash, number)) = text.split_once(':') else { return false };
     let hex = hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -134,14 +134,14 @@ fn bare(path: &str) -> String {
     path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect()
 }
 
-/// Whether a finding is about a field; a path without indices means any element of a list.
+/// Whether a finding is about a field. A path without indices matches any element of a list.
 fn speaks_of(entry: &Entry, wanted: &str) -> bool {
     let Some(field) = entry.finding.field else { return false };
     entry.finding.path().is_some_and(|path| path == wanted)
         || !wanted.replace("[]", "").contains('[') && bare(field.name) == bare(wanted)
 }
 
-/// The suppressions of a configuration, and what became of them.
+/// The suppressions of a configuration, and whether they were used.
 #[derive(Debug, Default)]
 pub struct Suppressions {
     list: Vec<State>,
@@ -155,7 +155,7 @@ struct State {
 }
 
 impl Suppressions {
-    /// Those of a configuration, as they apply on that day.
+    /// The suppressions of a configuration, as they apply on that day.
     pub fn new(list: &[Suppression], today: Date) -> Suppressions {
         let state = |what: &Suppression| State {
             what: what.clone(),
@@ -165,8 +165,8 @@ impl Suppressions {
         Suppressions { list: list.iter().map(state).collect() }
     }
 
-    /// Why a finding does not fail the check, if one of them speaks of it. `file` is the capture's name. A
-    /// symptom fails nothing and needs no excuse.
+    /// Returns the excuse for a finding, if a suppression applies to it. `file` is the capture's name. A symptom does not fail
+    /// the check and needs no excuse.
     pub fn excuse(&mut self, entry: &Entry, file: &str) -> Option<Excuse> {
         if !entry.finding.counts() {
             return None;
@@ -179,8 +179,8 @@ impl Suppressions {
         excuse
     }
 
-    /// What is to be said of them once everything was read: those that have expired, and those that no
-    /// finding needed.
+    /// The messages to print after all inputs have been read: about suppressions that have expired, and those that no finding
+    /// needed.
     pub fn complaints(&self) -> Vec<String> {
         let said = self.list.iter().filter_map(|State { what, expired, used }| {
             let Suppression { place, rule, until, .. } = what;
@@ -212,7 +212,7 @@ mod tests {
         Suppressions::new(&config(keys).unwrap().suppress, today)
     }
 
-    /// The finding of a rule's example.
+    /// The finding of a rule's first example.
     fn entry(recording: &Recording, id: &str) -> Entry {
         let verdict = recording.check(example(id), |_| {});
         verdict.findings.into_iter().find(|e| e.rule().id == id).unwrap()

@@ -1,4 +1,4 @@
-//! What a terminal can show: how wide it is, whether it takes colours, and text that does it no harm.
+//! Properties of the terminal: its width and whether it supports colours. Also makes text harmless for it.
 
 use super::choices::Colour;
 use super::common_args::Common;
@@ -8,19 +8,19 @@ use crate::report::shown;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Width of the screen when it is none.
+/// Width if there is no terminal.
 const WIDTH: u16 = 100;
-/// Most rows of a table on a terminal.
+/// Maximum number of table rows on a terminal.
 const TOP: usize = 20;
-/// Narrowest width that a table is made for.
+/// Minimum width for tables.
 const NARROWEST: u16 = 60;
 
-/// A file's name as text that a terminal can bear.
+/// A file name as text that is harmless for terminals.
 pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
 
-/// The screen: its width, and whether it takes colours.
+/// The screen's width and whether it supports colours.
 pub fn screen(colour: Colour, common: &Common) -> Screen {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     let top = terminal.then_some(TOP);
@@ -33,15 +33,15 @@ pub fn screen(colour: Colour, common: &Common) -> Screen {
     }
 }
 
-/// Whether the locale takes other characters than those of ASCII; one that nobody has set does.
+/// Whether the locale supports characters beyond ASCII, which is assumed if none is set.
 fn utf8() -> bool {
     let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
     locale.is_none_or(|locale| locale.to_ascii_uppercase().replace('-', "").contains("UTF8"))
 }
 
-/// The screen that lines are to fit, on a terminal or where colours are asked for; elsewhere they are as long as they
-/// are, and programs find the same columns in all of them.
+/// The screen that lines are to fit, on a terminal or if colours are asked for. Otherwise lines keep their length, so that
+/// programs find the same columns in all of them.
 pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     let width = if terminal { self::width(true) } else { u16::MAX };
@@ -49,21 +49,21 @@ pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
     (terminal || screen.colour).then_some(screen)
 }
 
-/// A result for people: on a terminal, long lines are broken between words.
+/// Wraps a result: on a terminal, long lines are broken between words.
 pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
     let terminal = common.output.is_none() && io::stdout().is_terminal();
     Wrap::new(to, if terminal { width(true) } else { u16::MAX })
 }
 
-/// Columns to write for: those of the terminal, or what the user says of a file or pipe.
+/// The width in columns: that of the terminal, or for a file or pipe what the user sets in `COLUMNS`.
 pub fn width(terminal: bool) -> u16 {
     let width = terminal_size::terminal_size().filter(|_| terminal).map(|(w, _)| w.0);
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     width.or_else(columns).unwrap_or(WIDTH).max(NARROWEST)
 }
 
-/// Whether colours are welcome: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
-/// (bixense.com/clicolors), and whether there is a terminal that knows them.
+/// Whether to use colours: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
+/// (bixense.com/clicolors), and whether there is a terminal that supports them.
 pub fn coloured(colour: Colour, terminal: bool) -> bool {
     match colour {
         Colour::Always => true,

@@ -1,4 +1,4 @@
-//! Text files that the user writes: where in them something is wrong, and what was perhaps meant.
+//! Text files written by the user, and error messages with places and suggestions.
 
 use crate::report::{quoted, shown};
 use crate::similar::similar;
@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most names listed where none is similar.
+/// Up to this many known names are listed if none is similar.
 const LISTED: usize = 20;
 
-/// A text file, with the name that complaints give it.
+/// A text file with its name for error messages.
 #[derive(Debug)]
 pub struct Text {
     name: String,
@@ -17,7 +17,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a file of at most `limit` bytes of UTF-8. A byte order mark is left out.
+    /// Reads a UTF-8 file of at most `limit` bytes. A byte order mark is removed.
     ///
     /// # Errors
     /// A sentence that begins with the file's name.
@@ -49,7 +49,7 @@ impl Text {
         }
     }
 
-    /// A text that stands in no file.
+    /// A text that is not in a file.
     #[cfg(test)]
     pub fn new(name: &str, text: &str) -> Text {
         Text { name: name.to_owned(), text: text.to_owned() }
@@ -60,7 +60,7 @@ impl Text {
         &self.text
     }
 
-    /// Line and column of a byte, both counted from 1, columns in characters.
+    /// Line and column of a byte offset, both counted from 1, columns in characters.
     fn place(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -68,18 +68,18 @@ impl Text {
         (before.matches('\n').count() + 1, column + 1)
     }
 
-    /// `FILE:LINE` of a byte.
+    /// `FILE:LINE` of a byte offset.
     pub fn line(&self, offset: usize) -> String {
         format!("{}:{}", self.name, self.place(offset).0)
     }
 
-    /// `FILE:LINE:COLUMN: ` and what is wrong there.
+    /// `FILE:LINE:COLUMN: ` and the message.
     pub fn at(&self, offset: usize, what: &str) -> String {
         let (line, column) = self.place(offset);
         format!("{}:{line}:{column}: {what}", self.name)
     }
 
-    /// Offset of a byte that is known by line and column, both counted from 1, the column in bytes.
+    /// The byte offset of a line and column, both counted from 1, the column in bytes.
     pub fn offset(&self, line: usize, column: usize) -> usize {
         let lines = self.text.split_inclusive('\n').take(line.saturating_sub(1));
         let offset = lines.map(str::len).sum::<usize>() + column.saturating_sub(1);
@@ -87,12 +87,12 @@ impl Text {
     }
 }
 
-/// The end of a sentence about a name that is none: what was perhaps meant, or nothing.
+/// The end of a sentence about an unknown name: a suggestion, or just a full stop.
 pub fn perhaps(name: &str, known: &[&str]) -> String {
     similar(name, known.iter().copied()).map_or(".".to_owned(), |name| format!("; did you mean {name}?"))
 }
 
-/// Says that there is no such thing as `name`, and what there is.
+/// An error message about an unknown `name`, with a suggestion or the list of known names.
 pub fn absent(thing: &str, name: &str, known: &[&str]) -> String {
     let said = format!("There is no {thing} {}", quoted(name));
     match similar(name, known.iter().copied()) {

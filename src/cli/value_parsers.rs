@@ -1,4 +1,4 @@
-//! Parsers of the values of options, and what they say of a wrong one.
+//! Parsers for the values of options, with their error messages.
 
 use super::choices::CheckFormat;
 use super::text::absent;
@@ -12,44 +12,44 @@ use jiff::SignedDuration;
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// A display filter as given, and what was made of it.
+/// A display filter as the user wrote it, and the result of parsing it.
 #[derive(Clone, Debug)]
 pub struct Expression {
     text: String,
     read: Result<Filter, FilterError>,
 }
 
-/// Reads an expression. What is wrong with it is said later, with a caret, which clap could not draw.
+/// Parses an expression. Errors are reported later with a caret at the place, which clap could not draw.
 pub fn expression(text: &str) -> Result<Expression, Infallible> {
     Ok(Expression { text: text.to_owned(), read: Filter::parse(text) })
 }
 
 impl Expression {
-    /// As given.
+    /// The text as the user wrote it.
     #[cfg(feature = "parquet")]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The filter, if it is one.
+    /// The filter, if the text is valid.
     pub fn filter(&self) -> Option<&Filter> {
         self.read.as_ref().ok()
     }
 
-    /// What is wrong with it: a sentence, and two lines that show the place.
+    /// The error message: a sentence, and two lines that show the place.
     pub fn complaint(&self) -> Option<String> {
         let wrong = self.read.as_ref().err()?;
         Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
     }
 }
 
-/// The protocol of a name.
+/// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
     let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
     Id::by_name(text).ok_or_else(|| absent("protocol", text, &known))
 }
 
-/// The severity that a rule is to have; `None` where it is switched off.
+/// Parses a rule and its severity; `None` switches the rule off.
 pub fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     let wrong = || format!("\"{text}\" is not of the form RULE=SEVERITY, for example SQP-TXN-010=warning.");
     let (rule, severity) = text.split_once('=').ok_or_else(wrong)?;
@@ -63,7 +63,7 @@ pub fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     Ok((rule.trim().to_owned(), severity))
 }
 
-/// A format and the file of a report.
+/// Parses the format and the path of a report.
 pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
@@ -79,7 +79,7 @@ pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     Ok((format, PathBuf::from(path)))
 }
 
-/// A pin: a server port and the protocol it speaks.
+/// Parses a pin: a server port and its protocol.
 pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
     let wrong = || {
         let meant = pin_meant(text).map(|pin| format!(" Did you mean {pin}?")).unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
     Ok((port, protocol(name.trim())?))
 }
 
-/// The pin that was perhaps meant by a text with a port and a protocol in it.
+/// The pin that was perhaps meant by a text that contains a port and a protocol.
 fn pin_meant(text: &str) -> Option<String> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let port: u16 = words.find_map(|word| word.parse().ok())?;
@@ -104,7 +104,7 @@ fn pin_meant(text: &str) -> Option<String> {
     Some(format!("udp.port=={port},{id}"))
 }
 
-/// An answer window in nanoseconds.
+/// Parses the time to wait for an answer, in nanoseconds.
 pub fn timeout(text: &str) -> Result<i64, String> {
     let wrong = |why: &str| format!("\"{text}\" is not a duration such as 500ms or 2s: {why}.");
     let duration: SignedDuration = text

@@ -1,4 +1,4 @@
-//! Values of a configuration with their places, and what is wrong with them.
+//! Values of a configuration with their places in the file, and errors about them.
 
 use super::text::absent;
 use crate::check::matches;
@@ -8,12 +8,12 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// A place in the file, as its first byte, and what is wrong there.
+/// An error at a place in the file.
 #[derive(Debug)]
 pub struct Wrong {
     /// Offset in bytes.
     pub at: usize,
-    /// A sentence.
+    /// The message, as a sentence.
     pub what: String,
 }
 
@@ -22,22 +22,22 @@ pub type Value<'a> = Spanned<DeValue<'a>>;
 /// A key with its place.
 pub type Key<'a> = Spanned<DeString<'a>>;
 
-/// Says what is wrong at a place.
+/// An error at the place of a value or key.
 pub fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
     Wrong { at: place.span().start, what }
 }
 
-/// Says what a value should have been.
+/// An error that says what the value should have been.
 pub fn unfit(value: &Value<'_>, wanted: &str) -> Wrong {
     wrong(value, format!("This must be {wanted}; it is of type {}.", value.get_ref().type_str()))
 }
 
-/// A string.
+/// Expects a string.
 pub fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| unfit(value, &format!("a string such as \"{example}\"")))
 }
 
-/// A rule's id or the beginning of several.
+/// Expects the id of a rule or the beginning of several ids.
 pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
     if crate::protocols::rules().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
@@ -45,10 +45,10 @@ pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
     Err(wrong(place, no_rule(name)))
 }
 
-/// Says that there is no such rule, and which one was perhaps meant.
+/// The error message about an unknown rule, with a suggestion.
 pub fn no_rule(name: &str) -> String {
     let said = format!("There is no rule {}", quoted(name));
-    // A number is often given without its zeros: `sqp-str-2`.
+    // Numbers are often written without leading zeros: `sqp-str-2`.
     let full = match name.rsplit_once('-') {
         Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
             format!("{group}-{number:0>3}")
@@ -61,17 +61,17 @@ pub fn no_rule(name: &str) -> String {
     }
 }
 
-/// `SQP`, `SQP-TXN`, `SQP-TXN-004`.
+/// The groups of a rule and the rule itself: `SQP`, `SQP-TXN`, `SQP-TXN-004`.
 pub fn beginnings(id: &'static str) -> impl Iterator<Item = &'static str> {
     id.match_indices('-').filter_map(|(at, _)| id.get(..at)).chain([id])
 }
 
-/// A table.
+/// Expects a table.
 pub fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, Wrong> {
     value.get_ref().as_table().ok_or_else(|| unfit(value, &format!("a table with keys such as {example}")))
 }
 
-/// One of the words that an option of the command line takes.
+/// Expects one of the values that a command-line option accepts.
 pub fn choice<T: ValueEnum>(value: &Value<'_>, thing: &str) -> Result<T, Wrong> {
     let known: Vec<_> = T::value_variants().iter().filter_map(T::to_possible_value).collect();
     let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();

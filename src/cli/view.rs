@@ -1,7 +1,7 @@
-//! `qdissect view`: has `report` write the page, and opens it.
+//! `qdissect view`: runs `report` to write the page, and opens it.
 //!
-//! The page is written by a process apart, which restricts itself as commands do that read captures and so could start no
-//! browser; this one starts it, and parses nothing.
+//! The page is written by another process, which restricts itself like all commands that read captures and so could not start a
+//! browser. This process starts the browser and parses nothing.
 
 use super::common_args::Common;
 use super::diagnostics::{error, note};
@@ -20,10 +20,10 @@ pub struct ViewArgs {
     pub common: Common,
 }
 
-/// Name of the page in its folder.
+/// File name of the page in its directory.
 const NAME: &str = "report.html";
 
-/// Writes the page, opens it or says where it is, and returns the exit code of `report`. `args` are those of the program.
+/// Writes the page, opens it or prints its path, and returns the exit code of `report`. `args` are the program's arguments.
 pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
     let (page, own) = match &command.common.output {
         Some(path) => (path.clone(), None),
@@ -43,11 +43,11 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
         }
     };
     if !page.is_file() {
-        // Nothing could be read, and that has been said.
+        // Nothing could be read, and that has been reported.
         let _ = own.map(std::fs::remove_dir);
         return code;
     }
-    // Some browsers do not return before they are closed.
+    // Printed first, because some browsers do not return before they are closed.
     let printed = printed(writeln!(io::stdout(), "{}", name(&page)));
     if io::stdout().is_terminal()
         && let Err(why) = open(&page)
@@ -57,7 +57,7 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
     if printed == OK { code } else { printed }
 }
 
-/// A new folder that nobody else may look into.
+/// Creates a directory that only its owner may open.
 fn folder() -> io::Result<PathBuf> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -65,7 +65,7 @@ fn folder() -> io::Result<PathBuf> {
     Ok(builder.prefix("qdissect-").tempdir()?.keep())
 }
 
-/// Runs `report` with the same arguments; the page goes to `output` where they name no place for it.
+/// Runs `report` with the same arguments. The page is written to `output` if they do not name a file.
 fn report(args: Vec<OsString>, output: Option<&Path>) -> io::Result<u8> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("report");
@@ -76,7 +76,7 @@ fn report(args: Vec<OsString>, output: Option<&Path>) -> io::Result<u8> {
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
 }
 
-/// Opens the page with what the system opens pages with.
+/// Opens the page with the system's default program.
 fn open(page: &Path) -> Result<(), String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let unix = cfg!(unix) && !cfg!(target_os = "macos");

@@ -1,12 +1,12 @@
-//! Breaks lines between words where they are longer than the terminal is wide.
+//! Breaks lines between words if they are wider than the terminal.
 
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
 
-/// Further columns that the rest of a line is indented by.
+/// Additional indent of continuation lines, in columns.
 const HANGING: usize = 2;
 
-/// Writes lines to another writer, none wider than so many columns, if its words allow that. Escape sequences take none.
+/// Writes lines to another writer, broken so that they fit the width if their words allow that. Escape sequences have no width.
 pub struct Wrap<W: Write> {
     to: W,
     width: usize,
@@ -42,7 +42,7 @@ impl<W: Write> Write for Wrap<W> {
     }
 }
 
-/// A line as several, each but the first indented.
+/// Breaks a line into several; all but the first are indented.
 fn wrapped(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
@@ -64,7 +64,7 @@ fn wrapped(line: &str, width: usize) -> String {
     out
 }
 
-/// Columns of a text without its escape sequences and the end of the line.
+/// The width of a text in columns, without its escape sequences and line end.
 fn columns(text: &str) -> usize {
     let (mut columns, mut escape) = (0, false);
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The command line of `ask`, as clap sees it.
+//! The arguments of `ask`, as clap defines them.
 
 use crate::cli::choices::{CheckFormat, Colour, DumpFormat, FailOn};
 use crate::cli::common_args::{ConfigurationArgs, RuleArgs};

@@ -1,4 +1,4 @@
-//! Sends what a client sends, and keeps everything that goes to and fro.
+//! Sends the requests of a client and records all datagrams in both directions.
 
 use crate::capture::Time;
 use crate::cli::clock::now;
@@ -12,39 +12,39 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a request is sent at most.
+/// How often a request is sent at most if no answer comes.
 const TRIES: usize = 3;
-/// Least time between two requests: ten a second are no burden for any server.
+/// Shortest time between two requests. Ten requests per second are no burden for any server.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long further datagrams of an answer may take.
+/// How long to wait for further datagrams of an answer.
 const REST: Duration = Duration::from_millis(50);
-/// Most datagrams taken for one answer.
+/// Maximum number of datagrams taken for one answer.
 const MAX_PARTS: usize = 64;
-/// A signal is seen after that long at the latest.
+/// Longest wait before checking for a signal.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Whom to ask, and how.
+/// Which server to ask, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub server: SocketAddr,
     pub protocol: Id,
-    /// Everything is asked for.
+    /// Whether to send all requests of the protocol.
     pub all: bool,
-    /// How often, and how long from one time to the next.
+    /// How often to ask, and the time between the starts of two rounds.
     pub times: u16,
     pub interval: Duration,
     /// How long to wait for an answer.
     pub timeout: Duration,
 }
 
-/// What went to and fro.
+/// The recorded conversation.
 #[derive(Debug)]
 pub struct Talk {
     pub frames: Vec<OwnedFrame>,
-    /// Datagrams sent, and received.
+    /// Number of datagrams sent and received.
     pub sent: usize,
     pub received: usize,
-    /// An ICMP error said that nothing listens there.
+    /// Whether an ICMP error reported that nothing listens on the port.
     pub refused: bool,
     /// When the waiting ended.
     pub end: Time,
@@ -53,13 +53,13 @@ pub struct Talk {
 /// Asks as often as planned, one request at a time.
 ///
 /// # Errors
-/// When the network takes nothing from here.
+/// When the network refuses to send.
 pub fn talk(plan: &Plan) -> io::Result<Talk> {
     let any: SocketAddr = match plan.server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),
     };
-    // Connected, it sends to and hears from that address alone.
+    // A connected socket sends to and receives from that address only.
     let socket = UdpSocket::bind(any)?;
     socket.connect(plan.server)?;
     let ends = [socket.local_addr()?, plan.server].map(|end| Endpoint::of(end.ip(), end.port()));
@@ -77,10 +77,10 @@ pub fn talk(plan: &Plan) -> io::Result<Talk> {
     Ok(Talk { end: now(), ..client.talk })
 }
 
-/// A socket, and what went through it.
+/// A socket, and the conversation over it.
 struct Client {
     socket: UdpSocket,
-    /// This end, and the server's.
+    /// The local and the server's endpoint.
     ends: [Endpoint; 2],
     timeout: Duration,
     /// When the last request was sent.
@@ -89,7 +89,7 @@ struct Client {
 }
 
 impl Client {
-    /// One request after the other, each once the one before is answered.
+    /// Sends one request after another, each once the previous one has been answered.
     fn ask_all(&mut self, plan: &Plan) -> io::Result<()> {
         let (mut answered, mut first, random) = (0, vec![], RandomState::new().build_hasher().finish());
         let server = match plan.server {
@@ -107,7 +107,7 @@ impl Client {
         Ok(())
     }
 
-    /// The answer to a request, which is sent again where none comes.
+    /// Returns the answer to a request. The request is sent again if no answer comes.
     fn request(&mut self, payload: &[u8]) -> io::Result<Option<Vec<u8>>> {
         for _ in 0..TRIES {
             self.send(payload)?;
@@ -132,7 +132,7 @@ impl Client {
         }
         self.last = Some(Instant::now());
         let time = now();
-        // The first call may only tell what became of an earlier datagram.
+        // The first call may only report the fate of an earlier datagram.
         match self.socket.send(payload) {
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
                 self.talk.refused = true;
@@ -146,7 +146,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next datagram; `None` where none comes in time, or a signal does.
+    /// Returns the next datagram, or `None` if none comes in time or a signal arrives.
     fn receive(&mut self, most: Duration) -> io::Result<Option<Vec<u8>>> {
         let (until, mut space) = (Instant::now() + most, vec![0; 65_535]);
         loop {
@@ -174,7 +174,7 @@ impl Client {
     }
 }
 
-/// Sleeps, but not through a signal.
+/// Sleeps until `time`, or until a signal arrives.
 fn sleep_until(time: Instant) {
     while interrupt::caught().is_none() {
         let left = time.saturating_duration_since(Instant::now());

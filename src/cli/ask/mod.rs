@@ -1,4 +1,4 @@
-//! `qdissect ask`: asks a server as a client would, and dissects or judges what comes back.
+//! `qdissect ask`: sends a server the requests of a client, and dissects or judges the answers.
 
 pub mod args;
 mod client;
@@ -26,10 +26,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
-/// Exit code: nobody answered.
+/// Exit code: no server answered.
 const NOTHING: u8 = 3;
 
-/// Runs `qdissect ask`; returns the exit code. `given` says whether an option stands on the command line.
+/// Runs `qdissect ask` and returns the exit code. `given` tells whether an option was given on the command line.
 pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     ask(args, given).unwrap_or_else(|why| {
         error(&why);
@@ -44,7 +44,7 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     }
     let server = address(&args.server, args.proto)?;
     let mut reading = reading(args)?;
-    // Its own pin goes before those of a configuration, and its time before theirs.
+    // The server's pin and the timeout of `ask` take precedence over those of a configuration.
     let common = reading.common_mut();
     common.decode_as.push((server.port(), args.proto));
     common.timeout = Some(args.timeout);
@@ -87,10 +87,10 @@ fn silence(server: SocketAddr, talk: &Talk) -> String {
     format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
 }
 
-/// The address of a server by its name, with the protocol's own port where none is given.
+/// Resolves a server's name to an address. Without a port, the protocol's default port is used.
 fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
     let (host, port) = match text.rsplit_once(':') {
-        // More than one colon outside of brackets: an IPv6 address alone.
+        // More than one colon outside of brackets: an IPv6 address without a port.
         Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, None),
         Some((host, port)) => (host, Some(port)),
         None => (text, None),
@@ -118,7 +118,7 @@ fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
-/// `dump` or `check`, as `ask` was asked to.
+/// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
 fn reading(args: &AskArgs) -> Result<Reading, String> {
     let name = if args.check { "check" } else { "dump" };
     let parsed = parse(["qdissect", name].map(Into::into).to_vec()).map_err(|e| e.to_string())?;
@@ -142,7 +142,7 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
                 format.map(|name| DumpFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
             dump.format = format.unwrap_or(DumpFormat::Tree);
             dump.all = true;
-            // What this machine sends of itself is no news.
+            // The headers below the protocol are this machine's own and of no interest.
             if dump.format == DumpFormat::Tree {
                 dump.detail.only = vec![Shown::Query(args.proto)];
             }
@@ -158,7 +158,7 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
     Ok(reading)
 }
 
-/// What went to and fro, as a capture.
+/// The conversation as a capture file.
 fn written(talk: &Talk) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new(vec![], save::APPLICATION)?;
     for (number, frame) in (1..).zip(&talk.frames) {

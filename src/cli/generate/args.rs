@@ -1,4 +1,4 @@
-//! The command line of `generate`, as clap sees it.
+//! The arguments of `generate`, as clap defines them.
 
 use crate::schema;
 use clap::builder::PossibleValuesParser;

@@ -1,14 +1,14 @@
-//! Completions for shells: what clap makes of the command line, and what it does not know of: that files, options and
-//! filters may stand where no command does, values of positional arguments, and interfaces.
+//! Completion scripts for shells. The scripts that clap generates are amended, because clap does not know that files, options
+//! and filters may take the place of a subcommand, and leaves out values of positional arguments and interfaces.
 
 use super::args::ShellName;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
-/// Prints the names of the interfaces, one a line.
+/// Arguments and pipe that print the names of the interfaces, one per line.
 const INTERFACES: &str = r"live -D 2>/dev/null | sed -n 's/^[0-9]*\. \([^ ]*\).*/\1/p'";
 
-/// What Bash completes as the first word.
+/// The Bash code that completes the first word.
 const FIRST_WORD: &str = r#"            if [[ ${cur} != -* && ${COMP_CWORD} -eq 1 ]] ; then
                 compopt -o filenames 2>/dev/null
                 COMPREPLY=( $(compgen -W "COMMANDS help" -- "${cur}") )
@@ -18,7 +18,7 @@ const FIRST_WORD: &str = r#"            if [[ ${cur} != -* && ${COMP_CWORD} -eq 
             fi
 "#;
 
-/// The script by which a shell completes a command line.
+/// The completion script for a shell.
 pub fn script(shell: ShellName, command: &Command) -> String {
     let (shell, amend): (_, fn(&str, &Command) -> String) = match shell {
         ShellName::Bash => (Shell::Bash, bash),
@@ -37,20 +37,20 @@ fn unchanged(script: &str, _: &Command) -> String {
     script.to_owned()
 }
 
-/// The command line with the options that need no command.
+/// Adds the options that may be given without a subcommand.
 fn with_default_form(command: Command) -> Command {
     let options = |name| command.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
     let options: Vec<Arg> = options("dump").filter(|arg| !arg.is_positional()).cloned().collect();
     command.args(options)
 }
 
-/// Names of all commands, with a blank between them.
+/// The names of all subcommands, separated by spaces.
 fn commands(command: &Command) -> String {
     let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
     names.join(" ")
 }
 
-/// Files stand beside the commands, and are no worse than options behind those that read them.
+/// Completes files as well as subcommands in first place, and as well as options after subcommands that read files.
 fn bash(script: &str, command: &Command) -> String {
     let (mut amended, mut reads, mut first, mut interface) = (String::new(), false, true, false);
     for line in script.lines() {
@@ -77,11 +77,11 @@ fn bash(script: &str, command: &Command) -> String {
     amended
 }
 
-/// Files stand beside the commands; behind one that stands first, what `dump` takes.
+/// Completes files as well as subcommands. After a file in first place, it completes the arguments of `dump`.
 fn zsh(script: &str, _: &Command) -> String {
     let commands = "    _describe -t commands 'qdissect commands' commands \"$@\"\n";
     let script = script.replacen(commands, &format!("{commands}    _files\n"), 1);
-    // Within single quotes those of the command are written '\''.
+    // Inside single quotes, single quotes are written '\''.
     let names = INTERFACES.replace('\'', "'\\''");
     let names =
         format!(":IFACE:{{ local -a names; names=(${{(f)\"$(qdissect {names})\"}}); compadd -a names }}'");
@@ -92,12 +92,12 @@ fn zsh(script: &str, _: &Command) -> String {
     script.replacen(end, &format!("{arm}{end}"), 1)
 }
 
-/// A first word that is no command is a file, and values of positional arguments are completed.
+/// Treats a first word that is not a subcommand as a file, and completes values of positional arguments.
 fn fish(script: &str, command: &Command) -> String {
     let commands = commands(command);
     let mut amended = String::new();
     let is_command = format!("if contains -- \"$argv[1]\" {commands} help\n");
-    // An option that still lacks its value is none that a command has.
+    // Without this, an option that still lacks its value would count as a subcommand's.
     let script = script.replacen("    or return\n", "    or return 0\n", 1);
     for line in script.replacen("if set -q argv[1]\n", &is_command, 1).lines() {
         let is_first = line.contains("\"__fish_qdissect_needs_command\"");
@@ -115,7 +115,7 @@ fn fish(script: &str, command: &Command) -> String {
     amended + &fish_positionals(command)
 }
 
-/// Values of positional arguments, which clap leaves out for Fish.
+/// Completes values of positional arguments, which clap leaves out for Fish.
 fn fish_positionals(command: &Command) -> String {
     let mut lines = String::new();
     for command in command.get_subcommands() {
@@ -124,7 +124,7 @@ fn fish_positionals(command: &Command) -> String {
             let values: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
             if !values.is_empty() {
                 let (name, values) = (command.get_name(), values.join(" "));
-                // `rule ID` is `rule show ID`.
+                // `rule ID` is short for `rule show ID`.
                 let seen = match sub.get_name() {
                     "show" => "not __fish_seen_subcommand_from list help".to_owned(),
                     sub => format!("__fish_seen_subcommand_from {sub}"),

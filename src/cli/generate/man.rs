@@ -1,4 +1,4 @@
-//! The manual in roff, as `man` reads it.
+//! The manual pages in roff, the format of `man`.
 
 use crate::cli::help;
 use clap::Command;
@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What exit codes mean.
+/// The meanings of the exit codes.
 const STATUS: [(&str, &str); 6] = [
     ("0", "Done. Findings do not change the exit code but of check."),
     ("1", "Of check: there are findings at or above --fail-on."),
@@ -21,14 +21,14 @@ const STATUS: [(&str, &str); 6] = [
     ("143", "SIGTERM did."),
 ];
 
-/// One page on the program and all its subcommands, those with their options in sections of their own.
+/// One page about the program and all its subcommands, which have their options in sections of their own.
 pub fn page(command: Command) -> Vec<u8> {
     let command = built(command);
     let mut page = head(&command);
     for leaf in leaves(&command) {
         let name = leaf.get_bin_name().unwrap_or(leaf.get_name());
         page.push_str(&format!(".SH \"{}\"\n", name.to_uppercase()));
-        // Its own sections lie one level lower.
+        // The sections of a subcommand become subsections.
         for line in
             sections(leaf).lines().filter(|line| !(line.starts_with(".ie ") || line.starts_with(".el ")))
         {
@@ -70,12 +70,12 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set())
 }
 
-/// The subcommands that have none themselves.
+/// The subcommands that have no subcommands themselves.
 fn leaves(command: &Command) -> Vec<&Command> {
     shown(command).flat_map(|sub| if sub.has_subcommands() { leaves(sub) } else { vec![sub] }).collect()
 }
 
-/// The begin of a page, up to the options and the subcommands.
+/// The beginning of a page, up to the options and the subcommands.
 fn head(command: &Command) -> String {
     let name = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
     let man = Man::new(command.clone().name(name));
@@ -99,7 +99,7 @@ fn sections(command: &Command) -> String {
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut page = vec![];
-    // Memory takes everything.
+    // Writing to memory cannot fail.
     let _ = render(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
@@ -112,7 +112,7 @@ fn status() -> String {
     page
 }
 
-/// The examples, in lines that can be copied; nothing where there are none.
+/// The examples, as lines that can be copied; empty if there are none.
 fn examples(command: &Command, heading: &str) -> String {
     let name = command.get_bin_name().unwrap_or_default();
     let path: Vec<_> = name.split(' ').skip(1).collect();
@@ -123,7 +123,7 @@ fn examples(command: &Command, heading: &str) -> String {
     if lines.is_empty() { lines } else { format!("{heading} EXAMPLES\n{lines}") }
 }
 
-/// Text as it stands: what roff would read as its own, or print as another character, is escaped.
+/// Escapes characters that roff would interpret or print as other characters.
 fn literal(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if text.starts_with('.') { format!("\\&{text}") } else { text }

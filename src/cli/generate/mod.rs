@@ -1,4 +1,4 @@
-//! `qdissect generate`: what is made of the declarations for shells, for `man`, and for programs.
+//! `qdissect generate`: writes shell completions, manual pages and schemas from the declarations in the program.
 
 pub mod args;
 mod completions;
@@ -30,16 +30,16 @@ pub fn run(command: &GenerateCommand) -> u8 {
     }
 }
 
-/// The command line as users see it, under the name by which shells and the manual know the program.
+/// The command line as users see it, under the program's name in shells and the manual.
 fn command_line() -> clap::Command {
     shown(&command()).name("qdissect")
 }
 
-/// A subcommand without the arguments that help does not show: shells would offer what is refused.
+/// A subcommand without its hidden arguments. Shells would offer them, but they are refused.
 fn shown(command: &clap::Command) -> clap::Command {
     let hidden = command.get_arguments().any(clap::Arg::is_hide_set);
     let bare = match hidden {
-        // Arguments cannot be taken away, so it is made anew of the others.
+        // clap cannot remove arguments, so the subcommand is rebuilt from the others.
         true => {
             let about = command.get_about().cloned().unwrap_or_default();
             let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();

@@ -1,5 +1,5 @@
-//! What is generated, held against the command line and given to those who read it.
-#![allow(clippy::panic)] // tests fail that way
+//! Compares generated files with the command line, and has the programs that read them check them.
+#![allow(clippy::panic)] // tests fail by panicking
 
 use super::args::ShellName;
 use super::*;
@@ -20,7 +20,7 @@ fn script_for(shell: ShellName) -> String {
     completions::script(shell, &command_line())
 }
 
-/// Every subcommand with its whole name, the program first.
+/// Every subcommand with its full name; the program itself comes first.
 fn tree() -> Vec<Command> {
     fn below(command: &Command, found: &mut Vec<Command>) {
         found.push(command.clone());
@@ -40,7 +40,7 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional())
 }
 
-/// Gives a file to a program that says what is wrong with it. Nothing where it is not installed.
+/// Runs a program on a file and returns its complaints, or `None` if the program is not installed.
 fn complaints(program: &str, args: &[&str], file: &Path) -> Option<String> {
     let Ok(output) = process::Command::new(program).args(args).arg(file).output() else {
         eprintln!("skipped: {program} is not installed");
@@ -50,7 +50,7 @@ fn complaints(program: &str, args: &[&str], file: &Path) -> Option<String> {
     Some(if output.status.success() { said } else { format!("{}: {said}", output.status) })
 }
 
-/// Holds that programs have nothing to say against a text.
+/// Asserts that programs do not complain about a text.
 #[track_caller]
 fn accepted(text: &str, readers: &[(&str, &[&str])]) {
     let file = tempfile::NamedTempFile::new().expect("there is room");
@@ -204,7 +204,7 @@ fn the_page_tells_exit_codes_and_examples_that_can_be_copied() {
     }
 }
 
-/// Holds that a text in roff names every option.
+/// Asserts that a text in roff names every option of a command.
 fn hold_options(command: &Command, plain: &str) {
     for option in options(command) {
         let long = option.get_long().is_none_or(|long| plain.contains(&format!("--{long}")));

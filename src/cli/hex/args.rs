@@ -1,4 +1,4 @@
-//! The command line of `hex`, as clap sees it.
+//! The arguments of `hex`, as clap defines them.
 
 use crate::cli::choices::{Colour, Confidence};
 use crate::cli::common_args::{Common, ConfigurationArgs, RuleArgs, SaveArgs};
@@ -65,7 +65,7 @@ pub enum HexFormat {
 }
 
 impl HexFormat {
-    /// The form of records; `None` for text.
+    /// The format of records, or `None` for text.
     pub fn form(self) -> Option<Form> {
         match self {
             HexFormat::Text => None,
@@ -96,10 +96,10 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
-    /// The form of the text.
+    /// The format of the pasted text.
     ///
     /// # Errors
-    /// A sentence, for one that is not read.
+    /// A sentence, if the format is not supported.
     pub fn form(self) -> Result<pasted::Form, String> {
         match self {
             InputFormat::Hex => Ok(pasted::Form::Hex),
@@ -117,7 +117,7 @@ impl InputFormat {
 }
 
 impl HexArgs {
-    /// The options that other subcommands have, too.
+    /// The options that `hex` shares with other subcommands.
     pub fn common(&mut self) -> Common {
         use std::mem::take;
         Common {

@@ -1,4 +1,4 @@
-//! `qdissect hex`: what somebody pasted, dissected.
+//! `qdissect hex`: dissects pasted bytes.
 
 pub mod args;
 mod text;
@@ -22,10 +22,10 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use text::Text;
 
-/// UDP port of the server where nobody names one.
+/// UDP port of the server if the user names none.
 const PORT: u16 = 7777;
 
-/// Runs `qdissect hex`; returns the exit code. `given` says whether an option stands on the command line.
+/// Runs `qdissect hex` and returns the exit code. `given` tells whether an option was given on the command line.
 pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     let mut common = args.common();
     let options = settings::load(&mut common, given).and_then(|_| settings::pipeline_options(&common, true));
@@ -53,7 +53,7 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     }
 }
 
-/// Says what could not be read; whether that was nothing.
+/// Reports what could not be read; returns whether no bytes were found at all.
 fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
     for c in &pasted.complaints {
         error(&format_args!("{name}:{}:{}: {}", c.line, c.column, c.what));
@@ -68,14 +68,14 @@ fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
     pasted.complaints.is_empty() && !pasted.pieces.is_empty()
 }
 
-/// What to try with a text in which nothing was found: short base64 looks like a word.
+/// A hint for a text in which nothing was found: short base64 looks like a word.
 fn guess(text: &str) -> &'static str {
     let read = pasted::read(text, Some(pasted::Form::Base64));
     let is_base64 = read.complaints.is_empty() && !read.pieces.is_empty();
     if is_base64 { " If it is base64, say so with --input-format base64." } else { "" }
 }
 
-/// What is pasted: a name for it, the text, and what is in it.
+/// Reads the pasted input. Returns a name for it, its text, and the bytes found in it.
 fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     let form = args.input_format.map(InputFormat::form).transpose()?;
     let read = |name: &str, from: &mut dyn Read| {
@@ -113,10 +113,10 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     }
 }
 
-/// The text of an input: UTF-8, or UTF-16 with its mark. Other bytes become U+FFFD: they stand in no digit.
+/// Reads the text of an input: UTF-8, or UTF-16 with a byte order mark. Invalid bytes become U+FFFD, which is no digit.
 fn text(from: &mut dyn Read) -> Result<String, String> {
     let mut bytes = vec![];
-    // One more than is read, so that what is longer is seen to be.
+    // Reads more than the maximum, so that a text that is too long is noticed.
     let limit = pasted::MAX_TEXT as u64 + 4;
     from.take(limit).read_to_end(&mut bytes).map_err(|e| format!("The input cannot be read: {e}."))?;
     let utf16 = |of: fn([u8; 2]) -> u16| -> String {
@@ -163,7 +163,7 @@ fn dissect(
     target.complete(!pasted.pieces.is_empty())
 }
 
-/// The server's port, and who may say which way a datagram goes.
+/// The server's port, and the protocols that may determine the direction of a datagram.
 fn ends(args: &HexArgs, options: &Options) -> Ends {
     let pins = &options.choice.pins;
     let port = args.port.or(pins.first().map(|(port, _)| *port)).unwrap_or(PORT);
@@ -172,7 +172,7 @@ fn ends(args: &HexArgs, options: &Options) -> Ends {
     Ends { port, protocols }
 }
 
-/// Frames made of what was pasted.
+/// The frames made of the pasted bytes.
 struct Input<'a> {
     name: &'a str,
     frames: &'a [OwnedFrame],

@@ -1,4 +1,4 @@
-//! Datagrams as text: the line of each, its fields and its findings.
+//! Text output of `hex`: for each datagram a line, its fields and its findings.
 
 use crate::capture::Time;
 use crate::check::Finding;
@@ -13,28 +13,28 @@ use crate::report::{Lister, Manner, Report, Totals, Wants, fields, finding_line}
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Bytes shown of a datagram that nobody claims.
+/// Maximum number of bytes shown of a datagram that no protocol claims.
 const MAX_BYTES: usize = 16;
 
-/// The line of each datagram, its fields and its findings.
+/// Writes the line of each datagram, its fields and its findings.
 pub struct Text<W: Write> {
     lister: Lister<W>,
     screen: Screen,
-    /// Frames without a datagram that are still to be named, by number.
+    /// Frames without a datagram that have not been listed yet, by number.
     dropped: VecDeque<(u64, DropReason)>,
-    /// Something has been written.
+    /// Whether something has been written.
     any: bool,
 }
 
 impl<W: Write> Text<W> {
-    /// Writes of these frames to `out`.
+    /// Creates a report about these frames that writes to `out`.
     pub fn new(out: W, screen: Screen, frames: &[OwnedFrame]) -> Self {
         let numbered = (1..).zip(frames);
         let dropped = numbered.filter_map(|(n, frame)| Some((n, parse(&frame.frame(n)).err()?))).collect();
         Text { lister: Lister::new(out, false, false, false), screen, dropped, any: false }
     }
 
-    /// What stands before the datagram of a frame: the frames without one, and an empty line.
+    /// Writes what precedes the datagram of a frame: the frames without a datagram before it, and an empty line.
     fn until(&mut self, frame: u64) -> io::Result<()> {
         while let Some(&(number, reason)) = self.dropped.front().filter(|(n, _)| *n < frame) {
             self.dropped.pop_front();
@@ -54,7 +54,7 @@ impl<W: Write> Text<W> {
     }
 }
 
-/// A frame as a cause names it: all stand in one text.
+/// A frame number as causes show it. All frames come from the same text, so no file name is needed.
 fn number(frame: u64) -> String {
     frame.to_string()
 }

@@ -1,4 +1,4 @@
-//! Why there is no capture, and what to do about it.
+//! Error messages for captures that fail, with advice what to do.
 
 use super::program::{Kind, Program};
 use crate::report::shown;
@@ -6,10 +6,10 @@ use crate::similar::similar;
 use std::io;
 use std::process::ExitStatus;
 
-/// Another machine's packets, or those of this one with another one's rights.
+/// Advice for capturing on another machine, or on this one with the rights of another user.
 const REMOTE: &str = "`ssh HOST tcpdump -U -w - | qdissect dump -` shows what another machine captures";
 
-/// Neither program is there.
+/// Neither capture program is installed.
 pub fn nothing_installed() -> String {
     format!(
         "Neither dumpcap nor tcpdump is installed, and one of them must do the capturing. Debian, Ubuntu: \
@@ -18,7 +18,7 @@ pub fn nothing_installed() -> String {
     )
 }
 
-/// The program cannot be run at all.
+/// The capture program cannot be started.
 pub fn not_started(program: &Program, e: &io::Error) -> String {
     let name = shown(&program.path().to_string_lossy()).into_owned();
     match e.kind() {
@@ -29,7 +29,7 @@ pub fn not_started(program: &Program, e: &io::Error) -> String {
     }
 }
 
-/// The list of interfaces cannot be had.
+/// The capture program lists no interfaces.
 pub fn no_interfaces(program: &Program, said: &[String]) -> String {
     let name = program.kind.name();
     match said.last() {
@@ -39,7 +39,7 @@ pub fn no_interfaces(program: &Program, said: &[String]) -> String {
     }
 }
 
-/// The program ended by itself: what it said, how it ended, and the interfaces there are.
+/// The program ended by itself. The message consists of what it said, how it ended, and the existing interfaces.
 pub fn died(
     program: &Program,
     said: &[String],
@@ -76,7 +76,8 @@ pub fn died(
     }
 }
 
-/// A question, where the name of an interface is misspelt. `lines` are those of the list: number, name, and more.
+/// A question whether another name was meant, if the name of an interface is misspelt. `lines` is the list of interfaces:
+/// number, name and more.
 fn meant(asked: &[String], lines: &[String]) -> String {
     let names: Vec<_> = lines.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
     let wrong = asked.iter().find(|name| !names.contains(&name.as_str()));
@@ -93,7 +94,7 @@ fn permission_missing(kind: Kind) -> String {
     format!("{} has no permission to capture. {}", kind.name(), permission(kind))
 }
 
-/// What to do where rights are missing. Only the capture program needs them.
+/// Advice for missing rights. Only the capture program needs them.
 fn permission(kind: Kind) -> String {
     let own = match kind {
         Kind::Dumpcap => {
@@ -110,7 +111,7 @@ fn permission(kind: Kind) -> String {
     )
 }
 
-/// How a process ended.
+/// Describes how a process ended.
 fn how(status: &ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
@@ -120,15 +121,15 @@ fn how(status: &ExitStatus) -> String {
     }
 }
 
-/// The line of a message that tells most: where dumpcap gives the reason in brackets on a line of its
-/// own, or tcpdump repeats its own, the one before; else the last one.
+/// The most informative line of a message: the last but one if dumpcap gives the reason in brackets on a line of its own, or if
+/// tcpdump repeats its own message; otherwise the last one.
 fn heart(said: &[String]) -> String {
     let own = |line: &&String| line.starts_with("dumpcap: ") || line.starts_with("tcpdump: ");
     let reason = said.iter().find(|line| line.contains("valid capture filter ("));
     reason.or_else(|| said.iter().rev().find(own)).or(said.last()).cloned().unwrap_or_default()
 }
 
-/// A line of the program, harmless, with a full stop.
+/// A line of the program's output as a sentence: without the program's name, harmless to terminals, and with a full stop.
 fn sentence(line: &str) -> String {
     let line = line.trim();
     let line = ["dumpcap: ", "tcpdump: "].iter().find_map(|name| line.strip_prefix(name)).unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The command line of `qdissect live`.
+//! The arguments of `qdissect live`.
 
 use crate::cli::choices::{DumpFormat, TopArgs};
 use crate::cli::columns::ColumnArgs;
@@ -10,7 +10,7 @@ use crate::similar::similar;
 use clap::Args;
 use std::time::Duration;
 
-/// The longest snap length that the capture programs know, in bytes.
+/// The largest snap length that the capture programs accept, in bytes.
 const MAX_SNAPLEN: i64 = 262_144;
 
 /// `qdissect live`
@@ -65,7 +65,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = text.strip_prefix("duration:").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
     let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
-    // Later than any run ends, and still a point in time that can be computed with.
+    // 136 years are longer than any run, and such points in time can still be computed.
     if duration.is_zero() || duration > Duration::from_secs(u32::MAX.into()) {
         return Err(format!("\"{text}\": the duration must be more than nothing and less than 136 years."));
     }
@@ -73,10 +73,10 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl LiveArgs {
-    /// The columns that are asked for, if the format has any.
+    /// The columns that the user asks for, if the format has any.
     ///
     /// # Errors
-    /// A sentence, when columns and format do not go together.
+    /// A sentence, if columns and format do not go together.
     pub fn chosen(&self) -> Result<Option<(Columns, Layout)>, String> {
         if self.summary && self.format == DumpFormat::Fields {
             return Err(
@@ -86,7 +86,7 @@ impl LiveArgs {
         self.columns.chosen(self.format)
     }
 
-    /// What cannot be meant together with a capture.
+    /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, count, .. } = &self.common;
         if let Some(file) = files.first() {

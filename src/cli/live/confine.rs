@@ -1,11 +1,11 @@
-//! How `live` gives up its rights, when the first bytes have come and before any of them is parsed: the sandbox, and
-//! for root its rights as well.
+//! How `live` gives up rights when the first bytes have arrived and before any of them is parsed: it enters the sandbox, and
+//! root becomes another user as well.
 //!
 //! ```text
 //!  plan ── what will be needed ──> begin ── the capture program starts ──> enter ── from here on a parser
 //! ```
-//! The program is another process and keeps what it needs. It runs as root then, and to end it CAP_KILL is kept;
-//! [`begin`](Confinement::begin) sees to it that signals reach nothing else.
+//! The capture program is another process and keeps the rights that it needs. It runs as root if `live` does, so CAP_KILL is
+//! kept to be able to end it; [`begin`](Confinement::begin) makes sure that signals reach no other process.
 
 use crate::cli::common_args::Common;
 use crate::cli::diagnostics::warning;
@@ -24,12 +24,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Who owns nothing: the user and group that Linux shows for those it cannot name.
+/// The user and group id that Linux shows for unknown owners; it owns nothing.
 const NOBODY: u32 = 65_534;
-/// The bit of a directory in which only owners may rename and remove.
+/// The permission bit of directories in which only owners may rename and remove files.
 const STICKY: u32 = 0o1000;
 
-/// User and group that root becomes.
+/// The user and group that root becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Heir {
     user: u32,
@@ -37,7 +37,7 @@ struct Heir {
 }
 
 impl Heir {
-    /// The user who called sudo, by the numbers it left in the environment; else nobody.
+    /// The user who called sudo, by the ids that it left in the environment, or else nobody.
     fn new(user: Option<&str>, group: Option<&str>) -> Heir {
         let number = |text: Option<&str>| text?.parse().ok().filter(|&id| id != 0 && id != u32::MAX);
         match (number(user), number(group)) {
@@ -46,7 +46,7 @@ impl Heir {
         }
     }
 
-    /// Whether only another user may replace this file.
+    /// Whether this user may not replace the file, because it belongs to another one.
     fn may_not_replace(self, path: &Path) -> bool {
         let (Ok(file), Ok(folder)) = (fs::symlink_metadata(path), fs::metadata(folder(path))) else {
             return false;
@@ -55,21 +55,21 @@ impl Heir {
     }
 }
 
-/// What is given up, and what is kept.
+/// The rights that are given up or kept.
 #[derive(Debug)]
 pub struct Confinement {
     heir: Option<Heir>,
-    /// Files that are to be written from now on.
+    /// Files that will be written.
     outputs: Vec<PathBuf>,
     allowed: Allowed,
     quiet: bool,
 }
 
 impl Confinement {
-    /// What `live` will need; nothing is given up yet. A result that is written aside changes its owner.
+    /// Determines what `live` will need, without giving up anything yet. A result in a temporary file changes its owner.
     ///
     /// # Errors
-    /// A sentence, when a result could not be written in the end.
+    /// A sentence, if a result could not be written in the end.
     pub fn plan(common: &Common, to: &Target) -> Result<Option<Confinement>, String> {
         if common.no_sandbox {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Confinement {
                     name(path)
                 ));
             }
-            // Where that fails, becoming that user fails as well, and says so.
+            // If this fails, becoming that user fails as well and is reported.
             let _ = fchown(file.as_file(), Some(heir.user), Some(heir.group));
         }
         let outputs: Vec<_> = common.output.iter().chain(&common.save.write).cloned().collect();
@@ -95,22 +95,23 @@ impl Confinement {
         Ok(Some(Confinement { heir, outputs, allowed, quiet: common.quiet }))
     }
 
-    /// Before the capture program starts: signals are to reach it and nothing else. Only for root, whose programs
-    /// need no more rights than they inherit; others have dumpcap's from its file, and would lose them.
+    /// Called before the capture program starts: signals can reach only that program from now on. This is done only for root,
+    /// whose programs need no more rights than they inherit. Other users' dumpcap has its rights from its file and would lose
+    /// them.
     pub fn begin(&self) {
         if self.heir.is_some() {
             sandbox::keep_signals_inside();
         }
     }
 
-    /// Gives up everything that is not needed to parse, print and save; says what cannot be given up.
+    /// Gives up all rights that parsing, printing and saving do not need, and reports what cannot be given up.
     pub fn enter(self) {
         let tell = |what: &dyn std::fmt::Display| {
             if !self.quiet {
                 warning(what);
             }
         };
-        // First, for root can look into every directory that is named.
+        // The sandbox comes first, because root can look into every directory that is named.
         match sandbox::enter(&self.allowed) {
             Ok(true) => {}
             Ok(false) => tell(
@@ -133,8 +134,8 @@ impl Confinement {
     }
 }
 
-/// Becomes another user, without further groups, who can end root's program, and write the `outputs` if nobody
-/// else can. Of the calling thread only; those it starts later inherit that.
+/// Becomes another user without supplementary groups. Keeps the rights to end root's capture program, and to write the
+/// `outputs` if the user cannot. This affects only the calling thread and the threads that it starts later.
 fn give_up_root(heir: Heir, outputs: &[PathBuf]) -> Outcome<()> {
     let (user, group) = (Uid::from_raw(heir.user), Gid::from_raw(heir.group));
     set_keep_capabilities(true)?;
@@ -151,7 +152,7 @@ fn give_up_root(heir: Heir, outputs: &[PathBuf]) -> Outcome<()> {
     became
 }
 
-/// Whether the user can make and replace a file, without any right beyond those of every user.
+/// Whether the user can create and replace a file with ordinary rights.
 fn is_writable(path: &Path) -> bool {
     let file = match access(path, Access::WRITE_OK) {
         Err(Errno::NOENT) => true,

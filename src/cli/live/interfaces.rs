@@ -1,12 +1,12 @@
-//! The interfaces that there are, as the capture program lists them.
+//! The list of interfaces, as reported by the capture program.
 
 use super::advice;
 use super::program::{Kind, Program};
 
-/// What the program says the interfaces are, one a line: `1. eth0 (Up)`.
+/// The interfaces that the program lists, one per line: `1. eth0 (Up)`.
 ///
 /// # Errors
-/// When it does not say.
+/// When the program lists none.
 pub fn list(program: &Program) -> Result<Vec<String>, String> {
     let mut command = program.command();
     command.args(if program.kind == Kind::Dumpcap { &["-D", "-M"][..] } else { &["-D"] });
@@ -20,7 +20,7 @@ pub fn list(program: &Program) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// A line of the program's list in our words.
+/// Converts a line of the program's list to our format.
 fn interface(kind: Kind, line: &str) -> Option<String> {
     let (number, rest) = line.split_once('.')?;
     number.parse::<u32>().ok()?;

@@ -1,4 +1,4 @@
-//! `qdissect live`: a capture program captures, and what it sends is shown as it comes.
+//! `qdissect live`: shows packets as a capture program captures them.
 
 mod advice;
 pub mod args;
@@ -31,7 +31,7 @@ use records::Records;
 use session::{Ended, Session, Shared};
 use std::io::{self, Write};
 
-/// Captures and shows, or lists the interfaces.
+/// Captures and shows packets, or lists the interfaces.
 ///
 /// # Errors
 /// When the result cannot be written.
@@ -63,7 +63,7 @@ pub fn live(
     };
     let capture = Capture { program, args, shared: session };
     let done = capture.show(to, options, chosen);
-    // Where the result ended the run, what was captured until then is saved all the same.
+    // If writing the result failed, the packets captured until then are saved all the same.
     let unsaved = if done.is_err() { capture.shared.session().finish().unsaved } else { None };
     match (done, unsaved) {
         (Err(e), Some(unsaved)) => {
@@ -88,7 +88,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     let (interfaces, name) = (named(&args.interface), program.kind.name());
     let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", shown(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
-    // On other systems rights are those of who starts it.
+    // On other systems the program keeps the rights of the user who starts it.
     #[cfg(not(target_os = "linux"))]
     let _ = to;
     #[cfg(target_os = "linux")]
@@ -104,7 +104,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     Session::start(program, command, records, args.autostop, Box::new(begun))
 }
 
-/// A capture under way, and what it was asked for.
+/// A running capture and its arguments.
 struct Capture<'a> {
     program: Program,
     args: &'a LiveArgs,
@@ -112,7 +112,7 @@ struct Capture<'a> {
 }
 
 impl Capture<'_> {
-    /// Shows the capture as the user wants it.
+    /// Shows the capture in the format that the user asked for.
     fn show(&self, to: &mut Target, options: Options, chosen: Option<(Columns, Layout)>) -> io::Result<Done> {
         let args = self.args;
         let quiet = args.common.quiet;
@@ -153,7 +153,7 @@ impl Capture<'_> {
         self.run(options, report).map(|(totals, code)| (code, totals.files))
     }
 
-    /// Reads the capture to its end into one report, through the display filter if there is one.
+    /// Reads the whole capture into one report, through the display filter if there is one.
     fn run<S: Listener>(
         &self,
         options: Options,
@@ -168,7 +168,7 @@ impl Capture<'_> {
         options: Options,
         report: &mut dyn Report<Sink = S>,
     ) -> io::Result<(Totals, u8)> {
-        // The session itself ends after as many packets, so that what follows them is read as well.
+        // The session itself stops after `count` packets. The pipeline must not, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = named(&self.args.interface);
         let quiet = QUIET + self.program.delay();
@@ -185,12 +185,12 @@ impl Capture<'_> {
         let ended = self.shared.session().finish();
         let own_end = ended.asked || ended.status.is_some_and(|status| status.success());
         let wrong = match broken {
-            // Nothing came, or half a record: why is for the program to say.
+            // Nothing came, or only part of a record. The program's messages say why.
             Some(e) if !matches!(e.kind(), ErrorKind::NotACapture | ErrorKind::CutShort) => {
                 Some(format!("{name}: {e}."))
             }
             Some(_) if ended.asked => None,
-            // It would have gone on: what it sent is wrong, and not its end.
+            // The program had not ended: the error is in what it sent.
             Some(e) if ended.stopped => Some(format!("{name}: {e}.")),
             _ if !own_end => Some(self.died(&ended)),
             Some(e) => Some(format!("{name}: {e}.")),
@@ -216,7 +216,7 @@ impl Capture<'_> {
         advice::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
     }
 
-    /// The last line: how much there was, and what is missing.
+    /// Prints the last line: how many packets there were, and how many are missing.
     fn conclude(&self, ended: &Ended, totals: &Totals) {
         let dropped = ended.messages.dropped;
         if totals.files == 0 || self.args.common.quiet && dropped.unwrap_or(0) == 0 {

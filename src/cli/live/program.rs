@@ -1,37 +1,36 @@
-//! The capture program: dumpcap or tcpdump, a process of its own. It has the rights to capture and
-//! nothing to do with what the packets say; its output comes through a pipe.
+//! The capture program, dumpcap or tcpdump. It runs in a process of its own, which has the rights to capture but does not parse
+//! packets. Its output comes through a pipe.
 
 use super::args::LiveArgs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Where programs for administrators are, which the search path of others leaves out.
+/// Directories of administration programs, which are missing in the search path of ordinary users.
 const FURTHER: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
 
-/// tcpdump's buffer in KiB unless the user says otherwise.
+/// Default buffer size of tcpdump in KiB.
 const TCPDUMP_BUFFER: u32 = 128 * 1024;
-/// tcpdump's snap length unless the user says otherwise. Where packets come at once, every one takes as
-/// much of the kernel's buffer as the longest one could: on the loopback 64 KiB, and packets are lost.
-/// No network has longer frames than these.
+/// Default snap length of tcpdump. In immediate mode every packet takes as much of the kernel's buffer as the longest one
+/// could, which is 64 KiB on the loopback interface, so that packets are lost. No network has longer frames than this.
 const TCPDUMP_SNAPLEN: u32 = 9216;
-/// dumpcap's buffer in MiB unless the user says otherwise.
+/// Default buffer size of dumpcap in MiB.
 const DUMPCAP_BUFFER: u32 = 64;
 
-/// What is said where tcpdump is to capture on several interfaces.
+/// The error message if tcpdump is to capture on several interfaces.
 const ONE_INTERFACE: &str =
     "tcpdump captures on one interface: name one -i, or `-i any`, or install dumpcap, which takes several.";
 
-/// Which program it is.
+/// Which of the two programs it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Wireshark's; pcapng.
+    /// Wireshark's program; it writes pcapng.
     Dumpcap,
-    /// pcap; one interface.
+    /// Writes pcap, and captures on a single interface.
     Tcpdump,
 }
 
-/// A capture program that is installed.
+/// An installed capture program.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub kind: Kind,
@@ -49,10 +48,10 @@ impl Kind {
 }
 
 impl Program {
-    /// dumpcap if it is installed, else tcpdump if that is.
+    /// Finds dumpcap, or else tcpdump.
     pub fn find() -> Option<Program> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // An empty entry would be the working directory, where anybody may have left a program.
+        // An empty entry means the working directory, where anybody may have put a program.
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
         let folders: Vec<_> = folders.chain(FURTHER.map(PathBuf::from)).collect();
         let find = |kind: Kind| {
@@ -62,8 +61,7 @@ impl Program {
         find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump))
     }
 
-    /// How long the program may hold a packet back: dumpcap reads the kernel's buffer every quarter of
-    /// a second.
+    /// How long the program may delay a packet. dumpcap reads the kernel's buffer every quarter of a second.
     pub fn delay(&self) -> Duration {
         match self.kind {
             Kind::Dumpcap => Duration::from_millis(250),
@@ -71,10 +69,10 @@ impl Program {
         }
     }
 
-    /// The command that captures to its standard output.
+    /// The command that captures to standard output.
     ///
     /// # Errors
-    /// When the program cannot do what the user wants.
+    /// When the program does not support what the user wants.
     pub fn capture(&self, args: &LiveArgs) -> Result<Command, String> {
         let mut command = self.command();
         let filter = args.filter.as_deref().unwrap_or_default();
@@ -108,14 +106,14 @@ impl Program {
         Ok(command)
     }
 
-    /// The program without arguments, in a language that does not depend on the user's.
+    /// The program without arguments. Its messages do not depend on the user's language.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.stdin(Stdio::null()).env("LC_ALL", "C");
         command
     }
 
-    /// The file that is run.
+    /// Path of the executable.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -125,7 +123,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|it| it.is_file())
 }
 
-/// The interfaces a capture is made on, as one name.
+/// The interfaces as a single name.
 pub fn named(interfaces: &[String]) -> String {
     interfaces.join(",")
 }

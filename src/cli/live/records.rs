@@ -1,4 +1,4 @@
-//! Between the capture program and the parser: counts whole records, saves them, and knows where `-c` ends.
+//! Sits between the capture program and the parser: counts and saves whole records, and stops the capture as `-c` demands.
 //!
 //! ```text
 //!  held:  [ whole records, to be written | part of a record ]
@@ -14,38 +14,39 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Whole records are written at the latest when there are so many bytes of them,
+/// Whole records are written when this many bytes of them are held,
 const MOST: usize = 256 * 1024;
-/// or when the last writing is that long ago.
+/// or when the last write was this long ago.
 const LATEST: Duration = Duration::from_secs(1);
 
-/// Sees every byte that the parser sees.
+/// Sees every byte on its way to the parser.
 #[derive(Debug)]
 pub struct Records {
     cutter: Cutter,
-    /// Where they are saved. The file is made when there is something to save: a capture that cannot begin harms none.
+    /// Where records are saved. The file is created only when there is a record, so that a capture that fails to start
+    /// overwrites nothing.
     path: Option<PathBuf>,
     file: Option<File>,
-    /// Bytes in the file, all of them of whole records.
+    /// Number of bytes in the file, all of them in whole records.
     written: u64,
-    /// How many packets may pass.
+    /// Maximum number of packets.
     limit: Option<u64>,
     held: Vec<u8>,
     whole: usize,
-    /// Packets seen whole.
+    /// Number of whole packets so far.
     packets: u64,
-    /// The bytes can no longer be told apart.
+    /// Whether the records can no longer be told apart because the data is damaged.
     damaged: bool,
-    /// Why nothing is saved any more.
+    /// Why saving has stopped.
     pub failed: Option<String>,
     last: Instant,
 }
 
 impl Records {
-    /// Saves to `path`, and lets `limit` packets pass.
+    /// Saves to `path` and lets `limit` packets pass.
     ///
     /// # Errors
-    /// When no file can be made there.
+    /// When no file can be created there.
     pub fn new(path: Option<PathBuf>, limit: Option<u64>) -> Result<Records, String> {
         if let Some(path) = &path {
             let there = match fs::metadata(folder(path)) {
@@ -70,8 +71,8 @@ impl Records {
         })
     }
 
-    /// Takes in what has been read. Gives how many bytes of it may pass: fewer than all where the capture
-    /// has as many packets as it should have.
+    /// Takes bytes that have been read, and returns how many of them may pass on. It is fewer than all when the capture has
+    /// reached its number of packets.
     pub fn pass(&mut self, bytes: &[u8]) -> usize {
         if self.damaged || self.failed.is_some() {
             return bytes.len();
@@ -120,7 +121,7 @@ impl Records {
             none => none.insert(File::create(path).map_err(|e| not_saved(path, &e))?),
         };
         if let Err(e) = file.write_all(records) {
-            // Only whole records, also on a full disk; a device has no length to go back to.
+            // Removes partial records, for example when the disk is full. A device cannot be truncated.
             let _ = file.set_len(self.written);
             return Err(not_saved(path, &e));
         }
@@ -128,12 +129,12 @@ impl Records {
         Ok(())
     }
 
-    /// Whether as many packets have passed as there should be.
+    /// Whether the maximum number of packets has passed.
     pub fn is_enough(&self) -> bool {
         self.limit.is_some_and(|limit| self.packets >= limit)
     }
 
-    /// Bytes of a record whose end has not come.
+    /// Number of bytes of an incomplete record.
     pub fn part(&self) -> usize {
         self.held.len() - self.whole
     }

@@ -21,66 +21,66 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long packets may be under way from the interface to the pipe, besides what the program needs.
+/// How long a packet may take from the interface to the pipe, in addition to the program's own delay.
 const UNDER_WAY: Duration = Duration::from_millis(100);
-/// How long to wait at most for what was captured before the end and has not been read yet.
+/// How long to wait at most for packets that were captured before the end but have not been read yet.
 const BACKLOG: Duration = Duration::from_secs(5);
-/// How long the program may pause, on a busy machine, while it still has packets.
+/// How long the program may pause on a busy machine while it still has packets.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the program may take to end after SIGINT.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long its pipe may stay open when it has been killed: another process may hold it.
+/// How long its pipe may stay open after it has been killed, because another process may hold it.
 const LAST: Duration = Duration::from_millis(500);
 
-/// What becomes of the capture program.
+/// The state of the capture program.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Running,
-    /// The capture ended at that point in time, which is that time of day: what was captured before is read.
+    /// The capture ended at this point in time and this time of day. Packets captured before that are still read.
     Lingering(Instant, Time),
-    /// It is killed at that time.
+    /// SIGINT was sent; the program is killed at this time.
     Stopped(Instant),
-    /// Its pipe is left at that time.
+    /// SIGKILL was sent; reading stops at this time.
     Killed(Instant),
 }
 
-/// A capture under way.
+/// A running capture.
 pub struct Session {
-    /// How long packets may be under way.
+    /// How long a packet may take to arrive.
     delay: Duration,
     child: Child,
     out: ChildStdout,
-    /// What the program says, before and after it is listened to.
+    /// Standard error of the program, before and after a thread starts reading it.
     err: (Option<ChildStderr>, Option<Stderr>),
     records: Records,
     phase: Phase,
     until: Option<Instant>,
-    /// When the last bytes came.
+    /// When the last bytes arrived.
     last: Instant,
-    /// Capture time of the last of them.
+    /// Capture time up to which everything has been read.
     reached: Time,
-    /// Done when the first bytes have come, before they are parsed.
+    /// Called when the first bytes have arrived, before they are parsed.
     begun: Option<Begun>,
     over: bool,
 }
 
-/// What is to be done when a capture has begun.
+/// What to do when a capture has begun.
 pub type Begun = Box<dyn FnOnce() + Send>;
 
 /// How a capture ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// It was to end: by a signal, a time or a number of packets.
+    /// Whether it ended as planned: by a signal, after a time, or after a number of packets.
     pub asked: bool,
-    /// The program was stopped, and did not end by itself.
+    /// Whether the program was stopped and did not end by itself.
     pub stopped: bool,
     /// How the program ended.
     pub status: Option<ExitStatus>,
-    /// What it said.
+    /// The program's messages.
     pub messages: Messages,
-    /// Bytes of a last record that is not whole.
+    /// Number of bytes of an incomplete last record.
     pub part: usize,
-    /// Why not everything is saved.
+    /// Why not everything was saved.
     pub unsaved: Option<String>,
 }
 
@@ -88,7 +88,7 @@ impl Session {
     /// Starts the program.
     ///
     /// # Errors
-    /// When it cannot be run.
+    /// When it cannot be started.
     pub fn start(
         program: &Program,
         mut command: Command,
@@ -96,7 +96,7 @@ impl Session {
         most: Option<Duration>,
         begun: Begun,
     ) -> Result<Session, String> {
-        // In a process group of its own Ctrl-C does not reach it, and it ends when it has sent everything.
+        // In a process group of its own, Ctrl-C does not reach the program, which can send everything before it ends.
         let mut child = command.process_group(0).spawn().map_err(|e| advice::not_started(program, &e))?;
         let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("The capture program has no output.".into());
@@ -116,7 +116,7 @@ impl Session {
         })
     }
 
-    /// Goes from phase to phase as time passes; gives when to look again.
+    /// Moves from phase to phase as time passes; returns when to check again.
     fn steer(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
@@ -153,38 +153,38 @@ impl Session {
         }
     }
 
-    /// The capture is over; what was captured may still be under way.
+    /// Ends the capture. Packets captured before may still be on their way.
     fn linger(&mut self) {
         if matches!(self.phase, Phase::Running) {
             self.phase = Phase::Lingering(Instant::now(), now());
         }
     }
 
-    /// Until when the program is left alone, the capture having ended at `since` and the time of day `end`.
+    /// Until when to leave the program running after the capture ended at `since`, which is the time of day `end`.
     fn lingers(&self, since: Instant, end: Time) -> Instant {
         let least = since + self.delay;
         if self.reached >= end {
             return least;
         }
-        // Where packets still came after the end, more of them may be behind.
+        // If packets still arrived after the end, more may follow.
         let pause = if self.last > since { PAUSE } else { self.delay };
         least.max((self.last + pause).min(since + BACKLOG))
     }
 
-    /// What has been read was captured until then.
+    /// Records that everything captured until `time` has been read.
     pub fn reached(&mut self, time: Time) {
         self.reached = time;
     }
 
-    /// Sends a signal to the program and what it has started. It has not been waited for, so its number is
-    /// its own; that it has ended already is no error.
+    /// Sends a signal to the program and its children. The program has not been waited for, so its process id is still its own.
+    /// That it has ended already is no error.
     fn signal(&self, signal: Signal) {
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, signal);
         }
     }
 
-    /// Reads what there is. Gives up after a while, by [`Interrupted`](io::ErrorKind::Interrupted).
+    /// Reads available bytes. After a while without any it returns [`Interrupted`](io::ErrorKind::Interrupted).
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let next = self.steer();
         if self.over {
@@ -208,14 +208,14 @@ impl Session {
         Ok(pass)
     }
 
-    /// Begins to listen. Not before rights are given up: a thread would keep those it began with.
+    /// Starts the thread that reads standard error. Not called before rights are given up, because the thread would keep them.
     fn listen(&mut self) {
         if let Some(err) = self.err.0.take() {
             self.err.1 = Some(Stderr::listen(err));
         }
     }
 
-    /// Stops the program if it still runs, waits for its end, and writes what is left to write.
+    /// Stops the program if it is still running, waits for its end, and writes the remaining records.
     pub fn finish(&mut self) -> Ended {
         self.listen();
         let enough = self.records.is_enough();
@@ -223,7 +223,7 @@ impl Session {
         self.records.flush();
         let part = self.records.part();
         if enough {
-            self.linger(); // it has the same number to stop at, and what it says then is worth a moment
+            self.linger(); // it stops at the same number, and its last messages are worth a short wait
         }
         let status = self.wait();
         let messages = self.err.1.as_ref().map(|err| err.finish(LAST)).unwrap_or_default();
@@ -231,7 +231,7 @@ impl Session {
         Ended { asked, stopped, status, messages, part, unsaved: self.records.failed.clone() }
     }
 
-    /// Waits for the program to end, reading its pipe so that it can.
+    /// Waits for the program to end. Reads its pipe meanwhile, because it could block on a full one.
     fn wait(&mut self) -> Option<ExitStatus> {
         self.over = false;
         let (mut space, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
@@ -239,7 +239,7 @@ impl Session {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }
-            self.linger(); // its pipe has ended and it has not, or nobody wants to read on
+            self.linger(); // its pipe has ended but the program has not, or reading stopped early
             self.steer();
             if self.over {
                 return None;
@@ -254,7 +254,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Whatever ends the run, the program does not outlive it.
+    /// The program does not outlive the run, however that ends.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             self.signal(Signal::INT);
@@ -263,7 +263,7 @@ impl Drop for Session {
     }
 }
 
-/// A session that the parser reads and that whoever ends it finishes.
+/// A session that is shared between the parser, which reads it, and the code that finishes it.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<Session>>);
 

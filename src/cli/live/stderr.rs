@@ -1,36 +1,36 @@
-//! What the capture program says on its standard error: gathered while it runs, and read at the end.
+//! Standard error of the capture program: collected while it runs, and evaluated at the end.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Most lines kept.
+/// Maximum number of lines kept.
 const MAX_LINES: usize = 64;
-/// Longest line kept, in bytes; what is longer is cut.
+/// Maximum length of a line in bytes; longer lines are cut.
 const MAX_LINE: u64 = 1000;
 
-/// What the program has said.
+/// The messages of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Lines that say what went wrong, at most 64 of them.
+    /// Lines about errors, at most 64.
     pub lines: Vec<String>,
-    /// Packets that the kernel or the program dropped, as far as it has said.
+    /// Number of packets that the kernel or the program dropped, if the program reported it.
     pub dropped: Option<u64>,
 }
 
-/// Reads it in a thread of its own, so that the program never waits to be heard.
+/// Reads standard error in a thread of its own, so that the program never blocks on it.
 #[derive(Debug)]
 pub struct Stderr(Receiver<Messages>);
 
 impl Stderr {
-    /// Begins to read.
+    /// Starts reading.
     pub fn listen(input: impl Read + Send + 'static) -> Stderr {
         let (sender, messages) = channel();
         std::thread::spawn(move || sender.send(read(BufReader::new(input))));
         Stderr(messages)
     }
 
-    /// Everything that was said; nothing if the end of it does not come within `most`.
+    /// Returns all messages, or none if standard error does not end within `most`.
     pub fn finish(&self, most: Duration) -> Messages {
         self.0.recv_timeout(most).unwrap_or_default()
     }
@@ -39,7 +39,7 @@ impl Stderr {
 fn read(mut input: impl BufRead) -> Messages {
     let (mut messages, mut line) = (Messages::default(), vec![]);
     while let Ok(1..) = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
-        // Counts are written over each other with carriage returns.
+        // Counters overwrite each other with carriage returns.
         String::from_utf8_lossy(&line).split(['\n', '\r']).for_each(|line| messages.add(line.trim()));
         line.clear();
     }
@@ -52,17 +52,17 @@ impl Messages {
             self.dropped = Some(self.dropped.unwrap_or(0).saturating_add(dropped));
         } else if !(line.is_empty() || is_chatter(line)) {
             if self.lines.len() >= MAX_LINES {
-                self.lines.pop(); // the last line is the one that counts
+                self.lines.pop(); // the last line is the most important one
             }
             self.lines.push(line.to_owned());
         }
     }
 }
 
-/// The number of packets that a line says were dropped.
+/// The number of dropped packets that a line reports.
 fn dropped(line: &str) -> Option<u64> {
     if let Some(rest) = line.strip_prefix("Packets received/dropped on interface ") {
-        // 'eth0': 100/3 (pcap:...); whatever the name is, the numbers are behind its end
+        // 'eth0': 100/3 (pcap:...); the numbers follow the name's end, whatever the name contains
         let (_, numbers) = rest.rsplit_once("': ")?;
         let (_, dropped) = numbers.split_once('/')?;
         return dropped.split(' ').next()?.parse().ok();
@@ -72,7 +72,7 @@ fn dropped(line: &str) -> Option<u64> {
     ["dropped by kernel", "dropped by interface"].contains(&what).then(|| number.parse().ok())?
 }
 
-/// Whether a line is only about what goes on.
+/// Whether a line only reports progress.
 fn is_chatter(line: &str) -> bool {
     let beginnings = [
         "Capturing on ",

@@ -1,4 +1,4 @@
-//! The command line of `rule` and `protocol`, as clap sees it.
+//! The arguments of `rule` and `protocol`, as clap defines them.
 
 use crate::cli::choices::{Colour, TableFormat};
 use crate::cli::completion_values;

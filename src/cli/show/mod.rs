@@ -1,5 +1,4 @@
-//! `qdissect rule` and `qdissect protocol`: what the declarations say, and the examples of rules played on
-//! the spot.
+//! `qdissect rule` and `qdissect protocol`: show the declarations, and dissect the examples of rules.
 
 pub mod args;
 pub mod page;
@@ -58,14 +57,14 @@ pub fn protocol(command: &ProtocolCommand) -> u8 {
     }
 }
 
-/// Whether a rule is one of these protocols'; of any, and of none, where none is named.
+/// Whether a rule belongs to one of these protocols; always true if none is given.
 fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
     protocols.is_empty() || Id::of_rule(rule).is_some_and(|id| protocols.contains(&id))
 }
 
-/// The rules that the names mean, each once, in the order of declaration.
+/// The rules that match the names, each once, in the order of declaration.
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
-    // The policy knows what a name may mean.
+    // The policy checks whether each name exists.
     names.iter().try_for_each(|name| Policy::default().level(name, None))?;
     Ok(crate::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }

@@ -1,4 +1,4 @@
-//! Text for people: wrapped to the screen, in colours where they are welcome.
+//! Text pages, wrapped to the width of the terminal and coloured if that is wanted.
 
 use crate::check::Finding;
 use crate::decode::Tree;
@@ -8,12 +8,12 @@ use anstyle::Style;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// What is most important on a page.
+/// Style of headings and other important text.
 pub const BOLD: Style = Style::new().bold();
-/// What is less important.
+/// Style of less important text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// Widest column of text that is pleasant to read.
+/// Maximum width of text that is pleasant to read, in columns.
 const WIDEST: usize = 100;
 
 /// A text that grows line by line.
@@ -24,50 +24,50 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page, so many columns wide.
+    /// Creates an empty page of the given width in columns.
     pub fn new(width: u16, colour: bool) -> Page {
         Page { text: String::new(), width: usize::from(width).min(WIDEST), colour }
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// A piece of a line, painted where colours are welcome.
+    /// A piece of a line, styled if colours are wanted.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A line.
+    /// Appends a line.
     pub fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
-    /// A line that ends with the screen.
+    /// Appends a line, cut at the width of the page.
     pub fn cut_line(&mut self, line: &str) {
         self.line(&short(line, self.width));
     }
 
-    /// An empty line, unless nothing stands before it.
+    /// Appends an empty line, unless the page is empty.
     pub fn gap(&mut self) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
     }
 
-    /// A tree of fields: bytes, field and value.
+    /// Appends a tree of fields: bytes, field and value.
     pub fn tree(&mut self, tree: &Tree, payload: &[u8]) {
-        // It ends with the broken rules, which are shown as findings.
+        // The broken rules at the end of the tree are left out, because they are shown as findings.
         let text = tree.render(payload);
         text.lines().take(tree.nodes().len()).for_each(|line| self.cut_line(&format!("      {line}")));
     }
 
-    /// A line in the columns of a tree: the bytes, then what is wrong with them. `mark` stands before it.
+    /// Appends a finding in the columns of a tree: the bytes, then what is wrong with them. `mark` precedes it.
     pub fn finding(&mut self, mark: &str, f: &Finding) {
         let bytes = f.span.map(|s| format!("{:4}..{:<4}", s.start, s.end)).unwrap_or_default();
-        // Where bytes are missing, the finding names the field itself.
+        // If bytes are missing, the finding's text names the field itself.
         let path = f.path().filter(|_| f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
         let id = self.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
         let why = match f.caused_by {
@@ -78,13 +78,13 @@ impl Page {
         self.line(&format!("   {mark:<2} {bytes:<10} ^ {id}{path} {f} {why}"));
     }
 
-    /// Text of any length behind a head; further lines are indented as far as the head reaches. Without
-    /// styles, which would count.
+    /// Appends text of any length after a head. Further lines are indented by the width of the head, which must not contain
+    /// styles because they would count.
     pub fn wrapped(&mut self, head: &str, text: &str) {
         self.wrapped_at(head, head.width(), text);
     }
 
-    /// The same behind a head that may have styles, and takes `indent` columns.
+    /// Like [`wrapped`](Page::wrapped), for a head that may contain styles and takes `indent` columns.
     pub fn wrapped_at(&mut self, head: &str, indent: usize, text: &str) {
         let mut line = head.to_owned();
         let mut at = indent;
@@ -106,7 +106,7 @@ impl Page {
     }
 }
 
-/// What is written on a page of the usual width, without colours.
+/// The text that a function writes on a page of the usual width, without colours.
 #[cfg(test)]
 pub fn written(write: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::new(100, false);

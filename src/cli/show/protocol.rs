@@ -1,4 +1,4 @@
-//! Protocols for people: a line each, or a page.
+//! Text output of protocols: one line each, or a page.
 
 use super::page::{BOLD, Page};
 use super::records::messages;
@@ -9,12 +9,12 @@ use crate::exchange::Windows;
 use crate::protocols::{Id, Info, StepInfo};
 use crate::report::count;
 
-/// One line for each protocol, with a head.
+/// Writes one line per protocol below a header line.
 pub fn list(page: &mut Page) {
     let head = ["name", "title", "ports", "rules"].map(str::to_owned);
     let row = |id: &Id| {
         let info = id.info();
-        // All of them stand on the protocol's page.
+        // The protocol's page lists all of them.
         let ports = match info.ports {
             [first, second, _, ..] => format!("{first}, {second}, …"),
             _ => ports(info),
@@ -30,7 +30,7 @@ pub fn list(page: &mut Page) {
     }
 }
 
-/// Default ports of its servers.
+/// The default ports of the protocol's servers.
 fn ports(info: &Info) -> String {
     match info.ports {
         [] => "any".to_owned(),
@@ -38,7 +38,7 @@ fn ports(info: &Info) -> String {
     }
 }
 
-/// A page for each protocol.
+/// Writes a page for each protocol.
 pub fn show(page: &mut Page, ids: &[Id]) {
     for &id in ids {
         page.gap();
@@ -71,7 +71,7 @@ fn head(page: &mut Page, id: Id) {
     page.line(&format!("                 `qdissect rule list --protocol {}` lists them", info.name));
 }
 
-/// A byte as its character, or else in hex.
+/// A byte as an ASCII character, or in hex if it is not printable.
 fn byte(b: u8) -> String {
     if b.is_ascii_graphic() { format!("'{}'", b as char) } else { format!("{b:02x}") }
 }
@@ -95,7 +95,7 @@ fn write_step(page: &mut Page, id: Id, step: &StepInfo) {
     );
 }
 
-/// Every field with type and meaning, in columns as wide as they need be.
+/// Writes every field with type and meaning, in columns of the required width.
 fn fields(page: &mut Page, id: Id) {
     section(page, "Fields");
     let all: Vec<&Field> = id.info().fields.iter().copied().flatten().chain(SHARED_FIELDS).copied().collect();

@@ -12,12 +12,12 @@ use crate::report::{Form, Output, Records};
 use crate::rule::{Example, Rule, Step, hex};
 use serde_json::{Value, json};
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// A rule.
+/// The record of a rule.
 pub fn rule(rule: &Rule) -> Value {
     let severity = rule.severity;
     let cite = &rule.cite;
@@ -31,7 +31,7 @@ pub fn rule(rule: &Rule) -> Value {
     })
 }
 
-/// A rule with its examples: what is sent, and the records of it.
+/// The record of a rule with its examples: their datagrams and the resulting records.
 pub fn rule_with_examples(r: &Rule) -> Value {
     let mut record = rule(r);
     record["examples"] = r.examples.iter().map(example).collect();
@@ -59,19 +59,18 @@ fn step(step: &Step) -> Value {
     }
 }
 
-/// Spaced hex without blanks and repetitions.
+/// Expands hex with spaces and repetitions to plain digits.
 fn digits(text: &str) -> String {
     hex(text).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The records of packets and exchanges, as `dump` writes them; what is said of a server at the end stands with its last
-/// exchange.
+/// The records of packets and exchanges as `dump` writes them. Findings about a server are added to its last exchange.
 fn played(example: &Example) -> Vec<Value> {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
     let mut out = vec![];
     let mut report = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
     if example::play(example, options, &mut report).is_err() {
-        return vec![]; // memory takes everything
+        return vec![]; // writing to memory cannot fail
     }
     let text = String::from_utf8_lossy(&out);
     let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -86,7 +85,7 @@ fn played(example: &Example) -> Vec<Value> {
     told
 }
 
-/// A finding about a server.
+/// The record of a finding about a server.
 fn at_end(finding: &Finding) -> Value {
     json!({
         "rule": finding.rule.id, "severity": finding.severity.name(), "field": null, "start": null, "end": null,
@@ -94,7 +93,7 @@ fn at_end(finding: &Finding) -> Value {
     })
 }
 
-/// A protocol.
+/// The record of a protocol.
 pub fn protocol(id: Id) -> Value {
     let info = id.info();
     let counts: Counts = id.rules().map(|rule| rule.severity).collect();
@@ -104,7 +103,7 @@ pub fn protocol(id: Id) -> Value {
     })
 }
 
-/// A protocol with everything that is declared of it.
+/// The record of a protocol with all its declarations.
 pub fn protocol_with_fields(id: Id) -> Value {
     let info = id.info();
     let windows = Windows::new(None);
@@ -126,7 +125,7 @@ pub fn protocol_with_fields(id: Id) -> Value {
     record
 }
 
-/// Names of the messages, each once.
+/// The names of the messages, each once.
 pub fn messages(id: Id) -> Vec<&'static str> {
     let mut names: Vec<_> = vec![];
     for message in id.info().messages {

@@ -1,4 +1,4 @@
-//! Rules for people: a line each, or a page with the examples dissected.
+//! Text output of rules: one line each, or a page with the dissected examples.
 
 use super::page::{BOLD, Page, style};
 use crate::check::Finding;
@@ -8,14 +8,14 @@ use crate::protocols::{Id, Level};
 use crate::report::{count, duration};
 use crate::rule::{Example, Rule, Severity, Side};
 
-/// Marks what the example is about.
+/// Marks the findings of the rule itself.
 const MARK: &str = ">>";
-/// Bytes shown of a datagram that nobody claims.
+/// Maximum number of bytes shown of a datagram that no protocol claims.
 const MAX_BYTES: usize = 16;
-/// Most datagrams or exchanges in a row that differ in nothing that matters.
+/// Maximum number of similar datagrams or exchanges shown in a row.
 const MAX_ALIKE: usize = 4;
 
-/// One line for each rule.
+/// Writes one line per rule.
 pub fn list(page: &mut Page, rules: &[&Rule]) {
     for rule in rules {
         let severity = page.paint(style(rule.severity), &format!("{:<7}", rule.severity.name()));
@@ -24,7 +24,7 @@ pub fn list(page: &mut Page, rules: &[&Rule]) {
     }
 }
 
-/// A page for each rule.
+/// Writes a page for each rule.
 pub fn show(page: &mut Page, rules: &[&Rule]) {
     rules.iter().for_each(|rule| write_rule(page, rule));
 }
@@ -59,7 +59,7 @@ fn write_rule(page: &mut Page, rule: &Rule) {
     }
 }
 
-/// Who breaks a rule.
+/// Describes who breaks a rule.
 fn fault(rule: &Rule) -> &'static str {
     let silence = Id::ALL.iter().any(|id| id.info().is_silence(rule));
     match rule.side {
@@ -98,7 +98,7 @@ fn write_example(page: &mut Page, rule: &Rule, example: &Example, number: &str) 
     write_exchanges(page, rule, &exchanges);
 }
 
-/// A frame without a UDP datagram.
+/// Writes a frame without a UDP datagram.
 fn write_other(page: &mut Page, other: &Other) {
     let what = other.what.name().replace('_', " ");
     page.line(&format!(
@@ -108,12 +108,12 @@ fn write_other(page: &mut Page, other: &Other) {
     ));
 }
 
-/// Nanoseconds in milliseconds.
+/// Converts nanoseconds to milliseconds.
 fn milliseconds(nanos: i64) -> i64 {
     nanos / 1_000_000
 }
 
-/// Whether two datagrams are the same message, and have nothing wrong with them.
+/// Whether two datagrams are the same message between the same endpoints, without findings.
 fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
     let sound = |d: &ExampleDatagram| {
         d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
@@ -121,7 +121,7 @@ fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
     sound(a).is_some() && sound(a) == sound(b) && (a.from, a.to) == (b.from, b.to)
 }
 
-/// The exchanges that break a rule as a whole.
+/// Writes the exchanges that break a rule as a whole.
 fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Finding>)]) {
     let broken: Vec<_> = exchanges.iter().filter(|(_, findings)| !findings.is_empty()).collect();
     for (e, findings) in broken.iter().take(MAX_ALIKE) {
@@ -154,12 +154,12 @@ fn write_datagram(page: &mut Page, rule: &Rule, d: &ExampleDatagram) {
     said.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
 }
 
-/// What stands before a finding.
+/// The mark in front of a finding.
 fn mark(rule: &Rule, f: &Finding) -> &'static str {
     if f.rule == rule { MARK } else { "" }
 }
 
-/// Name of a message, and what it is to its exchange.
+/// The name of a message, and its role in the exchange.
 fn message(said: &Dissection) -> String {
     let mut text = format!("{} {}", said.protocol.info().name, said.message);
     match said.pairing {
@@ -231,7 +231,7 @@ mod tests {
         assert!(text.contains("17 further exchanges alike"), "{text}");
     }
 
-    /// An example of these steps.
+    /// An example with these steps.
     fn example(steps: Vec<Step>) -> Example {
         Example::of(steps.leak())
     }
