@@ -1,4 +1,4 @@
-//! All-Seeing Eye's query, which MTA: San Andreas, Far Cry, Soldat and others speak.
+//! The query of All-Seeing Eye, which MTA: San Andreas, Far Cry, Soldat and others support.
 //!
 //! ```text
 //! request    's' │ 'b' │ 'r' │ 'x' │ 'v'
@@ -10,7 +10,7 @@
 //! details    length u8, which counts itself │ map │ 00 │ players '/' maximum │ { 00 text }
 //! ```
 //!
-//! Oddities: MTA writes a text of 255 bytes with the length 0; one byte brings an answer of several thousand.
+//! Oddities: MTA writes a text of 255 bytes with the length 0. A request of one byte causes an answer of several thousand.
 
 use super::prelude::*;
 
@@ -35,11 +35,11 @@ const LIGHTER: Example = Example::of(&[
     S("'1.6'"),
 ]);
 
-/// Within that span servers answer five requests of one address; in nanoseconds.
+/// In this time span, in nanoseconds, servers answer five requests from one address.
 const SPAN: i64 = 6_000_000_000;
 /// Largest UDP payload that fits an Ethernet frame, in bytes.
 const UNFRAGMENTED: usize = 1_472;
-/// Longest version that is taken for one, in bytes.
+/// Maximum length of an answer that is recognised as a version, in bytes.
 const LONGEST_VERSION: usize = 32;
 
 fields! {
@@ -256,7 +256,7 @@ static MESSAGES: [Message; 8] = [
     Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()]),
 ];
 
-/// What stands behind the marks.
+/// The fields after each mark.
 const LAYOUTS: [&[&Field]; 3] = [
     &[&GAME, &PORT, &SERVER_NAME, &GAME_TYPE, &MAP, &VERSION, &PASSWORD, &PLAYERS, &MAX_PLAYERS],
     &[
@@ -282,7 +282,7 @@ const LAYOUTS: [&[&Field]; 3] = [
         &MAX_PLAYERS_BYTE,
     ],
 ];
-/// What stands behind the map in one string, and what parts it from what is before it.
+/// The fields after the map in the details, each with the separator in front of it.
 const DETAILS: [(&[u8], &Field); 8] = [
     (b"\0", &PLAYERS),
     (b"/", &MAX_PLAYERS),
@@ -344,7 +344,7 @@ impl Protocol for Ase {
         samples: &[Example::of(&[ASK, OK]), LIGHTER],
     };
 
-    /// Everything, and with `all` what MTA's own browser asks for.
+    /// The request for everything; with `all` also the requests of MTA's own server browser.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let letters: &[u8] = if ask.all { b"sbxv" } else { b"s" };
         letters.get(ask.answered).map(|letter| vec![*letter])
@@ -394,13 +394,13 @@ impl Protocol for Ase {
 
 // --- Recognising
 
-/// Whether a string of printable characters stands behind the mark.
+/// Whether a string of printable characters follows the mark.
 fn has_string(p: &[u8]) -> bool {
     let string = p.get(4..).and_then(|rest| counted8(rest).ok());
     string.is_some_and(|(_, text)| (1..=30).contains(&text.0.len()) && text.is_plain())
 }
 
-/// The answer whose mark this is; one of its four characters may be another.
+/// The answer that a mark belongs to. One of its four characters may be wrong.
 fn damaged(p: &[u8]) -> Option<u8> {
     let mark: &[u8; 4] = p.first_chunk()?;
     let agreeing = |of: &[u8; 4]| mark.iter().zip(of).filter(|(a, b)| a == b).count();
@@ -410,14 +410,14 @@ fn damaged(p: &[u8]) -> Option<u8> {
     Some(FULL_RESPONSE.saturating_add(at as u8))
 }
 
-/// Whether it may be the answer that has no mark.
+/// Whether this may be the answer without a mark.
 fn is_version(p: &[u8]) -> bool {
     (1..=LONGEST_VERSION).contains(&p.len()) && Str(p).is_plain() && damaged(p).is_none()
 }
 
 // --- Decoding
 
-/// A string; where not even its length is there, what breaks `missing`.
+/// Reads a string. `missing` applies if even its length is missing.
 fn string<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,
@@ -435,7 +435,7 @@ fn string<'a, S: FieldSink>(
     c.fact_as(field, counted8, show)
 }
 
-/// What stands in front of rules and players. How many players it says there are.
+/// Reads the fields in front of rules and players. Returns the number of players that they state.
 fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> Result<Option<i32>, Fault> {
     let (mut players, mut bytes_follow) = (None, false);
     for &field in layout {
@@ -452,7 +452,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
                 players = if field == &PLAYERS { number } else { players };
             }
             FieldKind::Uint => {
-                // It stops at 255.
+                // This byte cannot exceed 255.
                 let count = Some(c.field(field, byte)?.into());
                 let said =
                     if field == &PLAYERS_BYTE { &mut c.facts.players } else { &mut c.facts.max_players };
@@ -466,7 +466,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
     Ok(players)
 }
 
-/// What stands in one string behind the map, as far as it is there.
+/// Reads the string with the details, as far as they are present.
 fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
     c.require(&STR_001, length > 0)?;

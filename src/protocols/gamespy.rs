@@ -1,21 +1,21 @@
-//! What GameSpy's queries share: the keys and values that tell of a server, and the request ids of the second and the third.
+//! Code shared by GameSpy's queries: the keys and values that describe a server, and the request ids of versions 2 and 3.
 
 use super::prelude::*;
 
-/// The fields of a list of keys and values, each with a zero behind it, and the rules that it may break.
+/// The fields of a list of zero-terminated keys and values, and the rules that it may break.
 #[derive(Debug)]
 pub(super) struct Keys {
     /// The list.
     pub list: &'static Field,
-    /// A pair of it.
+    /// A pair in the list.
     pub pair: &'static Field,
     /// The key of the pair.
     pub key: &'static Field,
-    /// Its value.
+    /// The value of the pair.
     pub value: &'static Field,
     /// A key is given twice.
     pub twice: &'static Rule,
-    /// A value that every client takes for a number is none.
+    /// A value that every client takes for a number is not one.
     pub number: Option<&'static Rule>,
     /// The empty key at the end is missing.
     pub open: &'static Rule,
@@ -23,7 +23,8 @@ pub(super) struct Keys {
     pub lacking: &'static Rule,
 }
 
-/// Reads keys and values up to an empty key. Only where that must stand, missing ones are looked for. Whether it stood.
+/// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there, and missing
+/// keys are reported.
 pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: bool) -> Result<bool, Fault> {
     let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
     let any = !ended && !c.rest().is_empty();
@@ -46,14 +47,14 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
     Ok(ended)
 }
 
-/// What the keys of a server have told so far.
+/// The keys of a server that have been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Told<'a> {
     seen: Repeats<'a>,
     facts: u32,
 }
 
-/// What keys tell.
+/// The facts that keys state.
 const SAYS: [(&[u8], Fact); 10] = [
     (b"hostname", Fact::ServerName),
     (b"numplayers", Fact::Players),
@@ -69,12 +70,12 @@ const SAYS: [(&[u8], Fact); 10] = [
 const NEEDED: u32 = Fact::ServerName.bit() | Fact::Players.bit() | Fact::MaxPlayers.bit();
 
 impl<'a> Told<'a> {
-    /// Takes a key that was just read.
+    /// Records a key that was just read.
     pub fn key<S: FieldSink>(&mut self, c: &mut Cursor<'a, '_, S>, key: Str<'a>, twice: &'static Rule) {
         c.check(twice, || !self.seen.repeats(key.0));
     }
 
-    /// Takes the value of a key, which was just read.
+    /// Records the value of a key, which was just read.
     pub fn value<S: FieldSink>(
         &mut self,
         c: &mut Cursor<'a, '_, S>,
@@ -89,21 +90,21 @@ impl<'a> Told<'a> {
         self.facts |= c.says(&SAYS, key, value);
     }
 
-    /// Whether name, players and maximum were among them.
+    /// Whether name, players and maximum were given.
     pub fn is_whole(&self) -> bool {
         self.facts & NEEDED == NEEDED
     }
 }
 
-/// A number of 32 bits at an offset.
+/// Reads a big-endian 32-bit number at an offset.
 pub(super) fn word_at(p: &[u8], at: usize) -> Option<u32> {
     p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
 }
-/// The id in a request.
+/// The request id in a request.
 pub(super) fn asked_id(p: &[u8]) -> Option<u64> {
     word_at(p, 3).map(u64::from)
 }
-/// The id in an answer.
+/// The request id in an answer.
 pub(super) fn answered_id(p: &[u8]) -> Option<u64> {
     word_at(p, 1).map(u64::from)
 }

@@ -5,8 +5,8 @@
 //! response   { '\' key '\' value } │ '\queryid\' N '.' M │ '\final\' in the last part
 //! ```
 //!
-//! Oddities: a backslash cannot be escaped, and shifts all that follows it; `final` stands before `queryid`, behind it, or in a part
-//! of its own; the query id counts the server's answers, so that only order tells which request one belongs to.
+//! Oddities: a backslash cannot be escaped and shifts everything after it. `final` stands before or after `queryid`, or in a
+//! part of its own. The query id counts the server's answers, so only their order shows which request an answer belongs to.
 
 use super::gamespy::Told;
 use super::other::unknown;
@@ -28,9 +28,9 @@ const ASK: rule::Step = C(r"'\status\'");
 const OK: rule::Step = S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'");
 const PART: rule::Step = S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1'");
 
-/// Most bytes of a request that is told by its bytes alone.
+/// Maximum length of a request that is recognised by its bytes alone.
 const LONGEST_REQUEST: usize = 64;
-/// What servers answer to.
+/// The commands that servers answer.
 const COMMANDS: [&[u8]; 12] = [
     b"basic",
     b"info",
@@ -251,13 +251,13 @@ impl Protocol for Gamespy1 {
 
 // --- Recognising
 
-/// What follows the last occurrence of a mark, up to a backslash.
+/// The text after the last occurrence of a mark, up to a backslash.
 fn last<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
     let stands = |at: &usize| p.get(*at..).is_some_and(|rest| rest.starts_with(mark));
     let at = memchr::memrchr_iter(b'\\', p).find(stands)?;
     p.get(at.saturating_add(mark.len())..)?.split(|b| *b == b'\\').next()
 }
-/// Both numbers of the query id; the second one where it is there.
+/// Both numbers of the query id; the second one is optional.
 fn numbers(id: &[u8]) -> Option<(u32, Option<u32>)> {
     let mut parts = id.splitn(2, |b| *b == b'.').map(|part| Str(part).count());
     Some((parts.next()??, parts.next().flatten()))
@@ -273,7 +273,7 @@ fn part(p: &[u8]) -> Option<Part> {
     let total = u8::try_from(part?).ok()?;
     Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
 }
-/// An answer without the number of a part belongs to the one that is under way, and only `final` ends it.
+/// An answer without a part number belongs to the answer in progress, which only `final` ends.
 fn unnumbered(g: Probe, p: &[u8]) -> Probe {
     if g.role != Role::Response || g.part.is_some() {
         return g;
@@ -281,7 +281,7 @@ fn unnumbered(g: Probe, p: &[u8]) -> Probe {
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
     Probe { begins: false, role, ..g }
 }
-/// The first command, and whether a backslash follows it. A server that lists others sends `secure`.
+/// Whether a backslash follows the first command; `None` if that command is unknown. Master servers send `secure`.
 fn command(p: &[u8]) -> Option<bool> {
     let text = p.strip_prefix(b"\\").unwrap_or(p);
     let command = text.split(|b| *b == b'\\').next()?;
@@ -332,7 +332,7 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether another pair follows: not only marks, or an empty pair at the end.
+/// Whether another pair follows, and not just marks, or an empty pair at the end.
 fn is_more<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
     let mut rest = c.rest();
     while let Some((mark, value)) = mark(rest) {
@@ -341,13 +341,13 @@ fn is_more<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
     rest.iter().any(|b| *b != b'\\') || c.offset() == 0 && !rest.is_empty()
 }
 
-/// The mark that stands here, and its value.
+/// The mark at this position, and its value.
 fn mark(rest: &[u8]) -> Option<(&'static [u8], &[u8])> {
     let mark = [ID, FINAL_MARK].into_iter().find(|mark| rest.starts_with(mark))?;
     Some((mark, rest.get(mark.len()..)?.split(|b| *b == b'\\').next()?))
 }
 
-/// The query id and the mark of the last part, and whether they have been told.
+/// The query id and the mark of the last part, and whether they have been reported.
 #[derive(Debug, Default)]
 struct Marks {
     id: Option<(u32, Option<u32>)>,
@@ -357,7 +357,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// Reads those that stand here: as fields, or where pairs follow as what belongs to the pair before them.
+    /// Reads the marks at this position. If `shown`, they become fields; otherwise pairs follow, and the marks belong to the
+    /// pair before them.
     fn read<S: FieldSink>(&mut self, c: &mut Cursor<'_, '_, S>, shown: bool) -> Result<(), Fault> {
         while let Some((mark, value)) = mark(c.rest()) {
             let length = mark.len().saturating_add(value.len());
@@ -379,7 +380,7 @@ impl Marks {
         Ok(())
     }
 
-    /// Tells what has no field of its own.
+    /// Reports values that have not been reported as fields.
     fn tell<S: FieldSink>(&self, c: &mut Cursor<'_, '_, S>) {
         if let Some((id, part)) = self.id.filter(|_| !self.id_told) {
             c.derived(&QUERY_ID, Value::Uint(id));

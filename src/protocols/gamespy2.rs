@@ -1,4 +1,4 @@
-//! GameSpy's query 2, which Arma, Halo, SWAT 4 and Battlefield Vietnam speak. Big-endian.
+//! GameSpy's query 2, which Arma, Halo, SWAT 4 and Battlefield Vietnam support. Big-endian.
 //!
 //! ```text
 //! request    fe fd 00 │ request_id u32 │ server, player, team keys u8
@@ -7,7 +7,7 @@
 //! table      count u16 │ { name 00 } 00 │ count × names × { value 00 }
 //! ```
 //!
-//! Oddities: a section that was not asked for is not there, so that only the request tells how to read the answer; what does not
+//! Oddities: sections that were not requested are missing, so only the request shows how to read the answer. Data that does not
 //! fit into 1,400 bytes is dropped without a sign.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys};
@@ -29,9 +29,9 @@ const TWO: rule::Step =
     S("00 'CORX' 0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 0001 'team_t' 00 00 'Red' 00");
 const PLAYERS_ONLY: rule::Step = C("fefd00 'CORY' 00ff00");
 
-/// Bytes of a request.
+/// Length of a request in bytes.
 const REQUEST: usize = 10;
-/// So long is an answer for which the server had no more room, in bytes.
+/// Length of an answer for which the server had no more room, in bytes.
 const FULL: usize = 1_400;
 
 fields! {
@@ -200,7 +200,7 @@ const QUERY_RESPONSE: u8 = 1;
 const UNKNOWN: u8 = 2;
 
 const ASKS: Form = Form::of(b"\xfe\xfd\x00");
-/// Its type, the request id, a key of three letters and two zeros.
+/// Minimum length of an answer with a list: type, request id, a key of three letters and two zeros.
 const LEAST_LIST: usize = 10;
 
 static MESSAGES: [Message; 3] = [
@@ -265,7 +265,7 @@ impl Protocol for Gamespy2 {
         samples: &[Example::of(&[ASK, OK, TABLES, TWO])],
     };
 
-    /// All three sections in one datagram; with everything, players and teams once more, which may not have fitted.
+    /// All three sections in one request; with `all` also players and teams again, which may not have fitted.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let sections: &[u8] = match (ask.answered, ask.all) {
             (0, _) => &[0xff; 3],
@@ -313,7 +313,7 @@ fn selector(p: &[u8]) -> Option<[u8; 3]> {
 fn selects_sections(p: &[u8]) -> bool {
     selector(p).is_some_and(|keys| keys.iter().all(|key| [0, 0xff].contains(key)))
 }
-/// Which sections a request asks for, one bit each, and that they are known.
+/// Bit that says that the requested sections are known. The bits below it tell which of them are requested.
 const KNOWN: u32 = 8;
 fn asked(p: &[u8]) -> u32 {
     let sections = selector(p).filter(|_| selects_sections(p));
@@ -321,14 +321,14 @@ fn asked(p: &[u8]) -> u32 {
     sections
         .map_or(other, |keys| (0..3).zip(keys).fold(KNOWN, |bits, (n, key)| bits | u32::from(key & 1) << n))
 }
-/// Pairs from a key in lower case to an empty one.
+/// Whether this is a list of pairs that begins with a lower-case key and ends with an empty one.
 fn is_list(p: &[u8]) -> bool {
     let key = || p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
     let named =
         || key().len() > 2 && key().iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
     p.ends_with(&[0, 0]) && named() && is_no_gamespy3(p)
 }
-/// The third query begins its answers with the number of a part.
+/// Whether this is no answer of query 3, which begins with the number of a part.
 fn is_no_gamespy3(p: &[u8]) -> bool {
     !p.get(5..).is_some_and(|rest| rest.starts_with(b"splitnum\0"))
 }
@@ -356,7 +356,7 @@ struct Table {
     records: &'static Field,
     record: &'static Field,
     value: &'static Field,
-    /// How the names of its fields end.
+    /// The common suffix of its field names.
     ending: &'static [u8],
 }
 
@@ -410,7 +410,7 @@ fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> 
     Ok(())
 }
 
-/// Without its request: keys, unless a zero comes first, then tables as far as there are some.
+/// Decodes an answer whose request is unknown: keys, unless it begins with a zero, then as many tables as there are.
 fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fault> {
     if c.rest().first().is_some_and(|first| *first != 0) {
         keys(c, &KEYS_AND_VALUES, false)?;
@@ -424,7 +424,7 @@ fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fa
     c.ignored(&BODY)
 }
 
-/// The inside of a table.
+/// Reads the content of a table.
 fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule) -> Result<(), Fault> {
     let count = c.field(of.count, be_u16)?;
     let mut width = 0u16;
@@ -441,7 +441,7 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule
     c.list(of.records, |_, done| done < count, record).map(drop)
 }
 
-/// A text and the zero behind it; there must be one.
+/// Reads a text with its terminating zero, which must be present.
 fn word<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,

@@ -1,4 +1,4 @@
-//! GameSpy's query 3, which UT3 and Minecraft speak, too. Big-endian but for one port.
+//! GameSpy's query 3, which UT3 and Minecraft support, too. Big-endian except for one port.
 //!
 //! ```text
 //! challenge  fe fd 09 │ session_id u32                 09 │ session_id │ decimal int32 │ 00
@@ -8,8 +8,9 @@
 //! section    0 │ { key 00 value 00 } 00            1 or 2 │ { name 00 first_index u8 { value 00 } 00 } 00
 //! ```
 //!
-//! Oddities: a part ends anywhere, and the next one says the column again; Minecraft leaves the last zero out and repeats the
-//! handshake's session id; inside a column an empty value cannot be told from its end but by what follows.
+//! Oddities: a part may end anywhere, and the next part repeats the name of the column. Minecraft omits the last zero and
+//! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
+//! end.
 
 use super::gamespy::{Keys, answered_id, asked_id, keys, word_at};
 use super::other::unknown;
@@ -39,10 +40,10 @@ const PART: rule::Step = S(
     "00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00",
 );
 
-/// Handshakes, and what stat requests proved, that are remembered; the oldest goes first.
+/// Maximum numbers of handshakes, and of proofs by stat requests, that are remembered; the oldest goes first.
 const MAX_HANDSHAKES: usize = 16_384;
 const MAX_STATS: usize = 65_536;
-/// A challenge lives that long in the SDK, in nanoseconds.
+/// Lifetime of a challenge in the SDK, in nanoseconds.
 const LIFE: i64 = 4_000_000_000;
 /// Shortest request and answer in bytes.
 const REQUEST_HEADER: usize = 7;
@@ -400,9 +401,9 @@ pub struct Gamespy3;
 impl Protocol for Gamespy3 {
     type Memory = Memory;
 
-    /// The challenge, then everything, with the number that the challenge's answer holds as text.
+    /// The challenge request, then a request for everything with the number that the challenge response contains as text.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
-        // Some servers take only these bits of a session.
+        // Some servers use only these bits of a session id.
         let session = (ask.random as u32 & 0x0f0f_0f0f).to_be_bytes();
         match ask.answered {
             0 => Some([&[0xfe, 0xfd, 9][..], &session].concat()),
@@ -537,7 +538,7 @@ impl Protocol for Gamespy3 {
     }
 }
 
-/// What servers issued to clients, and what requests for their state proved, by exchange.
+/// The challenges that servers issued to clients, and the proofs by stat requests, by exchange.
 #[derive(Debug)]
 pub struct Memory {
     handshakes: Bounded<(Endpoint, Endpoint), Handshake>,
@@ -553,14 +554,14 @@ impl From<Budget> for Memory {
     }
 }
 
-/// What a request proves of its sender's address.
+/// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug)]
 enum Proof {
-    /// Nothing, and nothing was to be proved.
+    /// Nothing, and no proof was required.
     None,
-    /// That it gets what is sent there.
+    /// That its sender receives what is sent to the address.
     Right,
-    /// Nothing, though the server had issued a challenge.
+    /// Nothing, although the server had issued a challenge.
     Wrong,
 }
 
@@ -572,7 +573,7 @@ struct Handshake {
 }
 
 impl Handshake {
-    /// What a request proves that carries this challenge, or none.
+    /// Determines what a request with or without a challenge proves.
     fn judge(&mut self, carried: Option<i32>, now: Time, raised: &mut Raised) -> Proof {
         let Some(carried) = carried else { return Proof::Wrong };
         if carried != self.value {
@@ -594,7 +595,7 @@ fn ends_in_zeros(p: &[u8]) -> bool {
 fn ends_in_keys(p: &[u8]) -> bool {
     p.iter().rev().take(3).all(|key| [0, 0xff].contains(key))
 }
-/// GameSpy 2 asks with three bytes of keys behind the same header.
+/// Whether this is no request of GameSpy 2, which has three selector bytes after the same header.
 fn is_no_gamespy2(p: &[u8]) -> bool {
     p.len() != 10 || !ends_in_keys(p)
 }
@@ -602,7 +603,7 @@ fn is_no_gamespy2(p: &[u8]) -> bool {
 fn issued(p: &[u8]) -> Option<i32> {
     Str(p.get(5..)?.split(|b| *b == 0).next()?).decimal()
 }
-/// Digits and a zero behind them, and nothing else.
+/// Whether the payload consists of digits with a terminating zero.
 fn is_challenge(p: &[u8]) -> bool {
     let text = p.get(5..).unwrap_or_default().trim_ascii_end();
     let digits = text.split(|b| *b == 0).next().unwrap_or_default();
@@ -610,7 +611,7 @@ fn is_challenge(p: &[u8]) -> bool {
     let ended = text.get(text.len().saturating_sub(1)..) == Some(&[0]);
     ended && (1..=10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
 }
-/// The challenge in a request; a selector alone is none.
+/// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {
     let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
     word_at(p, 7).filter(|_| !selects).map(|word| word as i32)
@@ -629,7 +630,8 @@ fn asked(p: &[u8]) -> u32 {
         | if whole { WHOLE } else { 0 }
         | (hashed(p) as u32 & 0x3f_ffff) << 9 & !WHOLE & !Context::NOT_ITS_OWN
 }
-/// Minecraft's basic form: no key comes first, and of five strings the last two are numbers, as far as they are there.
+/// Whether this is Minecraft's basic form: it begins with no known key, and the last two of its five strings, if present, are
+/// numbers.
 fn is_basic(p: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"splitnum", b"hostname", b"gamename", b"gamever", b"mapname"];
     let body = p.get(5..).unwrap_or_default();
@@ -642,7 +644,7 @@ fn is_basic(p: &[u8]) -> bool {
 fn is_full(p: &[u8]) -> bool {
     !is_basic(p)
 }
-/// Number of the part, and of all parts where this is the last.
+/// Number of the part, and the total if this is the last part.
 fn part(p: &[u8]) -> Option<Part> {
     let number = *p.get(5..)?.strip_prefix(b"splitnum\0")?.first()?;
     let last = number & 0x80 != 0;
@@ -728,7 +730,7 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
     columns(c, kind, strict)
 }
 
-/// They end with an empty key, if they end here.
+/// The list ends with an empty key, unless it continues in another part.
 const KEYS_AND_VALUES: Keys = Keys {
     list: &KEYS,
     pair: &PAIR,
@@ -740,7 +742,7 @@ const KEYS_AND_VALUES: Keys = Keys {
     lacking: &KEY_003,
 };
 
-/// Just Cause 2's players.
+/// Reads the players in the form of Just Cause 2.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     if c.rest().is_empty() {
         return Ok(());
@@ -755,7 +757,7 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ignored(&IGNORED)
 }
 
-/// Columns of players and teams. The empty name behind the last one may be missing.
+/// Reads columns of players and teams. The empty name after the last one may be missing.
 fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> Result<(), Fault> {
     let (mut kind, mut open, mut unknown, mut marked) = (kind, false, false, true);
     let mut next = |c: &mut Cursor<'_, '_, S>, kind: &mut u8| loop {
@@ -769,7 +771,7 @@ fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> R
                 *kind = section;
                 c.skip(&[section]);
             }
-            // A section has a name behind its number, an empty one at least.
+            // A section's number is followed by a name, if only an empty one.
             [] | [0, ..] => {
                 unknown |= marked || !c.rest().is_empty();
                 return false;
@@ -790,7 +792,7 @@ fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> R
     c.ignored(&IGNORED)
 }
 
-/// Reads a column; whether it has no end.
+/// Reads a column; returns whether it has no end.
 fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fault> {
     c.words(&COLUMN_NAME, until(b"\0"))?;
     c.derived(&COLUMN_SECTION, Value::Uint(kind.into()));
@@ -816,7 +818,7 @@ fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fau
     Ok(open)
 }
 
-/// How many empty values the zeros are that stand here; whether the column is open behind them.
+/// The number of empty values that the zeros at this position stand for. Sets whether the column is still open after them.
 fn zeros(rest: &[u8], open: &mut bool) -> usize {
     let count = rest.iter().take_while(|b| **b == 0).count();
     let behind = rest.get(count..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The registry. Adding a protocol is one new file (or folder) here and one line at the bottom.
+//! The registry of protocols. A new protocol needs a new file (or folder) here and a line at the end of this file.
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
@@ -33,7 +33,7 @@ macro_rules! registry {
         }
 
         impl Memories {
-            /// Entries forgotten by all of them.
+            /// Number of entries that all memories have forgotten.
             pub fn forgotten(&self) -> u64 {
                 0 $(+ $file::$Proto::forgotten(&self.$file))*
             }
@@ -43,7 +43,7 @@ macro_rules! registry {
             /// Every registered protocol, in registry order.
             pub const ALL: &'static [Id] = &[$(Id::$Proto),*];
 
-            /// Everything static about it.
+            /// The static declarations of the protocol.
             #[inline]
             pub const fn info(self) -> &'static Info {
                 match self { $(Id::$Proto => const { &<$file::$Proto as Protocol>::INFO }),* }
@@ -57,7 +57,7 @@ macro_rules! registry {
             pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe_known(payload, wire_len, known)),* }
             }
-            /// Decodes a payload for whoever listens.
+            /// Decodes a payload and reports it to `sink`.
             #[inline(always)]
             pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
                 match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink)),* }
@@ -94,8 +94,8 @@ registry! {
     teamspeak3::Teamspeak3,
 }
 
-/// [`Id::dissect`] of one protocol. A function of its own: between other things the compiler takes the
-/// longer messages for rare, and leaves their decoders in pieces.
+/// [`Id::dissect`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages
+/// as rare and split their decoders into pieces.
 #[inline(never)]
 fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
     let mut facts = Facts::default();
@@ -104,7 +104,7 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, si
 }
 
 impl Id {
-    /// The protocol of that name.
+    /// Finds a protocol by its name.
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)
     }
@@ -112,7 +112,7 @@ impl Id {
     pub fn rules(self) -> impl Iterator<Item = &'static Rule> {
         self.info().rules.iter().copied().flatten().copied()
     }
-    /// The protocol that declares a rule; `None` for one that belongs to none.
+    /// The protocol that declares a rule; `None` if no protocol does.
     pub fn of_rule(rule: &Rule) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
     }

@@ -1,10 +1,10 @@
-//! What else is on the wire: queries that are none of a protocol's own.
+//! Recognises other queries on the wire, which a protocol must not claim.
 
 use super::raknet::is_ping_or_pong;
 use crate::contract::{Info, Known, Probe};
 
-/// Whether the payload begins as other queries and their answers do: hosts offer them beside ours, and a client may use one
-/// socket.
+/// Whether the payload begins like one of the other queries or their answers. Hosts offer them beside the protocol in question,
+/// and a client may use one socket for all.
 pub(super) fn is_other_query(payload: &[u8]) -> bool {
     match payload {
         // Source, Quake and Titanfall; GameSpy 2 and 3; SA-MP and Vice City; TeamSpeak 3; All-Seeing Eye; Unreal 2.
@@ -12,13 +12,14 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
         [b'S', b'A', b'M', b'P', head @ ..] => head.get(6).is_some_and(|opcode| b"ircdpxo".contains(opcode)),
         [b'V', b'C', b'M', b'P', ..] | [b'T', b'S', b'3', b'I', b'N', b'I', b'T', b'1', ..] => true,
         [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
-        // GameSpy 1: `\key\`, and what belongs to it.
+        // GameSpy 1: `\key\`, and messages like it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
         _ => is_ping_or_pong(payload),
     }
 }
 
-/// What a conversation that is known sends, or a server that the user names, and no query that is known: the message `unknown`.
+/// The message `unknown`, for a datagram of a known conversation or of a server that the user names, unless it is another
+/// query.
 pub(super) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
     if ours { info.stray(info.unknown(), payload, known) } else { None }

@@ -1,4 +1,4 @@
-//! What a protocol in one file needs, in one import.
+//! The imports that every protocol needs.
 
 pub(crate) use crate::bounded::{Asking, Bounded, Limited};
 pub(crate) use crate::contract::{

@@ -1,4 +1,4 @@
-//! The status query of Quake 3 and its heirs, of Quake 2 and of QuakeWorld: text behind four bytes of 255.
+//! The status query of Quake 3 and its descendants, of Quake 2 and of QuakeWorld: text after four bytes of 255.
 //!
 //! ```text
 //! request       ff*4 │ getstatus, getinfo [ ' ' challenge ]; status [ ' ' mode ]; info ' ' protocol; rcon ' ' password ' ' command
@@ -8,8 +8,8 @@
 //! info          { '\' key '\' value }
 //! ```
 //!
-//! Oddities: MOHAA has a byte for the direction behind the first four, Hexen World a fifth 255; FiveM has a second info string
-//! behind the players; the port is the game's, whose packets stand in the same conversation.
+//! Oddities: MOHAA has a byte for the direction after the first four, and Hexen World a fifth 255. FiveM has a second info
+//! string after the players. The port is shared with the game, whose packets belong to the same conversation.
 
 use super::other::unknown;
 use super::prelude::*;
@@ -33,18 +33,18 @@ const IOK: rule::Step = S(
     r"ffffffff 'infoResponse' 0a '\challenge\abc\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8\protocol\68'",
 );
 
-/// Longest challenge that servers take, in bytes.
+/// Maximum length of a challenge that servers accept, in bytes.
 const LONGEST_CHALLENGE: usize = 128;
 /// Largest UDP payload that fits an Ethernet frame, in bytes.
 const UNFRAGMENTED: usize = 1472;
-/// Tokens of a player's line that are told apart.
+/// Maximum number of tokens in a player's line.
 const MAX_TOKENS: usize = 24;
-/// Client addresses of servers that are remembered; the oldest goes first.
+/// Maximum number of client addresses remembered over all servers; the oldest goes first.
 const MAX_CLIENTS: usize = 16_384;
-/// Requests at once that servers take from an address, and after how many nanoseconds one more.
+/// How many requests from one address a server accepts at once, and the time in nanoseconds until it accepts one more.
 const BURST: u8 = 10;
 const PERIOD: i64 = 1_000_000_000;
-/// Answers to one address within a second that a server with a limit does not exceed.
+/// Maximum number of answers to one address per second from a server with a rate limit.
 const MOST_ANSWERS: u8 = 20;
 
 fields! {
@@ -305,10 +305,10 @@ const SAMPLES: &[Example] = &[
     Example::of(&[C("ffffffff 'info 34'"), S("ffffffff 'info' 0a 'Lab q2dm1 3/16' 0a")]),
 ];
 
-/// What stands before the word of the client's messages, and of the server's.
+/// The bytes before the command word in messages of the client and of the server.
 const CLIENT: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x02", b"\xff\xff\xff\xff\xff"];
 const SERVER: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff"];
-/// What may stand behind a word.
+/// The bytes that may follow a command word.
 const BEHIND: &[u8] = b" \n\0";
 
 const STATUS: u8 = 0;
@@ -326,7 +326,7 @@ const PRINT_RESPONSE: u8 = 7;
 const OOB: u8 = 8;
 const UNKNOWN: u8 = 9;
 
-/// A form behind what stands before the client's words, and the server's.
+/// A form with the prefixes of the client, and of the server.
 const fn asks(form: Form) -> Form {
     form.behind(CLIENT)
 }
@@ -394,7 +394,7 @@ const RULES_OF_STEPS: StepRules = StepRules {
     ..StepRules::new(&TXN_002)
 };
 
-/// The status query of Quake 3 and its heirs.
+/// The status query of Quake 3 and its descendants.
 #[derive(Debug)]
 pub struct Quake3;
 
@@ -495,7 +495,7 @@ impl Protocol for Quake3 {
             (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_))
         );
         if !asks && !answers {
-            return; // nearly all is the game's
+            return; // nearly all packets are the game's
         }
         let client = memory.clients.get_or_insert((seen.server, seen.client.host()), Client::default());
         let now = seen.datagram.time;
@@ -508,7 +508,7 @@ impl Protocol for Quake3 {
     }
 }
 
-/// What was sent to and from client addresses lately.
+/// The recent requests and answers of client addresses.
 #[derive(Debug)]
 pub struct Memory {
     clients: Bounded<(Endpoint, Endpoint), Client>,
@@ -522,16 +522,16 @@ impl From<Budget> for Memory {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
-    /// How full the bucket of its requests is, and since when.
+    /// The fill level of the token bucket of its requests, and the time of that level.
     requests: u8,
     since: Option<Time>,
-    /// Answers since then.
+    /// Number of answers since `answered`.
     answers: u8,
     answered: Option<Time>,
 }
 
 impl Client {
-    /// Whether a server with ioquake3's limit drops a request.
+    /// Whether a server with ioquake3's rate limit drops a request.
     fn drops(&mut self, now: Time) -> bool {
         let age = self.since.and_then(|since| now.since(since)).filter(|age| *age >= 0);
         let leaked = age.map_or(i64::MAX, |age| age.checked_div(PERIOD).unwrap_or(i64::MAX));
@@ -545,7 +545,7 @@ impl Client {
         full
     }
 
-    /// Whether this is one answer too many within a second.
+    /// Whether this is the first answer beyond the limit within a second.
     fn floods(&mut self, now: Time) -> bool {
         let age = self.answered.and_then(|first| now.since(first));
         if age.is_none_or(|age| !(0..=PERIOD).contains(&age)) {
@@ -558,7 +558,7 @@ impl Client {
 
 // --- Recognising
 
-/// What stands behind the prefix, and MOHAA's byte.
+/// The text after the prefix and MOHAA's byte.
 fn words(p: &[u8]) -> &[u8] {
     let rest = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
     rest.strip_prefix(b"\x01").or(rest.strip_prefix(b"\x02")).unwrap_or(rest)
@@ -569,18 +569,18 @@ fn line(text: &[u8]) -> &[u8] {
     text.split(|b| b"\n\0".contains(b)).next().unwrap_or_default()
 }
 
-/// Whether digits and blanks are all that follows the first word of the line.
+/// Whether only digits and spaces follow the first word of the line.
 fn is_number_or_nothing(p: &[u8]) -> bool {
     let mut rest = line(words(p)).iter().skip_while(|b| b.is_ascii_alphabetic());
     rest.all(|b| b.is_ascii_digit() || *b == b' ')
 }
 
-/// Whether a key and a value begin the info string.
+/// Whether the info string begins with a key and a value.
 fn has_pair(p: &[u8]) -> bool {
     line(words(p)).iter().filter(|b| **b == b'\\').count() >= 2
 }
 
-/// Whether a player of QuakeWorld follows.
+/// Whether a player's line in the form of QuakeWorld follows.
 fn has_player(p: &[u8]) -> bool {
     let tokens = words(p).get(1..).and_then(|rest| tokens(line(rest)));
     tokens.is_some_and(|tokens| layout(&tokens, true).is_some())
@@ -591,25 +591,25 @@ fn may_have_player(p: &[u8]) -> bool {
     matches!(words(p), [b'n', b'\\' | b'0'..=b'9' | b'-', ..])
 }
 
-/// Whether the line ends with players and their maximum.
+/// Whether the line ends with the numbers of players and the maximum.
 fn ends_with_places(p: &[u8]) -> bool {
     words(p).strip_prefix(b"info\n").is_some_and(|rest| places(line(rest)).is_some())
 }
 
-/// Whether the payload goes on with a word in letters.
+/// Whether the text begins with a word of letters.
 fn is_word(text: &[u8]) -> bool {
     let letters = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let ends = text.get(letters).is_none_or(|b| b" \n\0\"\\".contains(b));
     letters >= 3 && ends && text.first().is_some_and(u8::is_ascii_lowercase)
 }
 
-/// Whether it ends inside this word.
+/// Whether the payload ends inside this word.
 fn is_cut(p: &[u8], word: &[u8]) -> bool {
     let begun = words(p);
     p.starts_with(&[0xff; 4]) && begun.len() > 1 && word.starts_with(begun)
 }
 
-/// The request that a word is.
+/// The request that a word stands for.
 fn query(word: &[u8]) -> Option<u8> {
     let end = word.iter().position(|b| BEHIND.contains(b)).unwrap_or(word.len());
     let word = word.get(..end)?;
@@ -706,7 +706,7 @@ fn response<S: FieldSink>(
     if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, said) }
 }
 
-/// What variables say about the server, and what every answer must say.
+/// The facts about the server that variables state, and those that every answer must state.
 const SAYS: [(&[u8], Fact); 12] = [
     (b"sv_hostname", Fact::ServerName),
     (b"hostname", Fact::ServerName),
@@ -723,10 +723,10 @@ const SAYS: [(&[u8], Fact); 12] = [
 ];
 const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
 
-/// Reads variables; a bit for each [`Fact`] that they say.
+/// Reads variables, and returns a bit for each [`Fact`] that they state.
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
     let (mut said, mut seen) = (0, Repeats::default());
-    // FiveM's second info string is told with the first.
+    // FiveM's second info string is reported together with the first.
     let second = c.rest().windows(2).rposition(|two| two == b"\n\\").filter(|_| status);
     let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).map(line).unwrap_or_default();
     let mut parts = second.split(|b| *b == b'\\');
@@ -747,7 +747,7 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fa
     Ok(said)
 }
 
-/// Reads a variable; whether another one follows.
+/// Reads a variable; returns whether another one follows.
 fn variable<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     said: &mut u32,
@@ -759,7 +759,7 @@ fn variable<'a, S: FieldSink>(
         let key = c.words(&KEY, until(END))?;
         c.check(&INF_003, || !key.0.is_empty());
         c.check(&INF_004, || key.0.is_empty() || !seen.repeats(key.0));
-        // What the capture cut has a value.
+        // A variable that the capture cut is assumed to have a value.
         let valued = c.skip(b"\\") || c.is_cut();
         c.check(&INF_002, || valued);
         if !valued {
@@ -772,14 +772,14 @@ fn variable<'a, S: FieldSink>(
     })
 }
 
-/// What follows the variables of an info response.
+/// Reads the rest of an info response after the variables.
 fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, said: u32) -> Result<(), Fault> {
     let cut = c.is_cut();
     c.check_whole(&INF_005, || cut || said & NEEDED == NEEDED);
     c.ignored(&IGNORED)
 }
 
-/// The players, and what follows them.
+/// Reads the players and the rest of a status response.
 fn status_body<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     [quakeworld, has_info]: [bool; 2],
@@ -791,7 +791,7 @@ fn status_body<S: FieldSink>(
         count = count.saturating_add(1);
         player(c, quakeworld)?;
         ended = c.skip(b"\n");
-        // Servers leave empty lines, and QuakeWorld's tell of spectators elsewhere.
+        // Servers send empty lines, and QuakeWorld servers lines about servers for spectators.
         while let [b'\n', ..] | [b'q', b't', b'v', b' ', ..] = c.rest() {
             let text = line(c.rest());
             c.skip(text);
@@ -809,21 +809,21 @@ fn status_body<S: FieldSink>(
     c.ignored(&IGNORED)
 }
 
-/// Whether the line of a player follows.
+/// Whether a player's line follows.
 fn is_player<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
     c.rest().first().is_some_and(|next| !b"\\\0".contains(next))
 }
 
-/// Parts of a line, each with whether it stands in quotes.
+/// The tokens of a line, each with whether it is quoted.
 type Tokens<'a> = ArrayVec<(bool, &'a [u8]), MAX_TOKENS>;
 
-/// The parts of a line; `None` where a quote does not close, or where there are too many.
+/// Splits a line into tokens; `None` if a quote is not closed or there are too many tokens.
 fn tokens(line: &[u8]) -> Option<Tokens<'_>> {
     let (mut out, mut rest) = (Tokens::new(), line.trim_ascii_start());
     while let Some(&first) = rest.first() {
         let quoted = first == b'"';
         let inside = rest.get(usize::from(quoted)..)?;
-        // A name may hold quotes: one ends it where the line ends, or where another part follows.
+        // A name may contain quotes. A quote ends it only at the end of the line or before another token.
         let ends = |at: &usize| match inside.get(*at..) {
             Some([b'"', behind @ ..]) if quoted => {
                 let next = behind.trim_ascii_start().first();
@@ -841,7 +841,8 @@ fn tokens(line: &[u8]) -> Option<Tokens<'_>> {
     Some(out)
 }
 
-/// What stands in a player's line, and whether in quotes: up to the name all of it, then as much as there is.
+/// The fields of a player's line, each with whether it is quoted. All fields up to the name are required; the others are
+/// optional.
 type Layout = &'static [(bool, &'static Field)];
 const QUAKEWORLD_LAYOUT: Layout = &[
     (false, &USER_ID),
@@ -859,7 +860,7 @@ const LAYOUTS: [Layout; 2] = [
     &[(false, &SCORE), (false, &PING), (false, &TEAM), (true, &NAME), (true, &ADDRESS)],
 ];
 
-/// The fields of a player's line, in its order; further parts have none. `None` where it is none of a player.
+/// The fields of a player's line, in its order. Further tokens have no field. `None` if it is not a player's line.
 fn layout(tokens: &Tokens<'_>, quakeworld: bool) -> Option<ArrayVec<&'static Field, 10>> {
     let name = tokens.iter().position(|(quoted, _)| *quoted)?;
     let layouts = if quakeworld { &[QUAKEWORLD_LAYOUT][..] } else { &LAYOUTS };
@@ -891,7 +892,7 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
     Ok(())
 }
 
-/// A part of a line, with the quotes and blanks around it.
+/// Reads a token with its quotes and the spaces around it.
 fn token<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     field: &'static Field,
@@ -904,7 +905,7 @@ fn token<S: FieldSink>(
     Ok(())
 }
 
-/// The length of the name in Quake 2's line, where map, players and maximum follow it.
+/// The length of the name in Quake 2's line, if map, players and maximum follow it.
 fn places(line: &[u8]) -> Option<usize> {
     let slash = line.iter().rposition(|b| *b == b'/')?;
     let number = |text: &[u8]| Str(text.trim_ascii()).decimal().is_some();
@@ -917,7 +918,7 @@ fn places(line: &[u8]) -> Option<usize> {
     sound.then_some(name)
 }
 
-/// `%16s %8s %2i/%2i`.
+/// Reads Quake 2's line, which is formatted as `%16s %8s %2i/%2i`.
 fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.skip_all(b" ");
     let line = line(c.rest());

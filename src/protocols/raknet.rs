@@ -8,22 +8,22 @@
 //! magic   00ffff00 fefefefe fdfdfdfd 12345678
 //! ```
 //!
-//! Oddities: `time` is opaque, and some clients never change it; 02 is answered only while the server takes connections; a ping to
-//! a broadcast address is answered by any number of servers from their own addresses; the port is the game's, whose other packets
-//! are none of ours.
+//! Oddities: `time` is opaque, and some clients never change it. 02 is answered only while the server accepts connections. Any
+//! number of servers answer a ping to a broadcast address, each from its own address. The port is shared with the game, whose
+//! other packets are not handled here.
 
 use super::prelude::*;
 
 pub(crate) const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
-/// Where the magic stands, behind id and times.
+/// Offsets of the magic, which follows id and times.
 const PING_MAGIC_AT: usize = 9;
 const PONG_MAGIC_AT: usize = 17;
-/// Bytes of a damaged magic that agree, and of one that is cut: fewer prove nothing.
+/// How many bytes of a damaged magic must agree, and how many of one that is cut. Fewer prove nothing.
 const AGREEING: usize = 12;
 const LEAST_MAGIC: usize = 8;
-/// Offline data that RakNet does not send, in bytes.
+/// RakNet does not send offline data of this length in bytes, or longer.
 const TOO_LONG: usize = 400;
-/// Parts that a status has at least.
+/// Minimum number of parts in a status.
 const LEAST_PARTS: usize = 6;
 
 const SPEC: &str = "https://github.com/facebookarchive/RakNet";
@@ -286,7 +286,7 @@ impl Protocol for Raknet {
         if known.level < Level::Medium {
             return None;
         }
-        // Whatever else stands on this port is the game's; a message may end before its magic.
+        // Anything else on this port belongs to the game. A message may end before its magic.
         let answers = p.first() == Some(&0x1c);
         damaged(p, Level::Medium, 0).filter(|_| answers == (known.direction == Direction::S2c))
     }
@@ -319,7 +319,7 @@ fn time(p: &[u8]) -> Option<u64> {
     p.get(1..)?.first_chunk().map(|time| u64::from_be_bytes(*time))
 }
 
-/// A ping or pong whose magic has mistakes, or that ends inside it or not far before it.
+/// Recognises a ping or pong whose magic is damaged, or that ends inside or shortly before its magic.
 #[cold]
 fn damaged(p: &[u8], level: Level, least: usize) -> Option<Probe> {
     let (message, at) = match p.first()? {
@@ -335,12 +335,13 @@ fn damaged(p: &[u8], level: Level, least: usize) -> Option<Probe> {
     let probe = MESSAGES.get(usize::from(message))?.probe(message, p, level);
     match probe.key {
         Some(_) => ours.then_some(probe),
-        // Not even its time is there.
+        // It even lacks its time.
         None => (ours && least == 0).then_some(Probe { message: UNKNOWN, ..probe.astray() }),
     }
 }
 
-/// Whether the payload is a ping or pong, by its sixteen fixed bytes. A ping's time may look like the header of an SQP answer.
+/// Whether the payload is a ping or pong, judged by its sixteen fixed bytes. A ping's time may look like the header of an SQP
+/// answer.
 pub(crate) fn is_ping_or_pong(p: &[u8]) -> bool {
     let at = match p.first() {
         Some(1 | 2) => PING_MAGIC_AT,
@@ -356,14 +357,14 @@ fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the server says about itself.
+/// Reads the server's description of itself.
 fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<(), Fault> {
     let data = c.rest();
     let (at, len, cut) = (c.to_end(), c.wire_len().saturating_sub(usize::from(c.offset())), c.is_cut());
     let bedrock =
         |text: Option<&[u8]>| text.is_some_and(|t| t.starts_with(b"MCPE;") || t.starts_with(b"MCEE;"));
     let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
-    // Also one that is cut inside its first part.
+    // A status that is cut inside its first part counts as well.
     let begun =
         data.get(2..).is_some_and(|t| !t.is_empty() && (b"MCPE;".starts_with(t) || b"MCEE;".starts_with(t)));
     let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
@@ -387,7 +388,7 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     Ok(())
 }
 
-/// The parts of the status.
+/// Reports the parts of the status.
 fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64) {
     const PARTS: [&Field; 12] = [
         &EDITION,
@@ -403,7 +404,7 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
         &PORT_IPV4,
         &PORT_IPV6,
     ];
-    // An empty part at the end is none.
+    // An empty part at the end does not count.
     let text = text.strip_suffix(b";").unwrap_or(text);
     let parts = || text.split(|b| *b == b';');
     for (field, part) in PARTS.iter().zip(parts()) {

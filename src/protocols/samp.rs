@@ -11,9 +11,9 @@
 //! o           discord_link │ light_banner_url │ dark_banner_url │ logo_url: u32 length │ text
 //! ```
 //!
-//! Oddities: requests but p and x are the header alone, and answers say nothing else of what they answer; the address is the one
-//! that the client knows; each line of the console is an answer of its own, and none is the last. Vice City has 'VCMP' in requests,
-//! 'MP04' in answers, and a version of 12 bytes in front of i.
+//! Oddities: all requests except p and x consist of the header only, and answers repeat nothing else of their request. The
+//! address is the one that the client knows. Each line of the console is an answer of its own, and nothing marks the last one.
+//! Vice City has 'VCMP' in requests, 'MP04' in answers, and a version of 12 bytes in front of i.
 
 use super::prelude::*;
 use crate::net::Endpoint;
@@ -25,12 +25,12 @@ const VC_ANSWERS: &[u8] = b"MP04";
 const PORT_AT: usize = 8;
 const OPCODE_AT: usize = 10;
 const HEADER_LEN: usize = 11;
-/// Bytes of Vice City's version.
+/// Length of Vice City's version in bytes.
 const VERSION_LEN: usize = 12;
-/// What a server says to a wrong password, and how often until that is guessing.
+/// The answer of a server to a wrong password, and how many of them count as guessing.
 const REFUSAL: &[u8] = b"Invalid RCON password.";
 const GUESSES: u8 = 3;
-/// Addresses whose passwords a server refused.
+/// Maximum number of addresses with refused passwords that are remembered.
 const MAX_REFUSED: usize = 4096;
 
 const SPEC: &str = "https://open.mp/docs/tutorials/QueryMechanism";
@@ -238,9 +238,9 @@ const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
     Ends::new(early, late, &SURPLUS)
 }
 
-/// Opcodes in the order of their messages, each of which has a request and an answer.
+/// Opcodes in the order of their messages. Each of them has a request and an answer.
 const OPCODES: &[u8] = b"ircdpxo";
-/// What open.mp tells with o.
+/// The links in open.mp's answer to o.
 static LINKS: [&Field; 4] = [&DISCORD_LINK, &LIGHT_BANNER, &DARK_BANNER, &LOGO];
 const RCON_RESPONSE: u8 = 11;
 const UNKNOWN: u8 = 14;
@@ -262,7 +262,7 @@ static MESSAGES: [Message; 15] = [
     Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header),
     Message { forms: &[Form::of(SAMP).known()], ..Message::named("unknown") },
 ];
-/// In a known conversation; elsewhere length and header must tell who asks.
+/// A form for known conversations. Elsewhere, length and header must tell the direction.
 const fn asks(opcode: &'static [u8]) -> Form {
     Form::of(b"").behind(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
 }
@@ -277,7 +277,7 @@ const PAIRED: StepRules = StepRules {
     ..StepRules::new(&TXN_003)
 };
 const LISTED: StepRules = StepRules { larger: Some((3, &SEC_001)), ..PAIRED };
-/// Its key is the same in every request, and an answer belongs to one.
+/// A step whose key is the same in every request. Each answer belongs to one request.
 const QUERIED: StepInfo =
     StepInfo { reuses_keys: true, keyless: true, ..StepInfo::keyed("query", 14, LISTED) };
 
@@ -286,7 +286,7 @@ const QUERIED: StepInfo =
 pub struct Samp;
 
 impl Protocol for Samp {
-    /// How often a server has refused passwords of an address.
+    /// How often a server has refused passwords from an address.
     type Memory = Limited<(Endpoint, Endpoint), u8, MAX_REFUSED>;
 
     const INFO: Info = Info {
@@ -382,7 +382,7 @@ impl Protocol for Samp {
         }
         let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
         let asks = cx.message.is_multiple_of(2);
-        // What is no line of the console may be a request, with a password in it.
+        // A console message that is not a line of output may be a request with a password.
         c.secret(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
@@ -409,13 +409,13 @@ impl Protocol for Samp {
     }
 }
 
-/// What ties an answer to its request: the header behind the letters.
+/// The key that ties an answer to its request: the header after the letters.
 fn header(p: &[u8]) -> Option<u64> {
     let header = p.get(4..HEADER_LEN)?;
     Some(header.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)))
 }
 
-/// The same, and the number behind it.
+/// The same key, together with the number after the header.
 fn header_and_nonce(p: &[u8]) -> Option<u64> {
     p.get(4..HEADER_LEN.saturating_add(4)).map(hashed)
 }
@@ -425,8 +425,8 @@ fn socket([a, b, c, d, low, high]: [u8; 6]) -> SocketAddrV4 {
     SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high]))
 }
 
-/// Whether a message is an answer, by its letters, its length and whether the header names source or destination; `None` where
-/// only the conversation can tell.
+/// Whether a message is an answer, judged by its letters, its length, and whether the header contains its source or
+/// destination; `None` if only the conversation can tell.
 fn answered(p: &[u8], wire_len: usize, magic: &[u8], [from, to]: [bool; 2]) -> Option<bool> {
     let named = (from != to).then_some(from);
     let body = p.get(HEADER_LEN..).unwrap_or_default();
@@ -438,7 +438,7 @@ fn answered(p: &[u8], wire_len: usize, magic: &[u8], [from, to]: [bool; 2]) -> O
     }
 }
 
-/// Whether a line of the console fills the rest of a datagram.
+/// Whether the rest of a datagram is exactly one line of the console.
 fn is_line(body: &[u8]) -> bool {
     body.split_first_chunk()
         .is_some_and(|(length, line)| usize::from(u16::from_le_bytes(*length)) == line.len())

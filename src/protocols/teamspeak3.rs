@@ -1,24 +1,24 @@
-//! The beginning of TeamSpeak 3's voice connection, which is named and not paired. Big-endian throughout.
+//! The beginning of TeamSpeak 3's voice connection. Its messages are named but not paired. Big-endian throughout.
 //!
 //! ```text
 //! client    'TS3INIT1' │ packet_id u16 │ client_id u16 │ packet_type u8 │ client_version u32 │ step u8 │ step data
 //! server    'TS3INIT1' │ packet_id u16 │ packet_type u8 │ step u8 │ step data
 //! ```
 //!
-//! Oddities: who sends a datagram shows only where its packet type 88 stands; behind the handshake everything is encrypted, and
-//! the query of the server is TCP.
+//! Oddities: only the position of the packet type 88 tells the direction of a datagram. After the handshake everything is
+//! encrypted. The server's query uses TCP.
 
 use super::prelude::*;
 use crate::net::Endpoint;
 
 const MAGIC: &[u8] = b"TS3INIT1";
-/// Packet type of the handshake, unencrypted, and where it stands.
+/// Packet type of the unencrypted handshake, and its offsets.
 const INIT: &[u8] = &[0x88];
 const SERVER_TYPE_AT: usize = 10;
 const CLIENT_TYPE_AT: usize = 12;
-/// The packet id that is sent everywhere.
+/// The packet id in all messages of the handshake.
 const PACKET_ID: u16 = 101;
-/// Clients whose first step is remembered.
+/// Maximum number of clients whose first step is remembered.
 const MAX_BEGUN: usize = 4096;
 
 const SPEC: &str = "https://github.com/ReSpeak/tsdeclarations";
@@ -75,7 +75,8 @@ const RESPONSE: u8 = 0;
 const UNKNOWN: u8 = 2;
 
 static MESSAGES: [Message; 3] = [
-    // Behind the client's type anything may follow, before it only zeros.
+    // The answer comes first: a request has only zeros before its type, but an answer may have anything at the offset of a
+    // request's type.
     Message::label("init_response", Direction::S2c, &[Form::of(MAGIC).and(SERVER_TYPE_AT, INIT)]),
     Message::label("init_request", Direction::C2s, &[Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT)]),
     Message { forms: &[Form::of(MAGIC)], ..Message::named("unknown") },
@@ -146,7 +147,7 @@ impl Protocol for Teamspeak3 {
     }
 }
 
-/// The step of a message, behind the type and in a request also the version.
+/// The step of a message. It follows the type, and in a request also the version.
 fn step(p: &[u8], message: u8) -> Option<u8> {
     let at =
         if message == RESPONSE { SERVER_TYPE_AT.saturating_add(1) } else { CLIENT_TYPE_AT.saturating_add(5) };

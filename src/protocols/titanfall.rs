@@ -1,4 +1,4 @@
-//! The server info of Titanfall 2 and Apex Legends, in its clear form. Little-endian.
+//! The server info of Titanfall 2 and Apex Legends in its unencrypted form. Little-endian.
 //!
 //! ```text
 //! request     ff ff ff ff │ 4d │ version │ [ key ] │ zeros up to 1,200 bytes
@@ -8,8 +8,8 @@
 //! clients     { the fields of CLIENT that the version has } 00 * 8
 //! ```
 //!
-//! Oddities: a server answers with the version that it speaks, whatever was asked; from version 8 on a key encrypts everything,
-//! and nothing of that can be told from noise.
+//! Oddities: a server answers with the version that it speaks, whatever was requested. From version 8 on everything is
+//! encrypted with a key and cannot be told from noise.
 
 use super::prelude::*;
 use crate::decode::{Facts, Labels, Skip};
@@ -273,9 +273,9 @@ const ASKS: &[u8] = b"\xff\xff\xff\xff\x4d";
 const ANSWERS: &[u8] = b"\xff\xff\xff\xff\x4e";
 const VERSION_AT: usize = 5;
 const NEWEST: u8 = 10;
-/// From this version on a key encrypts.
+/// From this version on, messages are encrypted with a key.
 const ENCRYPTED: u8 = 8;
-/// Lengths in bytes: of a request, of one that is longer than any other, and of the shortest answer.
+/// Lengths in bytes: of a request, of a request that is longer than any other message, and of the shortest answer.
 const REQUEST_LEN: usize = 1200;
 const LONG_REQUEST: usize = 1001;
 const LEAST_ANSWER: usize = 26;
@@ -303,7 +303,7 @@ static MESSAGES: [Message; 3] = [
             Form::of(ANSWERS).known(),
         ],
     ),
-    // It ends before its command.
+    // A message that ends before its command.
     Message { forms: &[Form::of(b"\xff\xff\xff\xff").long(4, 4).known()], ..Message::named("unknown") },
 ];
 
@@ -368,17 +368,17 @@ impl Protocol for Titanfall {
     }
 }
 
-/// Whether a version that is known stands in its place.
+/// Whether the version is known.
 fn has_version(p: &[u8]) -> bool {
     p.get(VERSION_AT).is_some_and(|version| (1..=NEWEST).contains(version))
 }
 
-/// Whether only zeros follow a version that is known.
+/// Whether the version is known and only zeros follow it.
 fn is_padded(p: &[u8]) -> bool {
     has_version(p) && p.iter().skip(VERSION_AT).skip(1).all(|byte| *byte == 0)
 }
 
-/// Whether an answer in a version that is known can be read to its end.
+/// Whether the version is known and the answer can be read to its end.
 fn is_whole(p: &[u8]) -> bool {
     let (mut facts, mut nobody) = (Facts::default(), Skip);
     let mut c = Cursor::new(p, 0, &BODY_ENDS, &mut nobody, &mut facts);
@@ -389,7 +389,7 @@ fn is_whole(p: &[u8]) -> bool {
         && c.rest().is_empty()
 }
 
-/// What the answer must know: the version.
+/// The version of a request, which the decoder of the answer needs.
 fn asked(p: &[u8]) -> u32 {
     p.get(VERSION_AT).map_or(0, |version| u32::from(*version))
 }
@@ -423,7 +423,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result
     fields(c, version, LAYOUT)
 }
 
-/// How a field is read.
+/// How to read a field.
 #[derive(Clone, Copy)]
 enum Read {
     U8,
@@ -437,7 +437,7 @@ enum Read {
     Clients,
 }
 
-/// A field: the first version that has it, the last one, and how it is read.
+/// The first and the last version with a field, how to read it, and the field.
 type Part = (u8, u8, Read, &'static Field);
 
 const LAYOUT: &[Part] = &[
@@ -532,7 +532,7 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
     Ok(())
 }
 
-/// Text and the zero behind it.
+/// Reads a text with its terminating zero.
 fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let text = c.fact(field, until(b"\0"))?;
     c.check(&STR_001, || text.is_utf8());

@@ -11,8 +11,8 @@
 //! text       compact index: characters with the zero behind them, negative for UTF-16 │ characters
 //! ```
 //!
-//! Oddities: rules and players come in as many datagrams as they need, without number or end; which layout the details have,
-//! only their structure tells.
+//! Oddities: rules and players come in any number of datagrams, without numbers or an end mark. Only the structure of the
+//! details tells their layout.
 
 use super::prelude::*;
 use crate::decode::{Counted, counted};
@@ -192,7 +192,7 @@ const DETAILS: u8 = 4;
 const RULES_RESPONSE: u8 = 5;
 const PLAYERS_RESPONSE: u8 = 6;
 const UNKNOWN: u8 = 7;
-/// What the bytes of versions are.
+/// The first bytes of requests and answers, which stand for protocol versions.
 const CLIENTS: &[&[u8]] = &[b"\x79", b"\x78"];
 const SERVERS: &[&[u8]] = &[b"\x80", b"\x7f", b"\x7e"];
 
@@ -216,7 +216,7 @@ static MESSAGES: [Message; 8] = [
     Message::named("unknown"),
 ];
 
-/// Step of the request that two kinds of answers belong to.
+/// The step of the request that two kinds of answers belong to.
 const BOTH: u8 = 3;
 const ANSWERED: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -303,7 +303,7 @@ impl Protocol for Unreal2 {
     }
 }
 
-/// Hears whether an answer is sound.
+/// A sink that records whether an answer has no errors or warnings.
 struct Sound(bool);
 
 impl FieldSink for Sound {
@@ -312,7 +312,7 @@ impl FieldSink for Sound {
     }
 }
 
-/// Whether the answer can be read to its end.
+/// Whether the answer can be read to its end without such errors.
 fn decodes(p: &[u8]) -> bool {
     let message = p.get(4).map_or(UNKNOWN, |kind| DETAILS.saturating_add(*kind));
     let (mut sound, mut facts) = (Sound(true), Default::default());
@@ -321,7 +321,7 @@ fn decodes(p: &[u8]) -> bool {
     read.is_ok() && sound.0
 }
 
-/// A text, with the zero that it ends with.
+/// Reads a text with its terminating zero.
 fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
     c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
     let text = c.fact_as(field, counted, Counted::shown)?;
@@ -358,11 +358,11 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where the skill stands that two of the layouts end with.
+/// Offsets of the skill, with which two of the layouts end.
 const UT2004: usize = 8;
 const KILLING_FLOOR: usize = 16;
 
-/// The layout whose skill is a text that is there; if both are, the one with nothing but zeros behind it.
+/// The layout whose skill is a non-empty text. If that is true of both, the one followed only by zeros is chosen.
 fn layout(rest: &[u8]) -> Option<usize> {
     let behind = |at: &usize| {
         let (rest, text) = counted(rest.get(*at..)?).ok()?;

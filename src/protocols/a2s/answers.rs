@@ -1,4 +1,4 @@
-//! What A2S demands, with the conversations that break it; and what servers answer: INFO in both forms, PLAYER and RULES.
+//! The rules of A2S, with conversations that break them, and the answers of servers: INFO in both forms, PLAYER and RULES.
 
 use crate::decode::zero_ended;
 use crate::protocols::prelude::*;
@@ -32,11 +32,11 @@ pub(super) const INFO: rule::Step =
     S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769");
 pub(super) const PLAY: rule::Step = S("ffffffff 44 01 00 'n' 00 01000000 00007042");
 pub(super) const RULE: rule::Step = S("ffffffff 45 0100 'k' 00 '1' 00");
-/// An answer in three parts, and its middle and end in that order.
+/// An answer in three parts: its beginning, middle and end.
 pub(super) const PART0: rule::Step = S("feffffff 07000000 03 00 0f00 ffffffff 45 0400 'alpha' 00 '1' 00");
 pub(super) const PART1: rule::Step = S("feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '3' 00");
 pub(super) const PART2: rule::Step = S("feffffff 07000000 03 02 0f00 'delta' 00 '4' 00");
-/// 38 bytes of an answer with two rules, compressed: a part without a size, and one with another checksum.
+/// 38 bytes of a compressed answer with two rules: a part without a size, and one with another checksum.
 const PACKED: rule::Step = S(
     "feffffff 07000080 01 00 26000000 dc89b121 425a6839314159265359dbb8c4320000134d80c4003c00020036c644000000a00021a08d3401ea14d323131312c017a445a6506cf95faa39c63df4b175291f177245385090dbb8c432",
 );
@@ -494,7 +494,7 @@ pub(super) static INFO_ENDS: Ends = ends(&INF_001, &RSP_001);
 static PLAYER_ENDS: Ends = ends(&PLY_001, &RSP_001);
 static RULE_ENDS: Ends = ends(&RUL_001, &RSP_001);
 
-/// What the bits of the extra data flag announce, in the order of the wire.
+/// The fields that the bits of the extra data flag announce, in wire order.
 const EXTRA: [(u8, &Field); 6] = [
     (0x80, &PORT),
     (0x10, &STEAM_ID),
@@ -506,9 +506,9 @@ const EXTRA: [(u8, &Field); 6] = [
 /// The Ship's application id.
 const THE_SHIP: u16 = 2400;
 
-// --- How sure answers are by their bytes alone
+// --- Confidence in answers, judged by their bytes alone
 
-/// Reads so many of these, or fewer where it ends: how many, and what follows them.
+/// Reads up to `count` elements. Returns how many were read, and the bytes after them.
 fn most<'a, T>(read: fn(&'a [u8]) -> Wire<'a, T>, count: usize, mut rest: &'a [u8]) -> (usize, &'a [u8]) {
     let mut found = 0usize;
     while found < count
@@ -524,7 +524,7 @@ fn row(i: &[u8]) -> Wire<'_, ()> {
 fn pair(i: &[u8]) -> Wire<'_, (Str<'_>, Str<'_>)> {
     (zero_ended, zero_ended).parse(i)
 }
-/// Type and environment.
+/// Reads server type and environment, if both are known letters.
 fn letters(i: &[u8]) -> Wire<'_, (u8, u8)> {
     let known = |(server, system): &(u8, u8)| is_type(*server) && is_environment(*system);
     verify((byte, byte), known).parse(i)
@@ -537,7 +537,7 @@ fn is_environment(letter: u8) -> bool {
     b"lwmo".contains(&letter.to_ascii_lowercase())
 }
 
-/// How sure an INFO answer is.
+/// Confidence that the payload is an INFO answer.
 pub(super) fn info_level(p: &[u8]) -> Option<Level> {
     match most(zero_ended, 4, p.get(6..)?) {
         (0, _) => None,
@@ -560,7 +560,7 @@ fn info_ends(i: &[u8]) -> Wire<'_, ()> {
     Ok((i, ()))
 }
 
-/// How sure an INFO answer of GoldSrc's old form is: it begins with host and port.
+/// Confidence that the payload is an INFO answer in GoldSrc's old form, which begins with host and port.
 pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
     let (rest, address) = zero_ended(p.get(5..)?).ok()?;
     let colon = address.0.iter().rposition(|byte| *byte == b':')?;
@@ -581,13 +581,13 @@ fn goldsrc_ends(i: &[u8]) -> Wire<'_, u8> {
     byte(i)
 }
 
-/// How sure a PLAYER answer is.
+/// Confidence that the payload is a PLAYER answer.
 pub(super) fn players_level(p: &[u8]) -> Option<Level> {
     let (rest, count) = byte.map(usize::from).parse(p.get(5..)?).ok()?;
     let (rows, rest) = most(row, count, rest);
     list_level(count, rows, rest.is_empty() || Some(rest.len()) == count.checked_mul(8))
 }
-/// How sure a RULES answer is.
+/// Confidence that the payload is a RULES answer.
 pub(super) fn rules_level(p: &[u8]) -> Option<Level> {
     let (rest, count) = le_u16.map(usize::from).parse(p.get(5..)?).ok()?;
     let (pairs, rest) = most(pair, count, rest);
@@ -601,7 +601,7 @@ fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
     }
 }
 
-/// How many players INFO says there are, in either form.
+/// The number of players that an INFO answer states, in either form.
 pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
     let (at, texts, skip) = if p.get(4) == Some(&0x6d) { (5, 5, 0) } else { (6, 4, 2) };
     let (found, rest) = most(zero_ended, texts, p.get(at..)?);
@@ -610,7 +610,7 @@ pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
 
 // --- Decoding
 
-/// Reads a text that a zero ends.
+/// Reads a zero-terminated text.
 fn text<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,
@@ -624,7 +624,7 @@ fn text<'a, S: FieldSink>(
     Ok(text)
 }
 
-/// Reads a letter, and says what it stands for.
+/// Reads a letter, and reports its meaning as another field.
 fn letter<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     field: &'static Field,
@@ -640,7 +640,7 @@ fn letter<S: FieldSink>(
 const TYPES: &[(u8, &str)] = &[(b'd', "dedicated"), (b'l', "listen"), (b'p', "proxy")];
 const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "macos"), (b'o', "macos")];
 
-/// Players, places and, if they follow at once, bots.
+/// Reads the number of players and the maximum, and returns the former.
 fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     let players = c.fact(&PLAYERS, byte)?;
     let most = c.fact(&MAX_PLAYERS, byte)?;
@@ -648,7 +648,7 @@ fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     Ok(players)
 }
 
-/// Type, environment and visibility.
+/// Reads server type, environment and visibility.
 fn kinds<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
     c.check(&INF_003, || is_type(server));
@@ -662,7 +662,7 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
     Ok(())
 }
 
-/// Name, map, folder and game.
+/// Reads name, map, folder and game.
 fn names<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     [&NAME, &MAP, &FOLDER, &GAME].into_iter().try_for_each(|field| text(c, field, &INF_001).map(drop))
 }
@@ -689,7 +689,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     if old { Ok(()) } else { extra(c, app_id) }
 }
 
-/// What the extra data flag announces.
+/// Reads the fields that the extra data flag announces.
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
     c.check(&INF_002, || flag & 0x0e == 0);
@@ -728,7 +728,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
         })?;
     }
     flag(c, &VAC)?;
-    // HLTV ends here.
+    // HLTV's answer ends here.
     if c.rest().is_empty() && !c.is_cut() {
         return Ok(());
     }
@@ -740,7 +740,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
 pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
-    // The Ship's part stands behind the list, and is told with its players.
+    // The Ship's additional fields follow the list, but are reported with its players.
     let (rows, behind) = most(row, count.into(), c.rest());
     let is_ship = rows == usize::from(count) && behind.len() == rows.saturating_mul(8);
     let ship = if is_ship { behind } else { &[] };
@@ -775,7 +775,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     Ok(())
 }
 
-/// Whether the list begins with all chunks of a binary message, whose names are number and total.
+/// Whether the list begins with all chunks of a binary message. The names of such chunks consist of number and total.
 fn is_binary(rules: &[u8]) -> bool {
     let mut rest = rules;
     let mut keys = std::iter::from_fn(|| {
@@ -787,14 +787,14 @@ fn is_binary(rules: &[u8]) -> bool {
     first == 1 && total > 0 && (2..=total).all(|number| keys.next() == Some(&[number, total]))
 }
 
-/// Whether a value says no more than whether there is a password.
+/// Whether a value reveals at most whether there is a password.
 fn is_harmless(value: &[u8]) -> bool {
     const FLAGS: [&[u8]; 11] =
         [b"", b"0", b"1", b"true", b"false", b"yes", b"no", b"y", b"n", b"none", b"protected"];
     FLAGS.iter().any(|flag| flag.eq_ignore_ascii_case(value)) || value.iter().all(|byte| *byte == b'*')
 }
 
-/// Whether a password may stand in these bytes.
+/// Whether these bytes may contain a password.
 pub(super) fn may_show_password(bytes: &[u8]) -> bool {
     bytes.windows(8).any(|word| word.eq_ignore_ascii_case(b"password"))
 }

@@ -1,4 +1,5 @@
-//! Valve's server queries, which Source and GoldSrc servers and most games on Steam answer. Little-endian, texts end with a zero.
+//! Valve's server queries, supported by Source and GoldSrc servers and most games on Steam. Little-endian; texts are
+//! zero-terminated.
 //!
 //! ```text
 //! request    ff ff ff ff │ 54 │ 'Source Engine Query' 00 [ challenge u32 ]     INFO
@@ -10,9 +11,9 @@
 //!                        │ id u32 │ number and total, a nibble each │ a piece of an answer                    GoldSrc
 //! ```
 //!
-//! Oddities: a challenge may answer any request but the old words, which is then sent again with it, from any port of the address;
-//! nothing but its bytes tells the layout of a part; The Ship has further fields, in PLAYER behind the whole list; dproto answers one
-//! INFO with three messages.
+//! Oddities: any request except the old words may be answered by a challenge. It is then sent again with the challenge, from
+//! any port of the client's address. The layout of a part must be guessed from its bytes. The Ship has further fields, in
+//! PLAYER after the whole list. dproto answers one INFO request with three messages.
 
 mod answers;
 
@@ -27,7 +28,7 @@ use answers::{rules as rule_list, *};
 use arrayvec::ArrayVec;
 
 const NONE_YET: [u32; 2] = [0, u32::MAX];
-/// In the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
+/// Bits in the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
 const CARRIES: u32 = 1;
 const WORD: u32 = 2;
 
@@ -64,7 +65,7 @@ const LISTS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x44");
 const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
 const IS_PART: Form = Form::of(b"\xfe\xff\xff\xff");
 
-/// A request of one of GoldSrc's words, with a zero, a line feed or nothing behind it.
+/// A request that is one of GoldSrc's words, followed by a zero, a line feed or nothing.
 const fn word(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
     Message::request(name, step, forms).remembers(|_| WORD)
 }
@@ -72,7 +73,7 @@ const fn worded(word: &'static [u8], level: Level) -> Form {
     let (least, most) = (word.len().saturating_add(4), word.len().saturating_add(5));
     Form::of(word).behind(&[MARK]).word(b"\0\n").long(least, most).level(level)
 }
-/// An answer that may follow another one to the same request, if that was one of these.
+/// An answer that may follow another answer to the same request, if that was one of `follows`.
 const fn answer(name: &'static str, step: u8, forms: &'static [Form], follows: &'static [u8]) -> Message {
     Message::response(name, step, forms).answering(Answers { follows, ..Answers::OWN })
 }
@@ -268,7 +269,7 @@ impl Protocol for A2s {
 
     #[inline]
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
-        // Most that begins with these bytes is something else.
+        // Most datagrams that begin with these bytes belong to something else.
         match p {
             [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => recognise::<Self>(p, wire_len),
             [0xfe, 0xff, 0xff, 0xff, _, ..] => recognise::<Self>(p, wire_len),
@@ -286,12 +287,12 @@ impl Protocol for A2s {
             return None;
         }
         match p {
-            // Without a request it is a handshake of the engine.
+            // Without an open request, a whole challenge belongs to the engine's handshake.
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
                 let level = known.level.min(Level::Medium);
                 Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
             }
-            // Four of them are Sky Co-op's query.
+            // These four bytes alone are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
                 stray(SPLIT_MESSAGE)
             }
@@ -375,7 +376,7 @@ impl Protocol for A2s {
         memory.observe(seen, raised);
     }
 
-    /// INFO, again with the challenge that may come instead of it, then with that PLAYER and RULES.
+    /// INFO, then INFO with the challenge if one was returned, and with that challenge PLAYER and RULES.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         const INFO: &[u8] = b"\xff\xff\xff\xffTSource Engine Query\0";
         let challenge = ask.first.strip_prefix(b"\xff\xff\xff\xff\x41").and_then(|rest| rest.get(..4));
@@ -389,7 +390,7 @@ impl Protocol for A2s {
     }
 }
 
-/// The challenge in a request; `None` where there is none yet.
+/// The challenge in a request; `None` if it carries none.
 fn carried(p: &[u8]) -> Option<u32> {
     let at = match p.get(4)? {
         b'T' => 25,
@@ -404,7 +405,7 @@ fn carried(p: &[u8]) -> Option<u32> {
 fn carries(p: &[u8]) -> u32 {
     if carried(p).is_some() { CARRIES } else { 0 }
 }
-/// Sky Co-op's remote console has the length of a password where the type stands.
+/// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type.
 fn is_no_console(p: &[u8]) -> bool {
     let length = p.get(4..).and_then(|p| p.first_chunk()).map(|length| u32::from_le_bytes(*length) as usize);
     length.is_none_or(|length| length.checked_add(8) != Some(p.len()))
@@ -416,7 +417,7 @@ fn is_no_word(p: &[u8]) -> bool {
     !p.get(5).is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Bytes behind a request.
+/// Reads the bytes after a request.
 fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let rest = c.rest();
     if rest.is_empty() {
@@ -431,7 +432,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is no query: a message of the engine, of which nothing is shown, or none at all.
+/// Decodes a message that is no query: a message of the game engine, whose content is not shown, or an unknown one.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
     let engine = kind.is_some_and(|kind| kind.is_ascii_lowercase() || b"19BCFGHLMORSX".contains(&kind));
@@ -446,15 +447,15 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     Ok(())
 }
 
-// --- Parts of answers: which layout their headers have, and what they say
+// --- Parts of answers: the layout and the content of their headers
 
 const SOURCE: u8 = 0;
 const NO_SIZE: u8 = 1;
 const GOLDSRC: u8 = 2;
 static LAYOUTS: [&str; 3] = ["source", "source_no_size", "goldsrc"];
-/// Length of the headers.
+/// Length of the header in each layout, in bytes.
 const HEADERS: [u16; 3] = [12, 10, 9];
-/// Most bytes of the message that a part may say to hold.
+/// Maximum length of a part's content that its header may state, in bytes.
 const MOST: usize = 4096;
 
 static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
@@ -463,7 +464,7 @@ fn u32_at(p: &[u8], at: usize) -> Option<u32> {
     p.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// The header in one layout; `None` where it is cut or contradicts itself.
+/// The header in one layout; `None` if it is cut or contradicts itself.
 fn header_as(p: &[u8], layout: u8) -> Option<Split> {
     let id = u32_at(p, 4)?;
     let body = *HEADERS.get(usize::from(layout))?;
@@ -486,13 +487,13 @@ fn header_as(p: &[u8], layout: u8) -> Option<Split> {
     (number < total).then_some(split)
 }
 
-/// Whether the bytes behind the header say that the layout is right: the message that was cut, or a compressed one, begins there.
+/// Whether the bytes after the header prove the layout: the split message begins there, or it is compressed.
 fn is_marked(p: &[u8], split: &Split) -> bool {
     let plain = p.get(usize::from(split.body)..).is_some_and(|rest| rest.starts_with(MARK));
     split.number == 0 && (split.packed.is_some() || plain)
 }
 
-/// Whether a part other than the first may have been sent so.
+/// Whether a part other than the first may have this layout.
 fn fits(p: &[u8], split: &Split) -> bool {
     let held = p.len().saturating_sub(usize::from(split.body));
     let size = split.size.map_or(held, usize::from);
@@ -500,8 +501,8 @@ fn fits(p: &[u8], split: &Split) -> bool {
     split.number > 0 && (size == held || last && (held..=MOST).contains(&size))
 }
 
-/// Reads the header of a part. The first part tells its layout; of the others that is taken which the server used, or else the first
-/// one that fits.
+/// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is
+/// tried, and then the first layout that fits.
 fn read_part(p: &[u8], layout: Layout) -> Option<Split> {
     p.strip_prefix(b"\xfe\xff\xff\xff")?;
     let as_one_of =
@@ -523,7 +524,7 @@ fn part_id(p: &[u8]) -> Option<u64> {
     u32_at(p, 4).map(u64::from)
 }
 
-/// Number and total of a part, and what the parts make where the first one says so.
+/// Number and total of a part. `makes` is the message that the parts form, if this is the first part and says so.
 fn part(p: &[u8]) -> Option<Part> {
     let split = read_part(p, Layout::Unknown)?;
     let kind = p.get(usize::from(split.body)..)?.strip_prefix(MARK).and_then(<[u8]>::first);
@@ -541,18 +542,18 @@ fn is_part(p: &[u8]) -> bool {
     read_part(p, Layout::Unknown).is_some()
 }
 
-/// A first part that says what it begins, or a compressed one.
+/// Whether this is a first part that names its message, or a part of a compressed answer.
 fn is_first_part(p: &[u8]) -> bool {
     let packed = read_part(p, Layout::Unknown).is_some_and(|split| split.packed.is_some());
     packed || part(p).is_some_and(|part| part.makes.is_some())
 }
 
-/// Whether no layout has such a header. In-game traffic is cut in the same way, and is none of ours.
+/// Whether the header fits no layout. In-game traffic is split in the same way, but is not handled here.
 fn is_unreadable(p: &[u8]) -> bool {
     !is_part(p) && header_as(p, SOURCE).is_none()
 }
 
-/// Reads the header of a part and what it holds.
+/// Reads the header and the content of a part.
 fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&ENDS);
     let split = read_part(c.rest(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
@@ -577,38 +578,38 @@ fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(
             c.field(&DECOMPRESSED_SIZE, le_u32)?;
             c.field(&CRC32, le_u32)?;
         }
-        // A rule may show a password, and be cut anywhere.
+        // A rule may contain a password, and the part may begin or end anywhere within it.
         c.secret(cx.secrets || !may_show_password(c.rest()));
         c.ignored(&SPLIT_DATA)
     })
 }
 
-// --- What takes more than one datagram: challenges, and numbers of players
+// --- Rules across datagrams: challenges, and numbers of players
 
-/// Requests whose answers may still come, addresses with challenges, challenges, servers whose players are known, and answers in
-/// parts that nobody asked for; the oldest goes first.
+/// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, of servers whose
+/// number of players is known, and of split answers that were not requested. The oldest entry goes first.
 const MAX_ASKED: usize = 16_384;
 const MAX_ADDRESSES: usize = 16_384;
 const MAX_CHALLENGES: usize = 16_384;
 const MAX_COUNTS: usize = 8_192;
 const MAX_STRAYS: usize = 1_024;
-/// Challenges remembered of one address at one server.
+/// Maximum number of challenges remembered for an address at one server.
 const MAX_ISSUED: usize = 8;
-/// How old a challenge or a number of players may be, in nanoseconds.
+/// Maximum age of a challenge or a number of players, in nanoseconds.
 const FRESH: i64 = 5_000_000_000;
 
-/// See the module's words.
+/// The state for rules across datagrams.
 #[derive(Debug)]
 pub struct Memory {
-    /// By exchange.
+    /// Requests by exchange.
     asked: Bounded<u64, Asked>,
-    /// By server and address of the client, the latest last.
+    /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
-    /// By server and value, the address that it was issued to first.
+    /// The address that a challenge was first issued to, by server and value.
     owners: Bounded<(Endpoint, u32), Endpoint>,
-    /// By server, what INFO said last.
+    /// The number of players in the last INFO answer, by server.
     counts: Bounded<Endpoint, (u8, Time)>,
-    /// By server, client and number of the message, the frame of the first part.
+    /// The frame of the first part of an unrequested answer, by server, client and message id.
     strays: Bounded<(Endpoint, Endpoint, u64), u64>,
 }
 
@@ -631,16 +632,16 @@ struct Asked {
     proof: Proof,
 }
 
-/// What a request proves of its sender's address.
+/// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Proof {
-    /// Nothing: it carries no challenge.
+    /// Nothing, because it carries no challenge.
     None,
-    /// Nothing: the server had issued other challenges only.
+    /// Nothing, because the server had issued only other challenges.
     Foreign,
-    /// That it gets what is sent there.
+    /// That its sender receives what is sent to the address.
     Right,
-    /// The same with the latest one, which is not old.
+    /// That its sender receives what is sent to the address, by the latest challenge, which is not too old.
     Fresh,
 }
 
@@ -652,7 +653,7 @@ struct Challenge {
 }
 
 impl Memory {
-    /// Entries forgotten for want of room.
+    /// Number of entries forgotten because the tables were full.
     pub(super) fn forgotten(&self) -> u64 {
         let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
         let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
@@ -676,7 +677,7 @@ impl Memory {
         }
     }
 
-    /// What a request proves.
+    /// Determines what a request proves.
     fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
         let Some(value) = carried(seen.bytes()) else { return Proof::None };
         let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
@@ -687,7 +688,7 @@ impl Memory {
         {
             return Proof::Fresh;
         }
-        // Where older ones were forgotten it may be one of them.
+        // If older challenges were forgotten, it may be one of those.
         if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
             return Proof::Right;
         }
@@ -697,7 +698,7 @@ impl Memory {
         Proof::Foreign
     }
 
-    /// Of an answer in parts the first one to come is told.
+    /// Reports an answer that was not requested. If it comes in parts, only the first part to arrive is reported.
     fn unasked(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         let frame = seen.datagram.frame;
         let first = match (seen.probe.part, seen.probe.key) {
@@ -747,7 +748,7 @@ impl Memory {
         }
     }
 
-    /// A server issues a challenge.
+    /// Records a challenge that a server issues.
     fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         let value = seen.bytes().strip_prefix(MARK).and_then(|p| p.get(1..)).and_then(|p| p.first_chunk());
         let Some(value) = value.map(|value| u32::from_le_bytes(*value)) else { return };

@@ -1,12 +1,12 @@
-//! The grammar, as far as recognising and comparing need it: commands and replies as they stand in the payload, strings, and
-//! which control codes must not stand in them. The datagrams that all examples share stand here, too.
+//! The grammar, as far as recognition and comparison need it: commands and replies as they appear in the payload, strings, and
+//! the control codes that strings must not contain. It also contains the datagrams that all examples share.
 
 use crate::decode::wire::Stop;
 use crate::protocols::prelude::{
     C, Cite, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Value, rules,
 };
 
-/// The draft, as the wiki's archive has it.
+/// The draft in the wiki's archive.
 pub(super) const SPEC: &str = "https://github.com/DarklightGames/unrealwiki";
 
 pub(super) const fn draft(section: &'static str) -> Cite {
@@ -28,19 +28,19 @@ pub(super) const AR: Step = S("3130 61757468 1e 11 78797a 04");
 
 pub(super) const SAMPLES: &[Example] = &[
     Example::of(&[IDQ, IDR]),
-    // Two commands in one message, two replies in one.
+    // Two commands in one message, and two replies in one.
     Example::of(&[
         C("6563686f 1e 746869732074657874 1d 6563686f 1e 6d6f72652074657874 04"),
         S("3130 6563686f 1e 11 746869732074657874 1d 3130 6563686f 1e 11 6d6f72652074657874 04"),
     ]),
-    // What a server announces as its extensions may be asked.
+    // A client may use the extensions that a server announces.
     Example::of(&[
         C("657874656e73696f6e73 04"),
         S("3130 657874656e73696f6e73 1e 13 706c6179657273 1f 72756c6573 04"),
         C("706c6179657273 04"),
         S("3130 706c6179657273 1e 14 726564 1f 416e6e 1f 426f62 1e 14 626c7565 1f 5a6f65 04"),
     ]),
-    // A login: the string that auth gives goes back with challenge.
+    // A login: the client returns the string from auth with challenge.
     Example::of(&[AQ, AR, C("6368616c6c656e6765 1e 78797a 04"), S("3130 6368616c6c656e6765 1e 06 04")]),
     // A command that the admin has disabled.
     Example::of(&[C("6563686f 04"), S("3330 6563686f 1e 06 04")]),
@@ -63,11 +63,11 @@ pub(super) const GS: u8 = 0x1d;
 pub(super) const RS: u8 = 0x1e;
 pub(super) const US: u8 = 0x1f;
 
-/// A command that every server should know, and how many arguments it takes.
+/// A command that every server should know, and its number of arguments.
 #[derive(Debug)]
 pub(super) struct Required {
     pub name: &'static str,
-    /// `None` for any number.
+    /// `None` if it takes any number.
     pub arguments: Option<usize>,
 }
 
@@ -79,33 +79,33 @@ pub(super) static REQUIRED: [Required; 5] = [
     Required { name: "extensions", arguments: Some(0) },
 ];
 
-/// The required command of that name.
+/// Finds a required command by its name.
 pub(super) fn required(name: &[u8]) -> Option<&'static Required> {
     REQUIRED.iter().find(|r| r.name.as_bytes() == name)
 }
 
-/// Whether a byte may stand in a string. Bytes beyond ASCII are tolerated.
+/// Whether a string may contain a byte. Bytes beyond ASCII are tolerated.
 pub(super) const fn is_printable(b: u8) -> bool {
     b >= 0x20 && b != 0x7f
 }
 
-/// Whether the string is clean.
+/// Whether a string contains only such bytes.
 pub(super) fn is_string(text: &[u8]) -> bool {
     text.iter().all(|b| is_printable(*b))
 }
 
-/// The bytes before the first of these, and those from it on.
+/// Splits the text before the first of these bytes.
 pub(super) fn split_before<'a>(text: &'a [u8], ends: &[u8]) -> (&'a [u8], &'a [u8]) {
     let at = text.iter().position(|b| ends.contains(b)).unwrap_or(text.len());
     text.split_at_checked(at).unwrap_or((text, &[]))
 }
 
-/// A message without its end: the bytes before EOT.
+/// The body of a message: the bytes before EOT.
 pub(super) fn body(payload: &[u8]) -> &[u8] {
     split_before(payload, &[EOT]).0
 }
 
-/// A piece of a message, and where it begins in the payload.
+/// A piece of a message, and its offset in the payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     pub text: &'a [u8],
@@ -113,18 +113,18 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// It is encoded by itself: nothing in it can be read, nor in what follows it.
+    /// Whether the piece is encoded by itself. Then neither it nor the rest of the message can be read.
     pub fn is_encoded(&self) -> bool {
         self.text.first() == Some(&SOH)
     }
 }
 
-/// Name of the encoding that a message begins with, and what follows the name; `None` where it begins with none.
+/// The name of the encoding at the beginning of a message, and the bytes after it; `None` if the message has no encoding.
 pub(super) fn encoding(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     payload.strip_prefix(&[SOH]).map(|rest| split_before(rest, &[ACK, EOT]))
 }
 
-/// The commands or replies of a message: what stands between GS.
+/// The commands or replies of a message, which GS separates.
 pub(super) fn pieces(payload: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut at = 0usize;
     body(payload).split(|b| *b == GS).map(move |text| {
@@ -134,11 +134,11 @@ pub(super) fn pieces(payload: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Name and arguments of a command; a second RS separates as US does.
+/// Name and arguments of a command. A second RS is treated as US.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command<'a> {
     pub name: &'a [u8],
-    /// From the first separator on.
+    /// Arguments, including the first separator.
     arguments: &'a [u8],
 }
 
@@ -152,7 +152,7 @@ impl<'a> Command<'a> {
         self.arguments.split(|b| matches!(*b, RS | US)).skip(1)
     }
 
-    /// Whether RS comes first and only once, and every string is clean.
+    /// Whether RS comes first and only once, and no string contains control codes.
     pub fn is_clean(&self) -> bool {
         let tail = self.arguments.get(1..).unwrap_or_default();
         is_string(self.name) && self.arguments.first() != Some(&US) && tail.split(|b| *b == US).all(is_string)
@@ -162,10 +162,10 @@ impl<'a> Command<'a> {
 /// Status, name and data of a reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reply<'a> {
-    /// Two digits.
+    /// The number that two digits form.
     pub status: Option<u8>,
     pub name: &'a [u8],
-    /// Behind RS; `None` without it.
+    /// The data after RS; `None` if there is no RS.
     data: Option<&'a [u8]>,
 }
 
@@ -177,7 +177,7 @@ impl<'a> Reply<'a> {
         Reply { status, name: name.trim_ascii_start(), data: data.split_first().map(|(_, data)| data) }
     }
 
-    /// The values of all records, without marks; of ACK there are none.
+    /// The values of all records, without marks. ACK has no values.
     pub fn values(&self) -> impl Iterator<Item = &'a [u8]> {
         let values = |record: &'a [u8]| {
             let values = match record.split_first() {
@@ -191,13 +191,13 @@ impl<'a> Reply<'a> {
         data.into_iter().flat_map(|data| data.split(|b| *b == RS)).filter_map(values).flatten()
     }
 
-    /// Whether it has a status, RS, and a first record with a mark.
+    /// Whether it has a status, RS, and a mark in its first record.
     pub fn is_marked(&self) -> bool {
         self.status.is_some() && self.data.is_some_and(|d| matches!(d.first(), Some(&(ACK | DC1..=DC4))))
     }
 }
 
-/// The value that the reply to identify gives for a name, as Latin-1.
+/// The value that a reply to identify gives for a name, in Latin-1.
 pub(super) fn identity<'a>(payload: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut replies = pieces(payload).map(|piece| Reply::of(piece.text));
     let identify = replies.find(|r| r.status == Some(10) && r.name == b"identify")?;
@@ -245,10 +245,10 @@ rules! {
     }
 }
 
-/// A rule, and the bytes that break it.
+/// A rule, and whether a byte breaks it.
 pub(super) type Forbidden = (&'static Rule, fn(u8) -> bool);
 
-/// What one string breaks, whichever it is.
+/// The bytes that no string may contain, whatever it is for.
 pub(super) static EVERYWHERE: [Forbidden; 4] = [
     (&CHR_001, |b| b < 0x20 && !is_unused(b)),
     (&CHR_002, |b| b >= 0x80),
@@ -260,8 +260,7 @@ fn is_unused(b: u8) -> bool {
     matches!(b, STX | ETX | DLE | ETB)
 }
 
-/// Reads a string up to one of `ends`, behind `before` bytes of separators and marks that belong to it,
-/// and checks it.
+/// Reads and checks a string up to one of `ends`. `before` bytes in front of it are separators and marks that belong to it.
 pub(super) fn string<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,
@@ -285,8 +284,8 @@ pub(super) fn string<'a, S: FieldSink>(
     Ok(text)
 }
 
-/// A nom parser: skips `before` bytes and takes what stands before one of `ends`, or before an ETB that
-/// ends the datagram, for that one separates blocks.
+/// A nom parser: skips `before` bytes and takes the text before one of `ends`, or before an ETB at the end of the datagram,
+/// which separates blocks.
 fn text<'a>(before: usize, ends: &[u8]) -> impl Fn(&'a [u8]) -> nom::IResult<&'a [u8], &'a [u8], Stop> {
     move |input| {
         let Some(rest) = input.get(before..) else { return Err(nom::Err::Error(Stop::Short(before as u32))) };

@@ -11,8 +11,8 @@
 //!           DC4 label { US item }           an array with a label
 //! ```
 //!
-//! The draft's own examples have records without a mark, and STX for DC1: both are read as they are meant. Where a message
-//! spans datagrams, each part is decoded by itself. What was cut at its start or its end is not judged.
+//! The draft's own examples contain records without a mark, and STX instead of DC1; both are read as intended. If a message
+//! spans several datagrams, each part is decoded by itself. Text that is cut at its start or end is not checked.
 
 use super::grammar::*;
 use crate::decode::Version;
@@ -23,19 +23,19 @@ pub(super) const RESPONSE: u8 = 1;
 pub(super) const FRAGMENT: u8 = 2;
 pub(super) const UNKNOWN: u8 = 3;
 
-/// What a command or reply must know of the message around it.
+/// The context of a command or reply in its message.
 #[derive(Clone, Copy, Debug)]
 struct Around {
-    /// It begins the message: nothing separates it from what is before.
+    /// Whether it begins the message, so that no separator precedes it.
     first: bool,
-    /// Its beginning stood in an earlier datagram.
+    /// Whether it began in an earlier datagram.
     continues: bool,
-    /// Its end is not in this datagram.
+    /// Whether it ends in a later datagram.
     open: bool,
 }
 
 impl Around {
-    /// Bytes that separate a command or reply, which is the rest of a message, from the one before.
+    /// The number of bytes that separate a command or reply at the start of `rest` from the one before.
     fn separator(self, rest: &[u8]) -> usize {
         usize::from(!self.first && rest.first() == Some(&GS))
     }
@@ -43,7 +43,7 @@ impl Around {
 
 // --- Commands of a request
 
-/// Most commands of a request that nobody wonders about.
+/// Maximum number of commands in a request that looks normal.
 const MANY: usize = 16;
 
 fields! {
@@ -114,7 +114,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
     Ok(())
 }
 
-/// The list of arguments; gives their number.
+/// Reads the list of arguments; returns their number.
 fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<u16, Fault> {
     let mut count = 0u16;
     c.list(
@@ -253,7 +253,7 @@ static STATUSES: [(i32, &str); 10] = [
 
 static TYPES: [&str; 4] = ["text", "pair", "array", "labeled_array"];
 
-/// What a string inside a record breaks.
+/// The bytes that a string inside a record must not contain.
 static INSIDE: [Forbidden; 6] = [
     (&REC_006, |b| matches!(b, DC1..=DC4)),
     (&RSP_009, |b| b == ACK),
@@ -270,7 +270,7 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     let blanks = c.rest().get(separator..).unwrap_or_default();
     let blanks = blanks.iter().take_while(|b| **b == b' ').count();
     let before = separator.saturating_add(blanks);
-    // Of a reply begun in the datagram before, this is the rest of anything.
+    // This may be any part of a reply that began in the previous datagram.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], rules)?;
     c.check(&RSP_007, || blanks == 0 || around.continues);
@@ -288,14 +288,14 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     Ok(())
 }
 
-/// The names that identify must give, one bit each.
+/// The names that identify must give. Each has a bit.
 static IDENTITY: [&str; 3] = ["gamename", "gamever", "netver"];
 const WHOLE_IDENTITY: u8 = 0b111;
 
-/// The status, if the reply begins with one.
+/// Reads the status, if the reply begins with one.
 fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<Option<u8>, Fault> {
     if around.continues {
-        return Ok(None); // it stood in the datagram before
+        return Ok(None); // the status was in the previous datagram
     }
     let before = around.separator(c.rest());
     let reply = split_before(c.rest().get(before..).unwrap_or_default(), &[GS]).0;
@@ -318,14 +318,14 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     Ok(Some(status))
 }
 
-/// The records; which names of identify are among them is marked in `seen`.
+/// Reads the records, and marks in `seen` which names of identify are among them.
 fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u8) -> Result<(), Fault> {
     let mut count = 0u16;
     c.list(
         &RECORDS,
         |c, done| match c.rest().first() {
             Some(&RS) => true,
-            // The rest of a name cut in two, or of a reply without RS.
+            // The rest of a name that is cut in two, or of a reply without RS.
             Some(&US) => done == 0,
             _ => false,
         },
@@ -333,7 +333,7 @@ fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u
             let inside = c.rest().get(1..).unwrap_or_default();
             let record = split_before(inside, &[GS, RS, EOT]).0;
             let more = inside.get(record.len()).is_some_and(|b| *b == RS);
-            // What the beginning or the end of the datagram cut is not judged.
+            // A record that is cut by the start or end of the datagram is not checked.
             let cut = around.open && record.len() == inside.len() || around.continues && count == 0;
             let alone = count == 0 && !more;
             count = count.saturating_add(1);
@@ -343,7 +343,7 @@ fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u
     Ok(())
 }
 
-/// One record, without the separator in front of it.
+/// A record without the separator in front of it, and its circumstances.
 #[derive(Clone, Copy)]
 struct Shape<'a> {
     record: &'a [u8],
@@ -395,7 +395,7 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &m
     Ok(())
 }
 
-/// The values of a record behind `before` bytes; gives their number and the first of them.
+/// Reads the values of a record after `before` bytes; returns their number and the first value.
 fn values<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, before: usize) -> Result<(u16, &'a [u8]), Fault> {
     let (mut count, mut first) = (0u16, &[][..]);
     c.list(
@@ -514,7 +514,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
         |c, done| done == 0 || c.rest().first() == Some(&GS),
         |c| {
             let last = !c.rest().iter().skip(1).any(|b| *b == GS);
-            // What begins with GS is a whole one.
+            // A piece that begins with GS is complete at its start.
             let rest = cx.continues && count == 0 && whole.first() != Some(&GS);
             let first = count == 0 && !cx.continues;
             let around = Around { first, continues: rest, open: !ended && last };
@@ -540,10 +540,10 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     Ok(())
 }
 
-/// The end of the message, or of a part of it.
+/// Reads the end of the message, or of a part of it.
 fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) -> Result<(), Fault> {
     if c.is_cut() && c.rest().is_empty() {
-        return Err(c.short(&FRM_001)); // GEN-001, rather
+        return Err(c.short(&FRM_001)); // GEN-001 is reported instead
     }
     if c.rest() == [ETB] {
         c.field(&BLOCK_END, byte)?;
@@ -563,7 +563,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if part { Ok(()) } else { Err(c.short(&FRM_001)) }
 }
 
-/// A message in an encoding: its body is opaque.
+/// Reads an encoded message, whose body is opaque.
 fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     let cut = c.is_cut() && c.rest().is_empty();
@@ -576,13 +576,13 @@ fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     end(c, cx, false)
 }
 
-/// ACK and the encoded bytes up to the last EOT of the datagram.
+/// Reads ACK and the encoded bytes up to the last EOT in the datagram.
 fn encoded_body<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,
 ) -> Result<&'a [u8], Fault> {
     let inside = c.rest().get(1..).unwrap_or_default();
-    // Where the capture cut it, the last EOT is not there.
+    // If the capture cut the datagram, its last EOT is missing.
     let last = inside.iter().rposition(|b| *b == EOT).filter(|_| !c.is_cut());
     let length = last.unwrap_or(inside.len());
     let body = c.field_as(field, behind_ack(length), Value::Bytes)?;
@@ -595,7 +595,7 @@ fn behind_ack<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, &'a [u8]> {
     move |i| bytes(len)(byte(i)?.0)
 }
 
-/// A command that begins as an encoded message does: what follows, up to the end, is opaque.
+/// Reads a command that begins like an encoded message. Everything after it, up to the end, is opaque.
 fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let before = if c.rest().first() == Some(&GS) { 2 } else { 1 };
     let encoding = string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;

@@ -1,4 +1,4 @@
-//! GQP, the Gameserver Query Protocol of a draft that nobody is known to have implemented. Text.
+//! GQP, the Gameserver Query Protocol: a draft without known implementations. Text.
 //!
 //! ```text
 //! request   command { GS command } EOT      command  name [ RS argument { US argument } ]
@@ -7,8 +7,8 @@
 //! SOH 01  EOT 04  ACK 06  DC1–DC4 11–14  GS 1d  RS 1e  US 1f
 //! ```
 //!
-//! Oddities: no magic, no port, no identifier; a message may span datagrams without any number; the
-//! draft's own examples break its grammar, and its table has the value of ETB wrong.
+//! Oddities: no magic, no port, no identifier. A message may span several datagrams, which are not numbered. The draft's own
+//! examples violate its grammar, and its table has a wrong value for ETB.
 
 mod grammar;
 mod message;
@@ -22,19 +22,20 @@ use hashbrown::DefaultHashBuilder;
 use message::*;
 use std::hash::{BuildHasher, Hash};
 
-/// Shortest beginning of a required command that may be one, cut.
+/// Minimum length of a cut message that is recognised as the beginning of a required command.
 const SHORTEST_PART: usize = 4;
 
-/// Requests whose commands are remembered until their answer comes; the oldest goes first.
+/// Maximum number of requests whose commands are remembered until their answer comes; the oldest goes first.
 const MAX_ASKED: usize = 4_096;
-/// Commands of a request that are compared with their replies; of further ones only the number is.
+/// Maximum number of a request's commands that are compared with their replies. Beyond it, only their number is compared.
 const MAX_COMMANDS: usize = 16;
-/// Logins remembered over all servers; the oldest goes first.
+/// Maximum number of logins remembered over all servers; the oldest goes first.
 const MAX_LOGINS: usize = 16_384;
-/// Servers whose extensions are remembered, and how many of each; where one has more, any command may be among them.
+/// Maximum number of servers whose extensions are remembered, and of extensions per server. If a server has more, any command
+/// may be one of them.
 const MAX_ANNOUNCING: usize = 16_384;
 const MAX_EXTENSIONS: usize = 32;
-/// From this ratio of answer to request on, a server is worth abusing as a reflector.
+/// From this ratio of answer to request on, a server is useful as a reflector for attacks.
 const RATIO: usize = 5;
 
 rules! {
@@ -109,10 +110,10 @@ rules! {
     }
 }
 
-/// What a message that never ends breaks as well, beside the rules of its replies.
+/// Rules that a message without an end breaks as well, besides the rules of its replies.
 static UNPAIRED: &[&Rule] =
     &[&REQ_005, &TXN_001, &TXN_002, &TXN_003, &TXN_004, &TXN_005, &TXN_006, &TXN_007, &TXN_008, &TXN_009];
-/// Errors of a reply that make it unknown what it lacks.
+/// Errors in a reply that make it impossible to say what is missing from it.
 static BROKEN_RECORDS: &[&Rule] = &[&REC_003, &REC_004, &REC_006, &RSP_009];
 
 static CAUSES: &[Causation] = &[
@@ -120,7 +121,7 @@ static CAUSES: &[Causation] = &[
     (Relation::Same, &[&FRM_001], UNPAIRED),
     (Relation::Same, &[&RSP_001, &RSP_004], &[&RSP_003, &RSP_006, &TXN_003]),
     (Relation::Same, BROKEN_RECORDS, &[&TXN_004]),
-    // A reply must repeat the name of its command, whatever stands in that.
+    // A reply must repeat the name of its command, whatever characters that contains.
     (Relation::Asked, grammar::RULES, &[]),
 ];
 
@@ -178,7 +179,7 @@ impl Protocol for Gqp {
 
     #[inline]
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
-        // Other text and binary traffic must leave at once: it is looked at here by its first byte alone.
+        // Other text and binary traffic must be dismissed quickly, by the first bytes.
         let (&last, cut) = (p.last()?, p.len() < wire_len);
         match *p {
             [SOH, ..] if last == EOT && !cut => encoded_probe(p),
@@ -204,7 +205,7 @@ impl Protocol for Gqp {
             });
         }
         let ended = ends(p, wire_len);
-        // A candidate is only gone on with, or answered.
+        // If the conversation is only a candidate, further datagrams are expected only while a request is open.
         let expected = known.conversation && (known.open || known.level >= Level::Medium);
         let begins = if by_server { begins_response(p) } else { begins_request(p) };
         let whole =
@@ -216,7 +217,8 @@ impl Protocol for Gqp {
             true => response(role(by_server, ended), first_name(p, true), level),
             false => request(role(by_server, ended), first_name(p, false), level),
         };
-        // Any text may answer what only begins like a command; a name or a status must say that it does.
+        // Any text might follow a request that only begins like a command. So only a name or a status proves that it is an
+        // answer.
         let proves = known.level >= Level::Medium || begins && p.first() != Some(&SOH);
         let paired = if proves { probe.paired } else { Level::Low };
         Some(Probe { begins, paired, ..probe })
@@ -270,59 +272,59 @@ fn role(by_server: bool, ended: bool) -> Role {
     }
 }
 
-/// Whether the message ends in the datagram; where the capture cut it, it is believed to.
+/// Whether the message ends in the datagram. If the capture cut it, it is assumed to.
 fn ends(p: &[u8], wire_len: usize) -> bool {
     p.len() < wire_len || p.contains(&EOT)
 }
 
-/// Ties a reply to its command, by name; 0 where there is none.
+/// A hash of the name that ties a reply to its command; 0 if there is no name.
 fn request_state(name: &[u8]) -> u32 {
-    // FNV-1a: names are compared again, in full, when everything is known.
+    // FNV-1a. Later, names are compared again in full.
     let mix = |h: u32, b: &u8| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193);
     if name.is_empty() { 0 } else { name.iter().fold(0x811c_9dc5, mix) }
 }
 
-/// The name in the first command or reply.
+/// The hash of the name in the first command or reply.
 fn first_name(p: &[u8], reply: bool) -> u32 {
     let Some(first) = pieces(p).next().map(|piece| piece.text) else { return 0 };
     request_state(if reply { Reply::of(first).name } else { Command::of(first).name })
 }
 
-/// Whether a required command and what may follow it begin the payload.
+/// Whether the payload begins with a required command and a byte that may follow it.
 fn begins_request(p: &[u8]) -> bool {
     let (name, rest) = split_before(p, &[GS, RS, US, EOT]);
     begins_encoded(p) || required(name).is_some() && !rest.is_empty()
 }
 
-/// Whether two digits, a name and RS begin the payload.
+/// Whether the payload begins with two digits, a name and RS.
 fn begins_response(p: &[u8]) -> bool {
     let named = p.get(2..).map(|rest| split_before(rest, &[GS, RS, US, EOT]));
     let named = named.is_some_and(|(name, rest)| is_string(name) && rest.first() == Some(&RS));
     begins_encoded(p) || status(p).is_some() && named
 }
 
-/// Whether SOH, a name of ASCII, and ACK or EOT begin the payload.
+/// Whether the payload begins with SOH, an ASCII name, and ACK or EOT.
 fn begins_encoded(p: &[u8]) -> bool {
     let Some((name, rest)) = encoding(p) else { return false };
     let named = name.iter().all(|b| matches!(b, b' '..=b'~'));
-    // An empty name says something only with ACK behind it, and no name behind EOT.
+    // An empty name is accepted only before ACK, and EOT must be the last byte.
     named && (rest.first() == Some(&ACK) || !name.is_empty() && rest.len() == 1)
 }
 
-/// Whether the payload is text, or damaged text, rather than something binary on the same socket.
+/// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
 fn is_text(p: &[u8], known: Known) -> bool {
     if is_other_query(p) {
         return false;
     }
     let plain = p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | GS..=US)).count();
     let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
-    // Where an answer belongs, it may be worse damaged.
+    // An expected answer may be more damaged than other datagrams.
     let expected = known.open && known.direction == Direction::S2c;
     let most = if expected { p.len() / 2 } else { p.len() / 4 };
     framed || p.len().saturating_sub(plain) <= most
 }
 
-/// Begins with a required command, or with enough of one.
+/// Recognises a request by a required command at its start, or a sufficiently long part of one.
 #[inline(never)]
 fn request_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     let (name, rest) = p.split_at_checked(p.iter().position(|b| *b < 0x20).unwrap_or(p.len()))?;
@@ -344,7 +346,7 @@ fn request_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     Some(request(role(false, ended), request_state(name), level))
 }
 
-/// Begins with a reply to a required command, and ends as a message does.
+/// Recognises a response by a reply to a required command at its start.
 #[inline(never)]
 fn response_probe(p: &[u8]) -> Option<Probe> {
     let first = pieces(p).next()?;
@@ -353,58 +355,58 @@ fn response_probe(p: &[u8]) -> Option<Probe> {
     known.then(|| response(Role::Response, request_state(reply.name), Level::Medium))
 }
 
-/// SOH, a printable name, ACK and EOT.
+/// Recognises an encoded message: SOH, a printable name, ACK and EOT.
 #[inline(never)]
 fn encoded_probe(p: &[u8]) -> Option<Probe> {
-    // Either side may send one, and nothing in two of them says that they belong together.
+    // Either side may send one, and two of them contain nothing that ties them together.
     (begins_encoded(p) && p.get(1) != Some(&ACK))
         .then(|| Probe { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
 }
 
-// --- What one datagram alone cannot show: whether replies fit their commands, logins, copies
+// --- Rules across datagrams: replies that fit their commands, logins, copies
 
 /// The commands of an open request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
-    /// Name of its encoding.
+    /// Hash of its encoding's name.
     encoding: Option<u64>,
-    /// Commands in front of the first that is encoded by itself.
+    /// Number of commands before the first one that is encoded by itself.
     count: usize,
-    /// One is: what follows it is opaque.
+    /// Whether a command is encoded by itself. Everything after it is opaque.
     opaque: bool,
     names: [u64; MAX_COMMANDS],
     arguments: [u64; MAX_COMMANDS],
 }
 
-/// What became of a client's last auth.
+/// The state of a client's last auth command.
 #[derive(Clone, Copy, Debug)]
 enum Login {
     /// Its answer was not seen.
     Asked,
     /// It was refused.
     Refused,
-    /// It was answered with this string.
+    /// It was answered with the string that has this hash.
     Got(u64),
 }
 
-/// The extensions of a server.
+/// The extensions that a server announced.
 #[derive(Clone, Copy, Debug)]
 struct Announced {
     names: [u64; MAX_EXTENSIONS],
-    /// There are more.
+    /// Whether there are more.
     more: bool,
 }
 
-/// What was asked, who logged in, and what was announced. Texts are kept as seeded hashes: a mistake would
-/// take one chance in 2^64.
+/// The open requests, logins and announced extensions. Texts are stored as seeded hashes, which collide with a probability of
+/// one in 2^64.
 #[derive(Debug)]
 pub struct Memory {
     asked: Numbered<Asked>,
     logins: Bounded<u64, Login>,
-    /// The client that got a string.
+    /// The client that received a string.
     owners: Bounded<u64, u64>,
     announced: Bounded<Endpoint, Announced>,
-    /// Commands, replies and extensions that could not be compared, for want of room.
+    /// Number of commands, replies and extensions that could not be compared because the tables were full.
     beyond: u64,
     hasher: DefaultHashBuilder,
 }
@@ -423,13 +425,13 @@ impl From<Budget> for Memory {
 }
 
 impl Memory {
-    /// How much was forgotten for want of room; of requests, those that were answered afterwards.
+    /// Number of entries forgotten because the tables were full. Requests count only if they were answered afterwards.
     pub fn forgotten(&self) -> u64 {
         let logins = self.logins.forgotten().saturating_add(self.owners.forgotten());
         logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
     }
 
-    /// Counts what could not be compared.
+    /// Counts entries that could not be compared.
     fn count_beyond(&mut self, count: usize) {
         self.beyond = self.beyond.saturating_add(count as u64);
     }
@@ -438,7 +440,7 @@ impl Memory {
         self.hasher.hash_one(what)
     }
 
-    /// Hash of several texts, whichever separators stood between them.
+    /// A hash of several texts, independent of the separators between them.
     fn texts<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> u64 {
         texts.fold(0, |all, text| self.hash((all, text)))
     }
@@ -446,7 +448,7 @@ impl Memory {
 
 fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let payload = seen.datagram.payload;
-    // Of a message in parts, or cut by the capture, nothing is compared.
+    // A message in parts, or one that the capture cut, is not compared.
     let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
@@ -462,7 +464,7 @@ fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     }
 }
 
-/// A whole request.
+/// Handles a complete request.
 fn asked(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
     let payload = seen.datagram.payload;
     let mut new =
@@ -512,11 +514,11 @@ fn unannounced(
     }
 }
 
-/// auth and challenge.
+/// Handles the commands auth and challenge.
 fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
     let key = memory.hash((server, client));
-    // Who was refused and asks again may get a string.
+    // A client that was refused may ask again and get a string.
     if command.name == b"auth" && !matches!(memory.logins.get(&key), Some(Login::Got(_))) {
         memory.logins.insert(key, Login::Asked);
     }
@@ -532,7 +534,7 @@ fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at:
     }
 }
 
-/// A whole response to a request.
+/// Handles a complete response to a request.
 fn answered(
     memory: &mut Memory,
     seen: &Observation<'_>,
@@ -567,11 +569,11 @@ fn answered(
     }
 }
 
-/// The n-th reply with the n-th command.
+/// Compares the n-th reply with the n-th command.
 fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span, raised: &mut Raised) {
     let command = asked.names.get(n).zip(asked.arguments.get(n)).filter(|_| n < asked.count);
     let Some((name, arguments)) = command else { return };
-    // Without its status a name begins elsewhere; without a name only the position tells.
+    // Without a status the name begins at another offset, and without a name only the position could be compared.
     if reply.status.is_none() || reply.name.is_empty() {
         return;
     }
@@ -583,7 +585,7 @@ fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span
     }
 }
 
-/// What later requests may refer to.
+/// Remembers facts that later requests may refer to.
 fn learn(memory: &mut Memory, seen: &Observation<'_>, reply: &Reply<'_>) {
     let (server, client) = (seen.server, seen.client);
     if reply.status != Some(10) {

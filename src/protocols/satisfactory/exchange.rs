@@ -1,4 +1,4 @@
-//! What one datagram alone cannot show: cookies, copies, time; and the datagrams that all examples share.
+//! Rules across datagrams: cookies, copies, time. Also contains the datagrams that all examples share.
 
 use crate::capture::Time;
 use crate::net::Endpoint;
@@ -23,7 +23,7 @@ pub(super) const fn api(section: &'static str) -> Cite {
     Cite { doc: "Satisfactory Lightweight Query API", section, url: SPEC }
 }
 
-/// The game's own headers, as published for modders.
+/// The game's own headers, as published for mod developers.
 pub(super) const fn css(file: &'static str) -> Cite {
     let url = "https://github.com/satisfactorymodding/SatisfactoryModLoader";
     Cite { doc: "Coffee Stain headers", section: file, url }
@@ -53,20 +53,20 @@ pub(super) const SAMPLES: &[Example] = &[
 
 // --- Across datagrams
 
-/// Cookies remembered over all servers with 64 MiB; the oldest goes first.
+/// Maximum number of cookies remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_COOKIES: usize = 131_072;
-/// Clients remembered that polled with a cookie which others have sent since; the oldest goes first.
+/// Maximum number of clients remembered whose cookie other clients have sent since; the oldest goes first.
 const MAX_SHARING: usize = 8_192;
-/// Cookies that several clients sent, and how many of these are known to wait at once; the oldest goes first.
+/// Maximum number of cookies that several clients sent, and of such clients that wait at once; the oldest goes first.
 const MAX_SHARED: usize = 1_024;
 const MAX_WAITING: usize = 8;
-/// Servers whose last state is remembered.
+/// Maximum number of servers whose last state is remembered.
 const MAX_STATES: usize = 16_384;
-/// A poll is open this long at most, in nanoseconds: the late window.
+/// How long a poll is open at most, in nanoseconds: the late window.
 const LATE: i64 = 10_000_000_000;
-/// Polls in a row without an answer that nobody wonders about.
+/// Maximum number of successive polls without an answer that is still normal.
 const PATIENCE: u8 = 20;
-/// Where the cookie stands in a message with an envelope.
+/// Position of the cookie in a message with an envelope.
 const COOKIE_AT: Span = Span { start: 4, end: 12 };
 
 rules! {
@@ -174,12 +174,12 @@ rules! {
     }
 }
 
-/// What was seen of a server, from its last response.
+/// The state of a server according to its last response.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Changelist.
     net_cl: u32,
-    /// Versions of the sub states that have a name.
+    /// Versions of the sub states with a name.
     versions: [Option<u16>; 8],
 }
 
@@ -187,34 +187,34 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
     since: Time,
-    /// Who asked, as a hash.
+    /// Hash of the client that polled.
     client: u32,
     answered: bool,
-    /// An earlier poll of the same client with it was.
+    /// Whether an earlier poll of the same client with this cookie was answered.
     before: bool,
 }
 
 impl Cookie {
-    /// Whether its client has had an answer to a poll with it.
+    /// Whether the client has received an answer to a poll with this cookie.
     fn used(&self) -> bool {
         self.answered || self.before
     }
-    /// Whether its answer may still come.
+    /// Whether the answer may still come.
     fn open(&self, now: Time) -> bool {
         !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
     }
 }
 
-/// Cookies and states. Addresses are kept as seeded hashes: to mistake a server would take one chance in 2^64, to mistake
-/// one client of a cookie for another one in 2^32.
+/// Cookies and states. Addresses are stored as seeded hashes: two servers are confused with a probability of one in 2^64, and
+/// two clients with the same cookie with one in 2^32.
 #[derive(Debug)]
 pub struct Memory {
-    /// The last poll, by server and cookie.
+    /// The last poll by server and cookie.
     cookies: Bounded<u64, Cookie>,
-    /// Whether others, that polled with it before the last one, have had an answer; by server, cookie and client. A
-    /// client whose cookie never changes shares it with all others of its kind.
+    /// Whether clients that polled with a cookie before its last poll have received an answer, by server, cookie and client.
+    /// Clients whose cookie never changes share it with all others of their kind.
     used: Bounded<u64, bool>,
-    /// Those of them that wait for one, by server and cookie.
+    /// Polls of such clients that wait for an answer, by server and cookie.
     waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>>,
     states: Bounded<Endpoint, State>,
     hasher: DefaultHashBuilder,
@@ -233,7 +233,7 @@ impl From<Budget> for Memory {
 }
 
 impl Memory {
-    /// How much was forgotten for want of room.
+    /// Number of entries forgotten because the tables were full.
     pub fn forgotten(&self) -> u64 {
         let polls = [self.cookies.forgotten(), self.used.forgotten(), self.waiting.forgotten()];
         polls.iter().fold(self.states.forgotten(), |all, n| all.saturating_add(*n))
@@ -243,8 +243,8 @@ impl Memory {
         self.hasher.hash_one(what)
     }
 
-    /// Whether a client that polls has had an answer with this cookie before, and whether another one has it open;
-    /// `old` is the last poll with it, whoever sent that.
+    /// Returns whether the polling client has received an answer with this cookie before, and whether another client has an
+    /// open poll with it. `old` is the last poll with this cookie, by any client.
     #[cold]
     #[inline(never)]
     fn again(&mut self, key: u64, old: Cookie, new: Cookie) -> (bool, bool) {
@@ -267,7 +267,7 @@ impl Memory {
         (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.open(new.since)))
     }
 
-    /// A poll is sent again: its answer may come as much later.
+    /// A poll is retransmitted, so its answer may come that much later.
     #[cold]
     #[inline(never)]
     fn repeated(&mut self, seen: &Observation<'_>) {
@@ -279,7 +279,7 @@ impl Memory {
         last.chain(others).filter(|poll| poll.client == who).for_each(|poll| poll.since = now);
     }
 
-    /// A client is answered whose cookie others have sent since.
+    /// A client receives an answer after other clients have sent its cookie.
     #[cold]
     #[inline(never)]
     fn answered_behind_others(&mut self, key: u64, client: u32) {
@@ -314,7 +314,7 @@ fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     }
 }
 
-/// A poll with a whole cookie.
+/// Handles a poll with a complete cookie.
 fn polled(memory: &mut Memory, seen: &Observation<'_>, cookie: u64, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
     let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
@@ -356,43 +356,43 @@ fn answered(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
         *known = Some(version);
         let Some(&Some(old)) = before.versions.get(usize::from(id)) else { continue };
-        // Of a number that stands there twice, the last one counts.
+        // If a sub state is listed twice, the last version counts.
         if version != old && !brief.sub_states().skip(i.saturating_add(1)).any(|(_, later, _)| later == id) {
             raised.add_at(if version < old { &SUB_005 } else { &SUB_006 }, at);
         }
     }
 }
 
-// --- What is compared from one response to the next
+// --- The part of a response that is compared with the next one
 
-/// Bytes of a sub state: number and version.
+/// Length of a sub state in bytes: number and version.
 pub(super) const ENTRY: usize = 3;
 
-/// Where the changelist stands in a message with its envelope.
+/// Position of the changelist in a message with its envelope.
 pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
-/// Where the sub states begin.
+/// Offset of the sub states.
 const SUB_STATES_AT: usize = 26;
 
-/// What is compared from one response to the next.
+/// The part of a response that is compared with the next one.
 pub(super) struct Brief<'a> {
     pub net_cl: u32,
     entries: &'a [u8],
 }
 
-/// Reads it out of a whole state response; `None` where that is too short.
+/// Extracts it from a complete state response; `None` if that is too short.
 pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
     let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
     let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
     let rest = p.get(SUB_STATES_AT..)?;
     let (entries, behind) = rest.split_at_checked(count.saturating_mul(ENTRY))?;
     if behind.is_empty() && rest.last() == Some(&1) {
-        return None; // the last one would hold the terminator
+        return None; // the last entry would contain the terminator
     }
     Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
 }
 
 impl Brief<'_> {
-    /// Place of the version, number and version of each sub state.
+    /// The position of the version, the number and the version of each sub state.
     pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
         self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {
             let start = i.saturating_mul(ENTRY).saturating_add(SUB_STATES_AT).saturating_add(1) as u16;
@@ -401,7 +401,7 @@ impl Brief<'_> {
     }
 }
 
-/// Whether the length of a name at `at`, the name and the terminator end where the message ends.
+/// Whether length and name at `at`, followed by the terminator, end exactly where the message ends.
 #[inline(always)]
 fn ends_with_name(rest: &[u8], at: usize) -> bool {
     let Some(&[low, high]) = rest.get(at..).and_then(|r| r.first_chunk::<2>()) else { return false };
@@ -409,17 +409,17 @@ fn ends_with_name(rest: &[u8], at: usize) -> bool {
     rest.len() == at.saturating_add(name).saturating_add(3)
 }
 
-/// Whether so many sub states are laid out as the document misprints them, and not as they are.
+/// Whether this many sub states have the layout that the document misprints instead of the real one.
 #[inline(always)]
 pub(super) fn is_misprinted(count: usize, rest: &[u8]) -> bool {
     !ends_with_name(rest, count.saturating_mul(ENTRY)) && follows_misprint(count, rest)
 }
 
-/// Whether what follows the number of sub states fits one of the document's misprints exactly: a name
-/// behind a one-byte length, or sub states of ten bytes.
+/// Whether the bytes after the number of sub states fit one of the document's misprints exactly: a name with a one-byte length,
+/// or sub states of ten bytes.
 #[cold]
 fn follows_misprint(count: usize, rest: &[u8]) -> bool {
-    // Length of the name at `at`, in `width` bytes, with name and terminator up to the end.
+    // Whether a length in `width` bytes at `at`, the name and the terminator end where the message ends.
     let fits = |at: usize, width: usize| {
         let length = match rest.get(at..at.saturating_add(width)) {
             Some(&[low]) => low as usize,

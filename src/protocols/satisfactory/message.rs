@@ -131,8 +131,8 @@ fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     terminator(c, &REQ_001, &REQ_002)
 }
 
-/// A message that was cut short has lost its terminator, too, unless its last byte looks like one: that is told behind
-/// its cause.
+/// A message that was cut short has lost its terminator as well, unless its last byte looks like one. The missing terminator is
+/// reported after its cause.
 #[cold]
 #[inline(never)]
 fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
@@ -146,8 +146,8 @@ fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
     Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
 }
 
-/// The terminator, which is the last byte. `none` says that there is no byte left for it, `more` that
-/// others stand before it.
+/// Reads the terminator, which is the last byte. `none` is broken if no byte is left for it, and `more` if other bytes precede
+/// it.
 #[inline(always)]
 fn terminator<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
@@ -160,7 +160,7 @@ fn terminator<S: FieldSink>(
         return Err(c.short(none));
     }
     if c.rest().is_empty() {
-        // Everything before it was read, and is told.
+        // Decoding has succeeded up to here, so its result is kept.
         let at = c.to_end();
         c.about(Some(&TERMINATOR));
         c.check_at(none, at, || false);
@@ -392,7 +392,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     terminator(c, &ENV_005, &ENV_006)
 }
 
-/// The terminator, if it is all that is left, is not taken for a field of `width` bytes.
+/// Fails if the message ends within the next `width` bytes, so that its terminator is not taken for part of the field.
 #[inline(always)]
 fn cut_before<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
@@ -406,7 +406,7 @@ fn cut_before<S: FieldSink>(
     Ok(())
 }
 
-/// Whether of the next `width` bytes the last one, or one before it, is the terminator.
+/// Whether the message ends within the next `width` bytes, with a terminator.
 #[inline(always)]
 fn ends_with_terminator<S: FieldSink>(c: &Cursor<'_, '_, S>, width: usize) -> bool {
     c.rest().len() <= width && c.rest().last() == Some(&1) && !c.is_cut()
@@ -425,7 +425,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
         |_, done| done < count as u16,
         |c| {
             if c.rest().len() < ENTRY || ends_with_terminator(c, ENTRY) {
-                return Err(c.short(&RSP_004)); // half an entry is none
+                return Err(c.short(&RSP_004)); // an incomplete entry does not count
             }
             c.group(&SUB_STATE, |c| {
                 let id = c.field(&SUB_STATE_ID, byte)?;
@@ -443,7 +443,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
     Ok(())
 }
 
-/// Marks a number as seen; `false` if it was before.
+/// Marks a number as seen; returns `false` if it was seen before.
 fn first_time(seen: &mut [u64; 4], id: u8) -> bool {
     let Some(word) = seen.get_mut(id as usize / 64) else { return true };
     let bit = 1u64 << (id % 64);

@@ -6,9 +6,9 @@
 //! State (1)   see `message`
 //! ```
 //!
-//! Oddities: the terminator is Unreal's end-of-packet bit, seen as a byte; the port is also the
-//! game's, whose packets begin with `5a 74` and are none of ours; the published tables print two
-//! offsets wrong (see `SFQ-RSP-008`). Before 1.0 there was no envelope.
+//! Oddities: the terminator is Unreal's end-of-packet bit, seen as a byte. The port is shared with the game, whose packets
+//! begin with `5a 74` and are not handled here. The published tables print two offsets wrong (see `SFQ-RSP-008`). Before 1.0
+//! there was no envelope.
 
 mod exchange;
 mod message;
@@ -24,9 +24,9 @@ const GAME_PORT: u16 = 7777;
 const POLL_LEN: usize = 13;
 
 static CAUSES: &[Causation] = &[
-    // A message that was cut has lost its terminator too.
+    // A message that was cut short has lost its terminator as well.
     (Relation::Same, &[&RSP_001, &RSP_004, &RSP_005, &REQ_001], &[&ENV_005]),
-    // Also an answer that is cut inside its cookie.
+    // This includes an answer that is cut inside its cookie.
     (Relation::Instead, &[&ENV_002, &ENV_003, &REQ_005, &RSP_001], &[&TXN_003]),
 ];
 
@@ -82,7 +82,7 @@ impl Protocol for Satisfactory {
         let (&magic, rest) = p.split_first_chunk::<2>()?;
         match magic {
             WIRE_MAGIC => Some(with_magic(p, rest, wire_len)),
-            // The bytes swapped: nothing else says it is ours but the length or the port.
+            // The bytes are swapped, so only length or port can confirm the protocol.
             [0xf6, 0xd5] => {
                 let ours = wire_len == POLL_LEN || wire_len >= 29 && source == GAME_PORT;
                 ours.then(|| stray(Level::Low))
@@ -97,7 +97,7 @@ impl Protocol for Satisfactory {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         let answer = by_server && known.open;
-        // A further answer to a poll, too.
+        // Also accepts a further answer to a poll.
         let again = by_server && known.conversation && known.level >= Level::Medium;
         if let [1, 0, ..] = p
             && (answer || again)
@@ -118,7 +118,7 @@ impl Protocol for Satisfactory {
             [] | [0xd5] => (known.conversation && wire_len < 2).then(|| stray(level)),
             [0, 0, ..] if wire_len == 10 && !by_server => legacy(Role::Request, p, LEGACY_PORT),
             [0xf6, 0xd5, ..] => Some(stray(level)),
-            // The game shares the port; its packets are none of ours.
+            // The game shares the port; its packets are not handled here.
             [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
             _ if is_other_query(p) && !known.pinned => None,
             _ => (answer && known.conversation).then(|| stray(level)),
@@ -167,8 +167,8 @@ fn stray(level: Level) -> Probe {
     Probe { paired: level, ..status(Role::Stray, UNKNOWN, None, level) }
 }
 
-/// A message that begins with the magic; `rest` follows it. The more of type, version, terminator and
-/// length agree, the surer: two bytes alone come by chance once in 65,536.
+/// Recognises a message that begins with the magic; `rest` follows it. Confidence grows with the number of matches among type,
+/// version, terminator and length, because two bytes alone match by chance once in 65,536.
 #[inline]
 fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Probe {
     let terminated = p.len() == wire_len && wire_len >= 5 && p.last() == Some(&1);
@@ -196,7 +196,7 @@ fn with_magic(p: &[u8], rest: &[u8], wire_len: usize) -> Probe {
     }
 }
 
-/// Length that a state response announces: 29 bytes, three for each sub state, and the name.
+/// The length that a state response announces: 29 bytes, three for each sub state, and the name.
 #[inline]
 fn state_len(p: &[u8]) -> Option<usize> {
     let entries = (*p.get(25)? as usize).saturating_mul(3);
@@ -204,7 +204,7 @@ fn state_len(p: &[u8]) -> Option<usize> {
     Some(entries.saturating_add(29).saturating_add(u16::from_le_bytes(*name) as usize))
 }
 
-/// A message of version 0: a hint, low on one of the usual ports, and certain once a pair agrees.
+/// Recognises a message of version 0: a hint, or low confidence on one of the usual ports, and certain once a pair agrees.
 fn legacy(role: Role, p: &[u8], port: u16) -> Option<Probe> {
     let key = p.get(2..)?.first_chunk::<8>().map(|c| u64::from_le_bytes(*c))?;
     let level = if port == LEGACY_PORT || port == GAME_PORT { Level::Low } else { Level::Hint };

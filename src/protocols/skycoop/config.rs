@@ -1,13 +1,13 @@
-//! The configuration string: JSON by its page, JSON with single quotes by every known server.
+//! The configuration string: JSON according to the published page, but JSON with single quotes from every known server.
 //!
 //! ```text
 //! {'players':['Ann','Bob'],'experience':'Stalker','pvp':'True'}
 //! ```
 //!
-//! The server escapes nothing, so between single quotes a backslash is a backslash. What stands between
-//! double quotes is read as JSON, but its escapes are shown as they are sent: values are borrowed.
+//! The server escapes nothing, so between single quotes a backslash is a backslash. Text between double quotes is read as JSON,
+//! but its escapes are shown as they were sent, because values are borrowed.
 //!
-//! The datagrams that all examples share stand here, too.
+//! Also contains the datagrams that all examples share.
 
 use crate::decode::Value as Shown;
 use crate::protocols::prelude::*;
@@ -28,7 +28,7 @@ pub(super) const fn server(file: &'static str) -> Cite {
     }
 }
 
-/// The mod itself, which holds the client.
+/// The mod itself, which contains the client.
 pub(super) const fn client(file: &'static str) -> Cite {
     Cite { doc: "Sky Co-op mod", section: file, url: "https://github.com/Filigrani/SkyCoop" }
 }
@@ -47,7 +47,7 @@ pub(super) const RCON: Step = C("ffffffff 05000000 7077313233 0c000000 730074006
 
 pub(super) const SAMPLES: &[Example] = &[
     Example::on(26950, &[RQ, OK]),
-    // "Zoé 🏕", nobody there; asked again by another client.
+    // "Zoé 🏕" without players; asked again by another client.
     Example::of(&[
         RQ,
         S("93000000 0c000000 5a006f00e90020003cd8d5df 06000000 302e31332e32 00000000 0a000000 \
@@ -61,7 +61,7 @@ pub(super) const SAMPLES: &[Example] = &[
            65006e006300650027003a002700500069006c006700720069006d0027002c00270070007600700027003a002700\
            460061006c007300650027007d00"),
     ]),
-    // The layout of before April 2023.
+    // The layout before April 2023.
     Example::on(
         26950,
         &[
@@ -71,7 +71,7 @@ pub(super) const SAMPLES: &[Example] = &[
             ),
         ],
     ),
-    // RCON beside the query, with its answer "ok".
+    // RCON beside the query, with the answer "ok".
     Example::on(26950, &[RQ, OK, RCON, S("82000000 04000000 6f006b00")]),
 ];
 
@@ -163,25 +163,25 @@ rules! {
     }
 }
 
-/// Deepest nesting that is followed.
+/// Maximum nesting depth.
 const MAX_DEPTH: u8 = 8;
 
-/// What a configuration string says. Texts are UTF-16LE, borrowed.
+/// The content of a configuration string. Texts are borrowed UTF-16LE.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Config<'a> {
-    /// The inside of the list of players.
+    /// The list of players, without its brackets.
     players: Option<Slice<'a>>,
     /// Difficulty.
     experience: Option<Slice<'a>>,
-    /// Whether players can hurt each other: what is sent, and whether it is a string.
+    /// Whether players can hurt each other: the value as sent, and whether it is a string.
     pvp: Option<(Slice<'a>, bool)>,
-    /// It is JSON as it stands.
+    /// Whether the string is valid JSON.
     strict: bool,
     /// Length of the string in bytes.
     length: u16,
 }
 
-/// A piece of the string, and where it begins in it, in bytes.
+/// A piece of the string, and its offset in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Slice<'a> {
     pub text: &'a [u8],
@@ -189,7 +189,7 @@ pub(super) struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// Whether it is that ASCII text.
+    /// Whether the piece equals an ASCII text.
     pub fn is(&self, ascii: &str) -> bool {
         let (units, tail) = self.text.as_chunks::<2>();
         tail.is_empty() && units.iter().map(|u| u16::from_le_bytes(*u)).eq(ascii.bytes().map(u16::from))
@@ -197,7 +197,7 @@ impl Slice<'_> {
 }
 
 impl Slice<'_> {
-    /// The truth value that it names, as .NET or as JSON writes it.
+    /// The truth value that it names, as .NET or JSON writes it.
     fn truth(&self) -> Option<bool> {
         match () {
             () if self.is("True") || self.is("true") => Some(true),
@@ -207,7 +207,7 @@ impl Slice<'_> {
     }
 }
 
-/// A value, and what kind it is.
+/// A value and its kind.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     inside: Slice<'a>,
@@ -223,7 +223,7 @@ enum Kind {
 }
 
 impl<'a> Config<'a> {
-    /// Reads a configuration string; `None` where even the lenient reading fails.
+    /// Parses a configuration string; `None` if even lenient parsing fails.
     pub(super) fn read(text: &'a [u8]) -> Option<Config<'a>> {
         let (units, half) = text.as_chunks::<2>();
         if !half.is_empty() {
@@ -246,7 +246,7 @@ impl<'a> Config<'a> {
         (reader.at == units.len()).then_some(config)
     }
 
-    /// Names of the players, if the string lists them.
+    /// The names of the players, if the string lists them.
     pub(super) fn players(&self) -> Option<Players<'a>> {
         let inside = self.players?;
         let reader = Reader { text: inside.text, units: inside.text.as_chunks::<2>().0, at: 0, strict: true };
@@ -254,7 +254,7 @@ impl<'a> Config<'a> {
     }
 }
 
-/// The elements of the list of players.
+/// Iterates over the list of players.
 pub(super) struct Players<'a> {
     reader: Reader<'a>,
     base: usize,
@@ -272,7 +272,7 @@ impl<'a> Iterator for Players<'a> {
     }
 }
 
-/// Reads UTF-16 units. Every step takes at least one unit or fails, so it ends.
+/// Reads UTF-16 units. Every step consumes at least one unit or fails, so reading ends.
 struct Reader<'a> {
     text: &'a [u8],
     units: &'a [[u8; 2]],
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
             b'\'' | b'"' => return self.string().map(|inside| Value { inside, kind: Kind::Text }),
             b'[' => {
                 self.list(depth)?;
-                // Without its brackets.
+                // The slice excludes the brackets.
                 let inside = self.slice(from.saturating_add(1), self.at.saturating_sub(1));
                 return Some(Value { inside, kind: Kind::List });
             }
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
         Some(Value { inside: self.slice(from, self.at), kind })
     }
 
-    /// What stands between the quotes.
+    /// Reads a string; returns the text between the quotes.
     fn string(&mut self) -> Option<Slice<'a>> {
         let quote = self.peek()?;
         self.skip();
@@ -350,7 +350,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number, or a word: true, false and null in JSON, True, False and None elsewhere.
+    /// Reads a number or a word: true, false and null in JSON, True, False and None elsewhere.
     fn word(&mut self) -> Option<()> {
         let from = self.at;
         let part = |c: u16| {
@@ -393,7 +393,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Elements between commas, up to `end`.
+    /// Reads elements between commas, up to `end`.
     fn elements(&mut self, end: u8, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.blanks();
         if self.take(end) {
@@ -413,10 +413,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Difficulties that servers name.
+/// The difficulties that servers name.
 static EXPERIENCES: [&str; 5] = ["Pilgrim", "Voyageur", "Stalker", "Interloper", "Unknown"];
 
-/// Reads the configuration string that was just decoded, checks it and reports what it says.
+/// Reads the configuration string that was just decoded, checks it and reports its content.
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], players: i32) {
     let config = Config::read(text);
     c.check(&JSN_002, || config.is_some());
@@ -530,7 +530,7 @@ mod tests {
         let nested = |open: &str, inside: &str, close: &str, n| {
             read(&format!("{{'a':{}{inside}{},'pvp':'True'}}", open.repeat(n), close.repeat(n)))
         };
-        // The outermost braces count, and so does what stands within the innermost.
+        // The outermost braces count as a level, and so does the content of the innermost.
         assert_eq!(nested("[", "", "]", 7).unwrap().3, "True");
         assert_eq!(nested("{'b':", "1", "}", 6).unwrap().3, "True");
         assert_eq!(nested("[", "", "]", 8), None);

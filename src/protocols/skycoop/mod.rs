@@ -7,10 +7,9 @@
 //!        130 i32 │ text_length i32 │ text UTF-16LE
 //! ```
 //!
-//! Oddities: the query shares its socket and port with the game and with RCON; nothing ties a
-//! reply to its query but the order; the query's four bytes begin Source's split answers too, which go
-//! the other way and are longer; 147 is the number of a packet of the game, so a game packet of that
-//! length begins like a reply.
+//! Oddities: the query shares its socket and port with the game and with RCON. Only the order ties a reply to its query.
+//! Source's split answers begin with the same four bytes as the query, but go the other way and are longer. 147 is the number
+//! of a packet of the game, so a game packet of that length begins like a reply.
 
 mod config;
 mod reply;
@@ -20,30 +19,30 @@ use super::prelude::*;
 use config::*;
 use reply::*;
 
-/// The port of a server whose port nobody changed.
+/// The default port of servers.
 const PORT: u16 = 26950;
 
 const STATUS_REQUEST: u8 = 0;
 const STATUS_RESPONSE: u8 = 1;
 const RCON_REQUEST: u8 = 2;
 const RCON_RESPONSE: u8 = 3;
-/// Something in place of a query or a reply.
+/// A damaged message in place of a query or a reply.
 const DAMAGED: u8 = 4;
 /// A packet of the game.
 const GAME: u8 = 5;
 
 /// First bytes of the query.
 const QUERY: [u8; 4] = [0xfe, 0xff, 0xff, 0xff];
-/// The same, big-endian.
+/// The query in big-endian byte order.
 const QUERY_SWAPPED: [u8; 4] = [0xff, 0xff, 0xff, 0xfe];
-/// Numbers of the packets that a server of the game sends.
+/// Packet numbers that a game server sends.
 const PACKETS: std::ops::RangeInclusive<i32> = 1..=188;
-/// Most clients of a server of the game, generously; longest identifier of one, in bytes.
+/// A generous maximum for the clients of a game server, and the maximum length of a client's identifier in bytes.
 const CLIENTS: i32 = 256;
 const LONGEST_GUID: i32 = 64;
-/// Longest name that a damaged reply by itself is believed to have, in bytes.
+/// Maximum length of the name in a damaged reply for it to be plausible outside a conversation, in bytes.
 const LONGEST_NAME: i32 = 512;
-/// What every real reply has in its configuration: `'players':[`.
+/// The text that the configuration of every real reply contains: `'players':[`.
 const PLAYERS: [u8; 22] = *b"'\0p\0l\0a\0y\0e\0r\0s\0'\0:\0[\0";
 
 fields! {
@@ -120,7 +119,7 @@ rules! {
 }
 
 static CAUSES: &[Causation] = &[
-    // Something else in place of a reply, or one that is cut inside its header.
+    // Another message in place of a reply, or a reply that is cut inside its header.
     (Relation::Instead, &[&RSP_001, &RSP_002], &[&TXN_002]),
 ];
 
@@ -250,7 +249,7 @@ fn stray(message: u8, level: Level) -> Probe {
     Probe { message, role: Role::Stray, paired: level, ..request(level) }
 }
 
-/// What a client sends to a known server.
+/// Recognises a datagram that a client sends to a known server.
 fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> Option<Probe> {
     if p.starts_with(&QUERY) {
         return Some(request(level));
@@ -265,7 +264,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
     (begins_rcon_request(p) || joins_game(p)).then(|| stray(GAME, level))
 }
 
-/// What a known server sends; `open` says that a query of the client waits for its reply.
+/// Recognises a datagram that a known server sends; `open` says that a query of the client waits for its reply.
 fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Probe> {
     if is_other_query(p) {
         return None;
@@ -281,21 +280,21 @@ fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Pr
     }
 }
 
-/// Whether it is a packet of the game from its server: the length of the rest, and a number.
+/// Whether this is a game packet from a server: the length of the rest, and a packet number.
 fn is_game_packet(p: &[u8], wire_len: usize) -> bool {
     let length = int(p, 0).and_then(|n| usize::try_from(n).ok());
     length.is_some_and(|n| n.saturating_add(4) == wire_len)
         && int(p, 4).is_some_and(|id| PACKETS.contains(&id))
 }
 
-/// Whether it is a packet of the game from a client: its number, its identifier, and a length of the rest.
+/// Whether this is a game packet from a client: its number, and its identifier with a length in front.
 fn joins_game(p: &[u8]) -> bool {
     let guid = int(p, 4).filter(|n| (1..=LONGEST_GUID).contains(n)).and_then(|n| usize::try_from(n).ok());
     let Some(guid) = guid.and_then(|n| p.get(8..)?.get(..n)) else { return false };
     int(p, 0).is_some_and(|n| (0..=CLIENTS).contains(&n)) && guid.iter().all(|b| b.is_ascii_graphic())
 }
 
-/// What stands in place of a query or a reply.
+/// Decodes a damaged message in place of a query or a reply.
 fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let whole = c.rest();
     if cx.direction == Direction::C2s {
@@ -311,7 +310,7 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     unknown(c, cx, whole)
 }
 
-/// The rest of a packet as bytes. There may be a damaged request of RCON in it, with its password.
+/// Reads the rest of a packet as bytes. It may be a damaged RCON request with a password.
 fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a [u8]) -> Result<(), Fault> {
     let secret = !cx.secrets && begins_rcon_request(whole);
     let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
@@ -323,11 +322,11 @@ fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a 
 
 // --- RCON
 
-// Remote control on the same socket: a password in clear text, a command, an answer. It is recognised only where its lengths
-// end exactly where the datagram ends: a Source query begins with the same four bytes, and has a printable one where the first
-// length is.
+// Remote control on the same socket: a password in clear text, a command, an answer. It is recognised only if its lengths end
+// exactly where the datagram ends, because a Source query begins with the same four bytes and has a printable byte in place of
+// the first length.
 
-/// Longest password that is taken for one, in bytes.
+/// Maximum length of a password that is recognised, in bytes.
 const LONGEST_PASSWORD: i32 = 64;
 
 fields! {
@@ -355,24 +354,24 @@ rules! {
     }
 }
 
-/// Whether the whole payload is a request, as far as the capture has it.
+/// Whether the whole payload is an RCON request, as far as it was captured.
 fn is_rcon_request(p: &[u8], wire_len: usize) -> bool {
     let password = int(p, 4).filter(|n| (1..=LONGEST_PASSWORD).contains(n)).unwrap_or(-1);
     let Ok(password) = usize::try_from(password) else { return false };
     p.starts_with(&[0xff; 4]) && ends_with_text(p, wire_len, password.saturating_add(8))
 }
 
-/// Whether the payload begins as a request does, whole or not.
+/// Whether the payload begins like an RCON request, complete or not.
 fn begins_rcon_request(p: &[u8]) -> bool {
     p.starts_with(&[0xff; 4]) && int(p, 4).is_some_and(|n| (1..=LONGEST_PASSWORD).contains(&n))
 }
 
-/// Whether the whole payload is an answer, as far as the capture has it.
+/// Whether the whole payload is an RCON answer, as far as it was captured.
 fn is_rcon_response(p: &[u8], wire_len: usize) -> bool {
     int(p, 0) == Some(CALLBACK) && ends_with_text(p, wire_len, 4)
 }
 
-/// Whether a length at `at` and its text of UTF-16 are the end of the payload.
+/// Whether a length at `at` and its UTF-16 text end where the payload ends.
 fn ends_with_text(p: &[u8], wire_len: usize, at: usize) -> bool {
     let length = int(p, at).and_then(|n| usize::try_from(n).ok()).filter(|n| n.is_multiple_of(2));
     length.is_some_and(|n| at.saturating_add(4).saturating_add(n) == wire_len)

@@ -7,11 +7,10 @@
 //!          │ 3 × bool │ 3 × i32 │ 3 × bool
 //! ```
 //!
-//! A reply with a length in front of its header, or with a big-endian header, is decoded too.
+//! A reply with a length in front of its header, or with a big-endian header, is decoded as well.
 //!
-//! Lengths of strings are ambiguous: the page does not say in which unit they count, and the server itself writes characters
-//! where it means bytes for the version. Bytes are tried first; another unit is taken only where it makes the whole chain end
-//! exactly where the datagram ends.
+//! Lengths of strings are ambiguous: the page does not name their unit, and for the version the server itself counts characters
+//! instead of bytes. Bytes are tried first. Another unit is used only if all fields then end exactly where the datagram ends.
 
 use super::config::{self, *};
 use crate::decode::{Version, utf16};
@@ -19,21 +18,21 @@ use crate::protocols::prelude::*;
 
 /// Header of a reply.
 pub(super) const REPLY: i32 = 147;
-/// The same with its bytes swapped.
+/// The header of a reply with its bytes swapped.
 pub(super) const SWAPPED: i32 = REPLY.swap_bytes();
-/// First integer of an answer of RCON.
+/// First integer of an RCON answer.
 pub(super) const CALLBACK: i32 = 130;
 
 pub(super) static FIXED: Ends = Ends::new(&RSP_002, &RSP_004, &SURPLUS);
 
-// --- Which of the layouts a reply has, found out by its lengths before it is decoded
+// --- Finding the layout of a reply by its lengths, before it is decoded
 
-/// Bytes of a legacy reply behind its version: players, max_players, and 18 of configuration.
+/// Length of a legacy reply after its version in bytes: players, max_players, and 18 bytes of configuration.
 const LEGACY_TAIL: usize = 26;
-/// Longest version that is taken for one, in bytes.
+/// Maximum length of a version that is recognised, in bytes.
 const LONGEST_VERSION: usize = 32;
 
-/// Which lengths count UTF-16 units instead of bytes.
+/// Whether each length counts UTF-16 units instead of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Units {
     name: bool,
@@ -41,7 +40,7 @@ struct Units {
     config: bool,
 }
 
-/// The layout of a reply behind its header.
+/// The layout of a reply after its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// Name, version, players, configuration as text.
@@ -52,7 +51,7 @@ enum Layout {
 
 const BYTES: Units = Units { name: false, version: false, config: false };
 
-/// The other readings, the more likely first.
+/// The other combinations, the more likely ones first.
 const OTHERS: [Units; 7] = [
     Units { name: true, version: false, config: false },
     Units { name: false, version: true, config: false },
@@ -63,7 +62,7 @@ const OTHERS: [Units; 7] = [
     Units { name: true, version: true, config: true },
 ];
 
-/// The layout of the bytes behind the header, of which so many at the end are missing in the capture.
+/// Determines the layout of the bytes after the header. `missing` bytes at the end were not captured.
 fn layout_of(rest: &[u8], missing: usize) -> Layout {
     if left(rest, missing, BYTES) == Some(0) {
         return Layout::Current(BYTES);
@@ -75,14 +74,14 @@ fn layout_of(rest: &[u8], missing: usize) -> Layout {
     Layout::Current(OTHERS.into_iter().find(fits).unwrap_or(BYTES))
 }
 
-/// Whether the bytes behind the header are a reply that ends exactly where they end.
+/// Whether the bytes after the header are exactly one reply.
 pub(super) fn is_exact(rest: &[u8]) -> bool {
     let legacy = || is_legacy(rest) && short_version(rest).is_some_and(|(_, tail)| tail.len() == LEGACY_TAIL);
     left(rest, 0, BYTES) == Some(0) || legacy()
 }
 
-/// How many bytes are left behind the last string of a current reply; `None` where a length is negative
-/// or runs past the end. Those that are missing in the capture are of that string, or behind it.
+/// The number of bytes left after the last string of a current reply; `None` if a length is negative or exceeds the datagram.
+/// The `missing` bytes that were not captured belong to that string or follow it.
 fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
     let rest = behind_string(rest, |n, _| n.checked_mul(if units.name { 2 } else { 1 }))?;
     let rest = behind_string(rest, |n, text| if units.version { utf8_of_units(text, n) } else { Some(n) })?;
@@ -90,21 +89,21 @@ fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
     rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units.config { 2 } else { 1 })?)
 }
 
-/// What follows a length and its string, whose size in bytes `size` tells.
+/// The bytes after a length and its string, whose size in bytes `size` computes.
 fn behind_string(rest: &[u8], size: impl FnOnce(usize, &[u8]) -> Option<usize>) -> Option<&[u8]> {
     let (length, text) = length(rest)?;
     text.get(size(length, text)?..)
 }
 
-/// A length that is not negative, and what follows.
+/// A non-negative length, and the bytes after it.
 fn length(rest: &[u8]) -> Option<(usize, &[u8])> {
     let (length, rest) = rest.split_first_chunk::<4>()?;
     Some((usize::try_from(i32::from_le_bytes(*length)).ok()?, rest))
 }
 
-/// How many bytes of UTF-8 make that many UTF-16 units; `None` where it is no UTF-8, or there are too few.
+/// The number of UTF-8 bytes that form this many UTF-16 units; `None` if they are invalid or too few.
 fn utf8_of_units(text: &[u8], units: usize) -> Option<usize> {
-    // A unit takes three bytes at most.
+    // A UTF-16 unit takes at most three bytes in UTF-8.
     let text = text.get(..units.saturating_mul(3)).unwrap_or(text);
     let sound = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let (mut bytes, mut seen) = (0usize, 0usize);
@@ -118,24 +117,24 @@ fn utf8_of_units(text: &[u8], units: usize) -> Option<usize> {
     (seen == units).then_some(bytes)
 }
 
-/// A legacy reply begins with its version. Read as a name, "0.11.2" would be three Chinese characters.
+/// Whether this is a legacy reply, which begins with its version. Read as a name, "0.11.2" would be three Chinese characters.
 fn is_legacy(rest: &[u8]) -> bool {
     short_version(rest).is_some_and(|(text, _)| !text.is_empty() && is_version(text))
 }
 
-/// The string at the start, if it is short, and what follows.
+/// The string at the start, if it is short, and the bytes after it.
 fn short_version(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, text) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(i32::from_le_bytes(*length)).ok().filter(|n| *n <= LONGEST_VERSION)?;
     text.split_at_checked(length)
 }
 
-/// Digits and dots.
+/// Whether the text consists of digits and dots.
 fn is_version(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|b| b.is_ascii_digit() || *b == b'.')
 }
 
-// --- Strings: UTF-16LE or UTF-8 behind a signed length
+// --- Strings: UTF-16LE or UTF-8 after a signed length
 
 rules! {
     list STRING_RULES;
@@ -226,10 +225,10 @@ rules! {
 /// Inside a string.
 pub(super) static STRING: Ends = Ends::new(&STR_002, &RSP_004, &SURPLUS);
 
-/// Bytes of the length before a string.
+/// Size of the length in front of a string, in bytes.
 pub(super) const LENGTH: u16 = 4;
 
-/// A string of UTF-16LE behind its length in bytes, or in units if `units` says so.
+/// Reads a UTF-16LE string after its length, which counts bytes, or UTF-16 units if `units` says so.
 fn utf16_text<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     [length, text]: [&'static Field; 2],
@@ -253,7 +252,7 @@ fn utf16_text<'a, S: FieldSink>(
 
 // --- The reply
 
-/// Bytes of UDP payload that pass most paths in one piece.
+/// Maximum UDP payload that most paths carry in one piece, in bytes.
 const ONE_PIECE: usize = 1472;
 
 fields! {
@@ -416,7 +415,7 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
     c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
-    // Is only the header big-endian, or everything?
+    // Only the header may be big-endian, or everything; the lengths tell.
     c.require(&RSP_003, header == REPLY || is_exact(c.rest()))?;
     c.check(&RSP_003, || header == REPLY);
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
@@ -433,7 +432,7 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     }
 }
 
-/// Whether the length of a packet of the game stands in front of a reply's header.
+/// Whether the length field of game packets precedes a reply's header.
 pub(super) fn has_prefix(p: &[u8], wire_len: usize) -> bool {
     let (Some(length), Some(header)) = (int(p, 0), int(p, 4)) else { return false };
     header == REPLY && usize::try_from(length).is_ok_and(|n| n.saturating_add(4) == wire_len)
@@ -460,12 +459,12 @@ fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     [&CHECK_MODS_VALIDATION, &SAVE_SCAM_PROTECTION, &PVP].into_iter().try_for_each(|field| truth(c, field))
 }
 
-/// A byte that .NET takes for true unless it is 0.
+/// Reads a truth value; as in .NET, any byte but 0 is true.
 fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     c.field_as(field, byte, |b| Value::Bool(b != 0)).map(drop)
 }
 
-/// The version behind its length, which counts bytes, or UTF-16 units if `units` says so.
+/// Reads the version after its length, which counts bytes, or UTF-16 units if `units` says so.
 fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
     c.require(&STR_001, length >= 0)?;
@@ -481,7 +480,7 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
     Ok(())
 }
 
-/// Both numbers of players; returns how many there are.
+/// Reads both numbers of players; returns the current one.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let players = c.field(&PLAYERS, le_i32)?;
     c.check(&VAL_001, || players >= 0);
@@ -489,13 +488,13 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let most = c.field(&MAX_PLAYERS, le_i32)?;
     c.check(&VAL_001, || most >= 0);
     c.about(Some(&PLAYERS));
-    // One place more is the operator's.
+    // One additional slot is the operator's.
     c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
     (c.facts.players, c.facts.max_players) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)
 }
 
-/// An integer of a payload.
+/// Reads a little-endian integer at an offset.
 pub(super) fn int(p: &[u8], at: usize) -> Option<i32> {
     p.get(at..)?.first_chunk().map(|b| i32::from_le_bytes(*b))
 }

@@ -1,4 +1,4 @@
-//! The body of a QueryResponse: which chunks it holds, and ServerInfo.
+//! The body of a QueryResponse: finding out which chunks it contains, and decoding ServerInfo.
 //!
 //! ```text
 //! body         chunk × answered bits, in ascending order of RequestedChunks' bits
@@ -7,7 +7,7 @@
 //! string       length u8 │ UTF-8, no terminator
 //! ```
 //!
-//! A chunk carries no tag: only the request says what it is.
+//! A chunk carries no tag: only the request tells its kind.
 
 use super::exchange::*;
 use super::tables::*;
@@ -16,15 +16,15 @@ use crate::general::GEN_001;
 use crate::protocols::prelude::*;
 use crate::rule::Severity;
 
-/// Bits of RequestedChunks.
+/// Bit of ServerInfo in RequestedChunks.
 const SERVER_INFO: u8 = 0x01;
-/// See [`SERVER_INFO`].
+/// Bit of ServerRules in RequestedChunks.
 const SERVER_RULES: u8 = 0x02;
-/// See [`SERVER_INFO`].
+/// Bit of PlayerInfo in RequestedChunks.
 const PLAYER_INFO: u8 = 0x04;
-/// See [`SERVER_INFO`].
+/// Bit of TeamInfo in RequestedChunks.
 const TEAM_INFO: u8 = 0x08;
-/// See [`SERVER_INFO`].
+/// Bit of Metrics in RequestedChunks.
 pub(super) const METRICS: u8 = 0x10;
 /// All bits that name a chunk.
 pub(super) const KNOWN: u8 = 0x1f;
@@ -89,7 +89,7 @@ rules! {
 }
 
 pub(super) static BODY: Ends = Ends::new(&CHK_001, &CHK_003, &PACKET_SURPLUS);
-/// What is left are chunks that were not requested.
+/// For the rest, which consists of chunks that were not requested.
 static MORE_CHUNKS: Ends = Ends::new(&CHK_001, &TXN_017, &PACKET_SURPLUS);
 static COUNTS: Ends =
     Ends { early: &INF_001, early_inside: &CHK_005, late: &CHK_004, surplus: &INFO_SURPLUS };
@@ -101,7 +101,7 @@ static LAST: Ends = Ends { early: &INF_002, early_inside: &CHK_005, late: &CHK_0
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
     let choice = match asked {
-        // Nothing to choose.
+        // There is no choice.
         Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked, known: true }),
         _ => c.apart(|c| choose(c, asked)),
     };
@@ -111,7 +111,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
     }
 }
 
-/// Decodes the chosen chunks and says what is missing.
+/// Decodes the chosen chunks and reports missing ones.
 #[inline(always)]
 fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(), Fault> {
     let Choice { kinds: mask, asked, known } = choice;
@@ -132,7 +132,7 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(),
     Ok(())
 }
 
-/// The chunks of these kinds; two that count the same are compared where the kinds are known.
+/// Decodes chunks of these kinds. If the kinds are known, chunks that count the same things are compared.
 #[inline(always)]
 fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, known): (u8, bool)) -> Result<(), Fault> {
     let players = match mask & SERVER_INFO {
@@ -162,7 +162,7 @@ fn optional<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8, players: Option<u
     Ok(())
 }
 
-/// The ServerInfo chunk; returns how many players it counts.
+/// Decodes the ServerInfo chunk; returns the number of players in it.
 #[inline(always)]
 fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
     c.group(&INFO, |c| {
@@ -191,26 +191,24 @@ fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
     })
 }
 
-// --- Which chunks an answer holds
+// --- Which chunks an answer contains
 //
-// Which chunks the body of an answer holds.
-//
-// A chunk carries no tag: only the request says what it is. Where fewer chunks came than were asked
-// for, the subsets of the request's bits are tried; where the request is unknown, all of them.
+// A chunk carries no tag: only the request tells its kind. If fewer chunks came than were requested, the subsets of the
+// request's bits are tried; if the request is unknown, all subsets.
 
-/// Which chunks a body is decoded as, and which were asked for as far as that matters then.
+/// The chunk kinds that a body is decoded as, and the requested ones as far as they matter then.
 struct Choice {
     pub kinds: u8,
     pub asked: Option<u8>,
-    /// The request and the number of chunks leave no other kinds; else they are guessed.
+    /// Whether the kinds follow from the request and the number of chunks. Otherwise they are guessed.
     pub known: bool,
 }
 
-/// Chooses the kinds of the chunks; `None` where nothing is known of them.
+/// Chooses the kinds of the chunks; `None` if nothing is known about them.
 #[inline(never)]
 fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     match asked {
-        // One chunk, or none.
+        // At most one chunk was requested.
         Some(mask) if mask.count_ones() <= 1 => {
             let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
             Some(meant(c, asked, mask))
@@ -219,7 +217,7 @@ fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     }
 }
 
-/// What was asked for, or rather `kinds` of it.
+/// Chooses the requested chunks, or rather `kinds` of them.
 fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
     if kinds & SERVER_INFO == 0 {
         without_info(c, asked, kinds)
@@ -228,8 +226,8 @@ fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) 
     }
 }
 
-/// How many chunks there are is certain, for their lengths are on the wire; so only choices of that size
-/// can fit, and a choice of all that was asked needs no trial.
+/// The number of chunks is certain, because their lengths are on the wire. So only choices of that size can fit, and if all
+/// requested chunks are there, no trial is needed.
 fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
@@ -253,16 +251,17 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
             c.check_at(&CHK_007, whole, || second.is_none());
             Some(Choice { kinds, asked, known: asked.is_some() && second.is_none() })
         }
-        // The request says what it should have been; without it, guessing would blame the innocent.
+        // The request tells which chunks were due. Without a request, a guess could report errors where there are none.
         None => asked.map(|mask| Choice { known: false, ..meant(c, asked, mask) }),
     }
 }
 
-/// Of a body that the capture cut: fewer kinds than were asked for, if only they can be read up to the cut with nothing
-/// wrong but what is wrong with ServerInfo, which is always answered. What else is missing, nobody knows.
+/// For a body that the capture cut: a smaller choice of the requested kinds, if all of them together cannot be read up to the
+/// cut, but the smaller choice can, and with the same warnings as ServerInfo alone, which is always answered. Nobody knows
+/// which chunks are missing after the cut.
 #[cold]
 fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
-    // Whether decoding comes as far as the cut, and what is wrong on the way.
+    // Whether decoding reaches the cut, and the number of warnings on the way.
     let tried = |m: u8| {
         let (mut wrong, mut reached) = (Wrong::default(), false);
         c.trial(&mut wrong, |c| {
@@ -281,7 +280,7 @@ fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
     fewer.filter(|m| m & SERVER_INFO == info).find(|&m| tried(m) == (true, warnings))
 }
 
-/// A trial that counts warnings, too.
+/// A trial that also counts warnings.
 #[derive(Default)]
 struct Wrong {
     fit: Fit,
@@ -295,7 +294,7 @@ impl FieldSink for Wrong {
     }
 }
 
-/// How many whole chunks the body holds; `None` if their lengths do not end where the body does.
+/// The number of complete chunks in the body; `None` if their lengths do not end where the body ends.
 fn chunk_count(mut body: &[u8]) -> Option<u32> {
     let mut count = 0u32;
     while !body.is_empty() {
@@ -317,7 +316,7 @@ fn fits<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
     c.trial(&mut fit, |c| chunks(c, (mask, true))) && !fit.misfit
 }
 
-/// For a body of which ServerInfo was not requested: it may be there all the same.
+/// Chooses the kinds of a body for which ServerInfo was not requested. It may contain ServerInfo all the same.
 fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Choice {
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
@@ -331,7 +330,7 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
     Choice { kinds, asked, known: false }
 }
 
-/// Whether what is left behind the requested chunks is more than padding, and decodes exactly as others.
+/// Whether the bytes after the requested chunks are more than padding and decode exactly as other chunks.
 #[cold]
 fn surplus_is_chunks<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> bool {
     let count = chunk_count(c.rest()).filter(|_| c.rest().len() > 4);

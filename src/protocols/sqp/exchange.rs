@@ -1,6 +1,6 @@
-//! What one datagram alone cannot show: tokens, order, copies, time.
+//! Rules across datagrams: tokens, order, copies, time.
 //!
-//! The datagrams that all examples share stand here, too.
+//! Also contains the datagrams that all examples share.
 
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
@@ -24,7 +24,7 @@ pub(super) const H2: Step = S("00 80902348");
 pub(super) const QI: Step = C("01 80902348 0001 01");
 pub(super) const OK: Step = S("01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61");
 
-/// Unity's C# implementation, of which no public address is known.
+/// Unity's C# implementation, which has no known public address.
 pub(super) const USQP: Cite =
     Cite { doc: "Unity.Ucg.Usqp", section: "protocol structs, test client", url: "" };
 
@@ -59,17 +59,17 @@ pub(super) const SAMPLES: &[Example] = &[
 
 // --- Across datagrams
 
-/// Steps, by their places in [`Info::steps`].
+/// Indices of the steps in [`Info::steps`].
 pub(super) const CHALLENGE: u8 = 0;
 pub(super) const QUERY: u8 = 1;
 
-/// Tokens remembered over all servers with 64 MiB; the oldest goes first.
+/// Maximum number of tokens remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_TOKENS: usize = 131_072;
-/// Suspect queries remembered until their answers come, with 64 MiB; the oldest goes first.
+/// Maximum number of suspect queries remembered until their answers come, with 64 MiB; the oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
-/// How often all tokens are gone through for the one that a client got last.
+/// How often all tokens are searched at most for the latest one of a client.
 const MAX_SEARCHES: u32 = 16_384;
-/// Where the token stands in every packet.
+/// Position of the token in every packet.
 pub(super) const TOKEN_AT: Span = Span { start: 1, end: 5 };
 
 rules! {
@@ -209,12 +209,12 @@ rules! {
     }
 }
 
-/// Which token a server issued to whom: seeded hashes of both, for the table is touched at every
-/// challenge and a mistake would take one chance in 2^64.
+/// The clients that servers issued tokens to. Both are stored as seeded hashes, because the table is accessed at every
+/// challenge; they collide with a probability of one in 2^64.
 #[derive(Debug)]
 pub struct Memory {
     issued: Bounded<u64, u64>,
-    /// Queries whose token was missing, wrong or another client's.
+    /// Queries whose token was missing, wrong or issued to another client.
     suspect: Bounded<u64, ()>,
     searches: u32,
     hasher: DefaultHashBuilder,
@@ -235,7 +235,7 @@ impl Memory {
     fn key(&self, server: Endpoint, token: u32) -> u64 {
         self.hasher.hash_one((server, token))
     }
-    /// How many tokens were forgotten for want of room, or not searched for want of time.
+    /// Number of tokens that were forgotten because the table was full, or not searched because that takes too long.
     pub fn forgotten(&self) -> u64 {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
@@ -243,8 +243,8 @@ impl Memory {
     fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
         self.hasher.hash_one((server, client))
     }
-    /// The token that the server issued last to a client, as a key: a conversation is forgotten sooner than that. A flood of
-    /// strange tokens must not take long, so of too many it is not asked.
+    /// The token that the server issued last to a client, as a key. It is remembered longer than a conversation. The search is
+    /// skipped after [`MAX_SEARCHES`], because a flood of unknown tokens must not take long.
     #[cold]
     fn latest(&mut self, owner: u64) -> Option<u64> {
         self.searches = self.searches.saturating_add(1);
@@ -257,7 +257,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if query => token_rules(memory, seen, exchange, raised),
         Pairing::Asked { alone, answered_by, .. } => {
-            // An answer that stands before it issued the token that has not been used.
+            // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
             if unused || !alone {
                 raised.add(&TXN_008);
@@ -270,7 +270,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
 }
 
 fn answered_query(memory: &Memory, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-    // Parts of a split answer differ, and are no second one.
+    // The parts of a split answer differ, and are no second answer.
     let split = seen.probe.request_state != 0;
     if answer.second && !split {
         raised.add(&TXN_014);
@@ -289,7 +289,7 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     }
 }
 
-/// Whose is the token of a query, and is it fresh?
+/// Checks whether the token of a query was issued to this client and is fresh.
 fn token_rules(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
     let token = seen.probe.key.unwrap_or_default();
     if let Some(own) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
@@ -305,7 +305,8 @@ fn token_rules(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raise
         known => match memory.latest(client) {
             Some(latest) if latest != key => &TXN_001,
             None if known.is_none() => &TXN_002,
-            // What was issued last is known to the next conversation of the two until it is used.
+            // The client's latest token stays known to its next conversation with the server until it is used, so this one was
+            // used.
             _ => return raised.add_at(&TXN_006, TOKEN_AT),
         },
     };

@@ -8,9 +8,8 @@
 //! QueryResponse      01 │ token │ version u16 │ current_packet u8 │ last_packet u8 │ packet_length u16 │ chunks
 //! ```
 //!
-//! Oddities: no field names the direction, so five zero bytes are a request or an answer with token
-//! 0; an answer does not say which chunks it carries, so the request's bits travel to its decoder as
-//! [`Probe::request_state`]; there is no fixed port.
+//! Oddities: no field tells the direction, so five zero bytes are a request or an answer with token 0. An answer does not tell
+//! which chunks it contains, so the request's bits reach its decoder as [`Probe::request_state`]. There is no fixed port.
 
 mod chunks;
 mod exchange;
@@ -30,8 +29,8 @@ const QUERY_REQUEST: u8 = 2;
 const QUERY_RESPONSE: u8 = 3;
 const UNKNOWN: u8 = 4;
 
-/// Longest request that a datagram to a known server is taken for when its client is new: the
-/// receive buffer of go-svrquery's sample server, in bytes.
+/// Maximum length of a datagram from a new client to a known server that is taken for a request, in bytes: the size of the
+/// receive buffer of go-svrquery's sample server.
 const LONGEST_REQUEST: usize = 16;
 
 /// Unity's Server Query Protocol.
@@ -114,7 +113,8 @@ impl Protocol for Sqp {
         match *rest {
             [chunks @ 0x01..=0x1f] if wire_len == 8 => {
                 let asks = query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High);
-                // Small integers are no random data: a token must be there, or have been issued.
+                // With token 0 these are just small integers, which prove nothing: there must be a token, or one must have been
+                // issued.
                 Some(if token == 0 { Probe { level: Level::Low, paired: Level::Low, ..asks } } else { asks })
             }
             [0, 0, high, low, ..] => {
@@ -123,7 +123,7 @@ impl Protocol for Sqp {
                 if wire_len == length.saturating_add(11) {
                     return Some(answers(Level::High));
                 }
-                // Its request must say that it is one, and not by another number than 0.
+                // Only its request can prove that this is an answer, and only by a token other than 0.
                 let paired = if token == 0 { Level::Low } else { Level::High };
                 (!is_ping_or_pong(p)).then(|| Probe { paired, ..answers(Level::Hint) })
             }
@@ -160,7 +160,8 @@ impl Protocol for Sqp {
         memory.forgotten()
     }
 
-    /// The challenge, then ServerInfo; of everything each chunk in a query of its own, for servers may answer one alone.
+    /// The challenge, then ServerInfo. With `all`, each chunk is requested in a query of its own, because some servers answer
+    /// only one.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         const CHUNKS: [u8; 5] = [0x01, 0x02, 0x04, 0x08, 0x10];
         let Some(query) = ask.answered.checked_sub(1) else { return Some(vec![0; 5]) };
@@ -175,8 +176,8 @@ impl Protocol for Sqp {
     }
 }
 
-/// Type 0: five bytes, zero in a request. Zeros of another length are a hint at most, for keep-alives
-/// look so; they become a challenge request when an answer follows.
+/// Recognises type 0: five bytes, zero in a request. Zeros of another length are at most a hint, because keep-alives look the
+/// same; they become a challenge request when an answer follows.
 #[inline(always)]
 fn challenge_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     if let [_, a, b, c, d] = *p
@@ -194,8 +195,8 @@ fn challenge_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     zeros.then(|| Probe { message, paired: Level::Hint, ..challenge(Role::MaybeRequest, 0, Level::Hint) })
 }
 
-/// What a server sends to five zero bytes that wait for their answer: what begins like one, cut or too long, is
-/// claimed, and what is as long, of another type. Zeros again are a keep-alive, and the wrong length proves nothing.
+/// Recognises what a server sends while five zero bytes wait for their answer: a datagram that begins like an answer but is cut
+/// or too long, or one of the right length but another type. Zeros are a keep-alive, and a wrong length proves nothing.
 fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let kind = p.first().copied();
     let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
@@ -209,8 +210,8 @@ fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     (waits && answer).then(|| Probe { paired: Level::Low, ..probe() })
 }
 
-/// What a client sends to whom a token seems to have been issued: a query with that token is one, whatever else is
-/// wrong with it; a header with another one may be, cut.
+/// Recognises what a client sends after it seems to have received a token: a query with that token, whatever else is wrong with
+/// it, or a bare header with another token, which may be a query that was cut.
 fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let (issued, token) = (known.issued.filter(|token| *token != 0)?, token_of(p)?);
     let (right, short) = (token == issued, wire_len == 5);
@@ -219,12 +220,12 @@ fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     asks.then(|| query(Role::Request, QUERY_REQUEST, token, asks_for(p), level))
 }
 
-/// The token in the header; `None` where that is cut.
+/// The token in the header; `None` if the header is cut.
 fn token_of(p: &[u8]) -> Option<u32> {
     p.get(1..)?.first_chunk::<4>().map(|token| u32::from_be_bytes(*token))
 }
 
-/// What a query asks for, see [`asked`]; 0 where it is too short to ask for anything.
+/// The chunks that a query requests, see [`asked`]; 0 if it is too short to request any.
 fn asks_for(p: &[u8]) -> u32 {
     match p {
         [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
@@ -235,7 +236,7 @@ fn asks_for(p: &[u8]) -> u32 {
 #[inline(always)]
 fn challenge(role: Role, token: u32, level: Level) -> Probe {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
-    // Zeros answered by zeros are two keep-alives as well as a challenge: that proves nothing.
+    // Zeros answered by zeros may be two keep-alives as well as a challenge, so they prove nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
     Probe {
         message,
@@ -250,13 +251,13 @@ fn challenge(role: Role, token: u32, level: Level) -> Probe {
     }
 }
 
-/// The packet numbers of an answer: not 0 when it is one of several parts.
+/// The packet numbers of an answer. They are not 0 if it is one of several parts.
 fn packets(p: &[u8]) -> u32 {
     p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u32::from(n)))
 }
 
-/// What the decoder of the answer must know: bits 0 to 7 the chunks, bits 8 to 23 the version, bit 24
-/// that the request named them.
+/// The request state that the decoder of the answer needs: the chunks in bits 0 to 7, the version in bits 8 to 23, and bit 24,
+/// which says that the request stated them.
 const fn asked(version: u16, chunks: u8) -> u32 {
     1 << 24 | (version as u32) << 8 | chunks as u32
 }
@@ -281,11 +282,11 @@ fn stray(level: Level) -> Probe {
     Probe { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
 }
 
-/// Whether a datagram to or from a known server, in a conversation not seen before, looks like a
-/// packet of ours that was damaged, rather than like something else.
+/// Whether a datagram to or from a known server, in a conversation not seen before, looks like a damaged packet of this
+/// protocol rather than like something else.
 fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
-    // Without a question, zeros answer nothing: the server asks another one, or keeps a way open.
+    // Zeros from a server that was not asked are no answer: it queries another server, or keeps a path open.
     let zeros = is_zeros(p, wire_len);
     match server {
         false => ours && wire_len <= LONGEST_REQUEST,
@@ -293,12 +294,12 @@ fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     }
 }
 
-/// Whether all of it is there, and zero.
+/// Whether the payload was captured completely and consists of zeros.
 fn is_zeros(p: &[u8], wire_len: usize) -> bool {
     p.len() == wire_len && p.iter().all(|&b| b == 0)
 }
 
-/// Whether a version that exists stands where queries and their answers have one.
+/// Whether there is an existing version at the offset where queries and their answers have one.
 fn has_version(p: &[u8]) -> bool {
     matches!(p, [_, _, _, _, _, 0, 0..=2, ..])
 }
@@ -309,7 +310,7 @@ fn has_version(p: &[u8]) -> bool {
 static CHUNK_NAMES: &[&str] =
     &["server_info", "server_rules", "player_info", "team_info", "metrics", "bit_5", "bit_6", "bit_7"];
 
-/// The largest answer that the known clients read, in bytes of UDP payload.
+/// Maximum length of an answer that the known clients read, in bytes of UDP payload.
 const CLIENT_BUFFER: usize = 1472;
 
 fields! {
@@ -534,7 +535,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     c.check_whole(&RSP_009, || wire_len <= CLIENT_BUFFER);
     let version = c.field(&VERSION, be_u16)?;
     c.check(&RSP_004, || version <= 2);
-    // Nor is it compared with a request to which the answer does not belong.
+    // The version is not compared with a request that the answer does not belong to.
     let asked = cx.asked.filter(|a| a >> 24 == 1).map(|a| (a >> 8) as u16);
     c.check(&TXN_010, || asked.is_none_or(|a| a == version));
     let current_packet = c.field(&CURRENT_PACKET, byte)?;
@@ -556,7 +557,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     body
 }
 
-/// A body that cannot be read to its end hides no bytes behind it: where it ends, PacketLength has said.
+/// If the body cannot be read to its end, surplus bytes after it are still reported, because PacketLength tells where it ends.
 #[cold]
 #[inline(never)]
 fn behind_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
@@ -567,16 +568,16 @@ fn behind_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
 
 // --- Causes
 
-/// What ends the decoding of a body, or shifts what follows.
+/// Errors that end the decoding of a body, or shift what follows.
 static BREAKS: &[&Rule] = &[
     &CHK_001, &CHK_002, &CHK_005, &STR_001, &INF_001, &INF_002, &RUL_001, &DYN_001, &DYN_003, &TAB_001,
     &TAB_003, &MET_001,
 ];
-/// Errors in a body that do not.
+/// Errors in a body that do neither.
 static STAYS: &[&Rule] = &[&STR_002, &TAB_002, &MET_002];
 static MISSING: &[&Rule] = &[&TXN_011, &TXN_012];
 static HEADER_BREAKS: &[&Rule] = &[&RSP_001, &RSP_003, &RSP_004, &RSP_005, &RSP_007, &RSP_008];
-/// An answer that is not whole.
+/// Errors of incomplete answers.
 static CUT: &[&Rule] = &[&RSP_006, &RSP_007];
 
 static CAUSES: &[Causation] = &[
@@ -588,8 +589,8 @@ static CAUSES: &[Causation] = &[
     (Same, BREAKS, MISSING),
     (Request, &[&REQ_001, &REQ_007, &REQ_008, &REQ_010, &TXN_002, &TXN_006, &TXN_008], &[&TXN_009]),
     (Instead, &[&HDR_002, &TXN_004], &[&TXN_009]),
-    // The reference client reads on where a broken answer left it, and takes what it finds for a token: that may be what stands
-    // behind the answer.
+    // The reference client continues reading where a broken answer left it, and takes the bytes there for a token. They may be
+    // bytes that follow the answer.
     (Earlier, HEADER_BREAKS, &[&TXN_001]),
     (Earlier, BREAKS, &[&TXN_001]),
     (Earlier, STAYS, &[&TXN_001]),

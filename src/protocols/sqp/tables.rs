@@ -1,4 +1,4 @@
-//! Chunks with lists: ServerRules, PlayerInfo, TeamInfo and Metrics; and what all chunks share.
+//! The chunks with lists: ServerRules, PlayerInfo, TeamInfo and Metrics. Also contains code that all chunks share.
 
 use super::exchange::*;
 use crate::protocols::prelude::*;
@@ -77,7 +77,7 @@ rules! {
     }
 }
 
-/// One chunk: its length, then `body` on exactly that many bytes.
+/// Reads a chunk: its length, then `body` on exactly that many bytes.
 #[inline(always)]
 pub(super) fn chunk<'a, S: FieldSink, T>(
     c: &mut Cursor<'a, '_, S>,
@@ -89,7 +89,7 @@ pub(super) fn chunk<'a, S: FieldSink, T>(
     c.sized(len as usize, &CHK_002, ends, body)
 }
 
-/// A string, and the rules about every string.
+/// Reads a string and checks the rules for all strings.
 #[inline(always)]
 pub(super) fn string<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
@@ -106,14 +106,14 @@ pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>)
     c.check_text(text, &STR_002, &STR_004);
 }
 
-/// A body shown as bytes.
+/// Reads a body as opaque bytes.
 pub(super) fn opaque<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&PACKET_PAYLOAD, bytes(c.rest().len())).map(drop)
 }
 
 // --- ServerRules
 //
-// The ServerRules chunk, and the values that it and the tables hold.
+// The ServerRules chunk, and the values in it and in the tables.
 //
 // ```text
 // ServerRules   (key string │ type u8 │ value) until the chunk is used up: no count
@@ -191,7 +191,7 @@ const fn ends(early: &'static Rule, surplus: &'static Field) -> Ends {
 /// Names of the value types, by code.
 const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"];
 
-/// A value of a type that the message announces.
+/// A value whose type is given in the message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Dynamic<'a> {
     /// Type 0.
@@ -221,7 +221,7 @@ impl<'a> From<Dynamic<'a>> for Value<'a> {
     }
 }
 
-/// A value of the type with that code.
+/// Parses a value of the type with that code.
 fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
     move |i| match code {
         0 => byte(i).map(|(i, v)| (i, Dynamic::Byte(v))),
@@ -234,23 +234,24 @@ fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
     }
 }
 
-/// A string and a type code: a rule's key, a table's field.
+/// Parses a string and a type code, as in a rule's key or a table's field.
 fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
     let (i, name) = string8(i)?;
     let (i, code) = byte(i)?;
     Ok((i, (name, code)))
 }
 
-/// What a list names by a text that is cut is none of its elements.
+/// Checks that the name of a list's next element is complete. If it is cut, it is read before an element begins, because it
+/// does not count as one.
 ///
 /// # Errors
-/// As when the text is read.
+/// As when the name is read.
 #[inline(always)]
 fn whole<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
     if string8(c.rest()).is_ok() { Ok(()) } else { c.field(name, string8).map(drop) }
 }
 
-/// Reads a type code; what an unknown one means is not known, so neither is what follows.
+/// Reads a type code. Nothing after an unknown one can be read.
 fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
     let code = c.field_as(field, byte, show)?;
@@ -259,7 +260,7 @@ fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> 
     Ok(code)
 }
 
-/// Reads a value and checks it; the ends say what its chunk's end breaks in text and elsewhere.
+/// Reads a value and checks it. The ends say which rules the end of the chunk breaks inside a text, and inside other values.
 fn checked<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     field: &'static Field,
@@ -275,7 +276,7 @@ fn checked<S: FieldSink>(
     Ok(())
 }
 
-/// The ServerRules chunk.
+/// Reads the ServerRules chunk.
 pub(super) fn server_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     static FIXED: Ends = ends(&DYN_003, &RULES_SURPLUS);
     chunk(c, &SERVER_RULES_LENGTH, &KEY, |c| {
@@ -314,7 +315,7 @@ fn rule<'a, S: FieldSink>(
 // The current document reserves these chunks; the older one and go-svrquery define them. A table
 // without records may end after the count.
 
-/// Most metrics that go-svrquery reads, and that the game server hosting SDK sends.
+/// Maximum number of metrics that go-svrquery reads, and that the game server hosting SDK sends.
 const MOST_METRICS: [u8; 2] = [25, 10];
 
 fields! {
@@ -442,7 +443,7 @@ pub(super) struct TableFields {
     records: &'static Field,
     record: &'static Field,
     value: &'static Field,
-    /// Ends of the head, of strings and of other values.
+    /// Ends of the header, of strings and of other values.
     ends: [Ends; 3],
 }
 
@@ -477,7 +478,7 @@ pub(super) static TEAM: TableFields = TableFields {
     ends: table_ends(&TEAM_SURPLUS),
 };
 
-/// A PlayerInfo or TeamInfo chunk; `counted` is the number of records that the answer named before.
+/// Reads a PlayerInfo or TeamInfo chunk; `counted` is the number of records that the answer stated before.
 pub(super) fn table_chunk<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
@@ -494,7 +495,7 @@ pub(super) fn table_chunk<S: FieldSink>(
     chunk(c, f.length, &f.ends[0], |c| c.group(f.table, |c| body(c)))
 }
 
-/// The inside of a table; `begun` counts its lists as they begin.
+/// Reads the content of a table; `begun` counts the lists that have begun.
 fn table<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
@@ -519,7 +520,7 @@ fn table<S: FieldSink>(
     Ok(())
 }
 
-/// Names and types of the fields; returns their bytes.
+/// Reads names and types of the fields; returns their bytes.
 fn columns<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     f: &'static TableFields,
@@ -539,7 +540,7 @@ fn columns<'a, S: FieldSink>(
     c.list(f.fields, |_, done| done < width.into(), column)
 }
 
-/// The records: values in the order of the columns, which are given as their number and bytes.
+/// Reads the records: values in the order of the columns, which are given by their number and bytes.
 fn records<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     f: &'static TableFields,
@@ -563,16 +564,16 @@ fn records<'a, S: FieldSink>(
     c.list(f.records, |_, done| done < count, record).map(drop)
 }
 
-/// A table that ended early has the lists that had not begun, too: they are empty.
+/// If a table ended early, its lists that had not begun are reported as empty.
 #[cold]
 #[inline(never)]
 fn without<S: FieldSink>(c: &mut Cursor<'_, '_, S>, lists: [&'static Field; 2], begun: usize) {
     for list in lists.into_iter().skip(begun) {
-        let _ = c.list(list, |_, _| false, |_| Ok(())); // nothing in it can fail
+        let _ = c.list(list, |_, _| false, |_| Ok(())); // an empty list cannot fail
     }
 }
 
-/// The Metrics chunk.
+/// Reads the Metrics chunk.
 pub(super) fn metrics<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     chunk(c, &METRICS_LENGTH, &COUNT, |c| {
         let count = c.field(&METRICS_COUNT, byte)?;
