@@ -1,9 +1,9 @@
 //! Recognises datagrams by content and conversation, never by port alone.
 //!
-//! Two halves. [`probe`] is pure and may run on any thread: a table from the first byte to the
-//! protocols worth asking, then their own look at a few bytes. [`Memory::classify`] runs in frame order
-//! and holds what was learnt: which endpoints are servers of what, and what the user pinned. What a
-//! conversation has shown is handed in, see [`crate::conversation`].
+//! There are two halves. [`probe`] is pure and may run on any thread: a table maps the first bytes to the protocols
+//! worth asking, and each of these examines a few bytes. [`Memory::classify`] runs in frame order and uses what was
+//! learnt: which endpoints are servers of which protocol, and what the user pinned. What is known of a conversation
+//! is passed in, see [`crate::conversation`].
 
 use crate::contract::Budget;
 use crate::conversation::{Conversation, NONE, Slot};
@@ -11,8 +11,8 @@ use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
 use crate::servers::Servers;
 
-/// For each of the first bytes of a payload, and every value that it may have, the protocols that a probe may recognise, one bit
-/// each: built at compile time. Few payloads of other traffic pass all four.
+/// For each of the first four bytes of a payload and each of its values, the protocols that a probe may recognise,
+/// one bit each: built at compile time. Few payloads of other traffic pass all four.
 static CANDIDATES: [[u32; 256]; 4] = {
     let mut tables = [[0; 256]; 4];
     let mut p = 0;
@@ -27,7 +27,7 @@ static CANDIDATES: [[u32; 256]; 4] = {
     tables
 };
 
-/// The same for every length on the wire in bytes; the last one stands for all that are longer.
+/// The same for every length on the wire in bytes; the last entry stands for all longer payloads.
 static LENGTHS: [u32; 64] = {
     let mut table = [0; 64];
     let mut p = 0;
@@ -54,16 +54,16 @@ pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
     }
 }
 
-/// The protocols with payloads that begin with that byte.
+/// The protocols whose payloads may begin with that byte.
 pub fn beginning(byte: Option<&u8>) -> impl Iterator<Item = Id> {
     let bits = byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]);
     Id::ALL.iter().copied().filter(move |id| bits >> *id as u32 & 1 == 1)
 }
 
-/// What the classifier is told by the user.
+/// The user's choices for the classifier.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Recognisers that may speak, one bit each in registry order.
+    /// Recognisers that may run, one bit each in registry order.
     pub protocols: u32,
     /// `--decode-as`: server ports and the protocol they speak.
     pub pins: Vec<(u16, Id)>,
@@ -76,19 +76,19 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Whether a recogniser may speak.
+    /// Whether a recogniser may run.
     fn speaks(&self, id: Id) -> bool {
         self.protocols >> id as u32 & 1 == 1
     }
 
-    /// Only these recognisers.
+    /// The bits of these recognisers only.
     pub fn only(ids: &[Id]) -> u32 {
         ids.iter().fold(0, |bits, &id| bits | 1 << id as u32)
     }
 }
 
-/// Recognises a datagram by its own bytes: the protocol whose evidence is strongest, and in a tie the
-/// one that is registered first.
+/// Recognises a datagram by its own bytes: returns the protocol with the strongest evidence, in a tie the one that
+/// is registered first.
 #[inline(always)]
 pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
@@ -99,7 +99,7 @@ pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     let mut id = Id::ALL[bits.trailing_zeros() as usize];
     let mut best = id.probe(d.payload, wire_len, ports);
     bits &= bits - 1;
-    // Nothing is surer than high.
+    // No level is above high.
     while bits != 0 && best.as_ref().is_none_or(|b| b.level != Level::High) {
         let next = Id::ALL[bits.trailing_zeros() as usize];
         bits &= bits - 1;
@@ -111,26 +111,27 @@ pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     best.map(|g| (id, g))
 }
 
-/// The probe of one protocol, not inlined: the loop would prepare what all of them need, for the one that it asks.
+/// The probe of one protocol, not inlined: otherwise the loop would prepare what all probes need in order to call
+/// one of them.
 #[inline(never)]
 fn probe_apart(d: &Datagram<'_>, id: Id) -> Option<Probe> {
     id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
 }
 
-/// What a datagram is, as far as its bytes and what came before it tell.
+/// The classification of a datagram by its bytes and by what came before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
     /// Protocol.
     pub id: Id,
-    /// What it is; its role is certain unless the verdict is open.
+    /// What its bytes show; the role is certain unless the verdict is undecided.
     pub probe: Probe,
     /// Which way it travels.
     pub direction: Direction,
-    /// That direction is certain.
+    /// Whether that direction is certain.
     pub decided: bool,
-    /// It asks as it seems, but may be an answer.
+    /// It looks like a request, but may be an answer.
     pub doubtful: bool,
-    /// Its conversation goes the other way than was certain so far.
+    /// It shows that its conversation goes the other way than was certain so far.
     pub turns: bool,
     /// Its conversation, if there is one already.
     pub slot: Option<Slot>,
@@ -139,7 +140,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What the bytes alone tell, for [`Memory::classify`].
+    /// The verdict by the bytes alone, for [`Memory::classify`].
     #[inline(always)]
     pub fn by_looks(id: Id, probe: Probe) -> Verdict {
         Verdict {
@@ -153,30 +154,31 @@ impl Verdict {
             server_index: NONE,
         }
     }
-    /// Who asks.
+    /// The client.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
         let [client, _] = self.direction.order([d.src, d.dst]);
         client
     }
-    /// Who answers.
+    /// The server.
     pub fn server(&self, d: &Datagram<'_>) -> Endpoint {
         let [_, server] = self.direction.order([d.src, d.dst]);
         server
     }
 }
 
-/// What waits for an answer in a conversation.
+/// The open requests of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting {
-    /// Something does.
+    /// Whether there are any.
     pub open: bool,
-    /// The value that the latest of it carries where an answer would issue one: it may be that answer instead.
+    /// The value that the latest of them carries in the place where an answer would carry an issued one, for that
+    /// request may be the answer instead; if there is none, the value issued last.
     pub issued: Option<u32>,
-    /// Steps of which a request waits, one bit each.
+    /// Steps with an open request, one bit each.
     pub steps: u32,
 }
 
-/// What was learnt so far.
+/// What was learnt from the capture so far, and the user's choice.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Endpoints that are servers.
@@ -192,12 +194,12 @@ impl Memory {
         Memory { servers, choice }
     }
 
-    /// Recognisers that may speak, for [`probe`].
+    /// Recognisers that may run, for [`probe`].
     pub fn protocols(&self) -> u32 {
         self.choice.protocols
     }
 
-    /// Whether a datagram that no probe recognised may still belong to something known.
+    /// Whether a datagram that no probe recognised may still belong to a known conversation or server.
     #[inline(always)]
     pub fn may_know(&self, d: &Datagram<'_>) -> bool {
         self.servers.watches(d.src.port()) || self.servers.watches(d.dst.port())
@@ -206,7 +208,7 @@ impl Memory {
     /// The protocol the user pinned to a port of the datagram, and the direction that follows.
     #[inline]
     pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
-        // Nearly always nothing is.
+        // Nearly always there are no pins.
         if self.choice.pins.is_empty() { None } else { self.pin_of(d) }
     }
 
@@ -224,7 +226,8 @@ impl Memory {
         self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// What is known of a datagram that travels so in its conversation, which is so sure.
+    /// What is known of a datagram that travels in that direction in its conversation, which has that level; `open`
+    /// says whether a request is open.
     pub fn known_in(
         &self,
         d: &Datagram<'_>,
@@ -246,8 +249,8 @@ impl Memory {
         }
     }
 
-    /// Classifies a datagram that a probe recognised, see [`Verdict::by_looks`]; `false` where its conversation says
-    /// that it is none of ours.
+    /// Classifies a datagram that a probe recognised, see [`Verdict::by_looks`]; `false` where its conversation
+    /// shows that it belongs to none of our protocols.
     #[inline(always)]
     pub fn classify(
         &self,
@@ -273,7 +276,7 @@ impl Memory {
         true
     }
 
-    /// Nothing is certain of the conversation: a known server, or the bytes alone, must tell.
+    /// Classifies a datagram whose conversation is not certain: by a known server, or by its bytes alone.
     fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
         let (role, level) = (v.probe.role, v.probe.level);
@@ -291,7 +294,8 @@ impl Memory {
         v.decided = sure && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
         let asks = |&(direction, _): &(Direction, u32)| {
-            // A server may ask others: it seems to do so here, or what it sends says so for certain.
+            // A server may be a client of others: its conversation suggests that here, or its own message proves
+            // it.
             let [_, server] = direction.order([d.src, d.dst]);
             c.is_some_and(|c| c.client() == server)
                 || sure && level == Level::High && v.direction != direction
@@ -308,7 +312,8 @@ impl Memory {
         }
     }
 
-    /// The conversation knows which end is the client. What goes the wrong way may be none of ours.
+    /// Classifies a datagram of a conversation whose client is certain. If it goes the wrong way, it may belong to
+    /// none of our protocols.
     #[inline(always)]
     fn in_conversation(
         &self,
@@ -323,9 +328,9 @@ impl Memory {
         agrees(v, v.direction) || self.reads_in(d, v, c, [open(None), open(Some(v.probe.step))])
     }
 
-    /// Has the protocol read a datagram of its conversation again, unless that goes the other way: its bytes say so for
-    /// certain, nothing so sure has said before which way it goes, and it is no damaged answer to an open request of its
-    /// step.
+    /// Reads a datagram again with what is known of its conversation, unless it shows that the conversation goes
+    /// the other way: its bytes are of high confidence, the conversation is not, and it is no damaged answer to an
+    /// open request of its step.
     #[cold]
     #[inline(never)]
     fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation, [any, same]: [bool; 2]) -> bool {
@@ -339,7 +344,7 @@ impl Memory {
             return true;
         }
         if c.idle() {
-            // The other one may ask now.
+            // The other end may be the client now.
             let (way, server) = (v.direction, v.server_index);
             self.by_itself(d, v, None);
             if v.direction != way {
@@ -350,16 +355,17 @@ impl Memory {
         reads(d, v, self.known_in(d, v.id, v.direction, (c.level, any)))
     }
 
-    /// The conversation has a candidate, and who asks is not certain yet; `false` where it is none of ours.
+    /// Classifies a datagram of a conversation whose client is not certain yet; `false` where it belongs to none of
+    /// our protocols.
     fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) -> bool {
         let by_asker = c.client() == d.src;
         if v.probe.level == Level::Hint && v.probe.role == Role::Response && by_asker && !c.doubtful() {
-            return c.latest() == 0; // who asks does not answer
+            return c.latest() == 0; // a client does not answer
         }
         let role = match (v.probe.role, by_asker) {
             (Role::MaybeRequest | Role::MaybeResponse, true) => v.probe.role,
-            // What seemed to ask was the answer to this one, which the capture shows too late; or nothing was
-            // asked yet that it could answer.
+            // The datagram that looked like a request was the answer to this one, which comes too late in the
+            // capture; or there is no request yet that this one could answer.
             (Role::MaybeRequest, false) if c.doubtful() || c.latest() == 0 => Role::Request,
             (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
             (role, _) => role,
@@ -374,14 +380,15 @@ impl Memory {
             let known = self.known_in(d, v.id, v.direction, (Level::Medium, true));
             let read = v.id.probe_known(d.payload, d.wire_len(), known);
             v.probe.message = read.map_or(v.probe.message, |read| read.message);
-            // What cannot be read as an answer is none.
+            // A datagram that cannot be read as an answer is no answer.
             let stray = role == Role::Response && read.is_some_and(|read| read.role == Role::Stray);
             v.probe.role = if stray { Role::Stray } else { role };
         }
         true
     }
 
-    /// Classifies a datagram that no probe recognised: it may be a damaged part of something known.
+    /// Classifies a datagram that no probe recognised: it may be a damaged message of a known conversation or
+    /// server.
     pub fn classify_unrecognised(
         &self,
         d: &Datagram<'_>,
@@ -399,7 +406,7 @@ impl Memory {
                     Known { issued, awaited: steps, ..self.known_in(d, id, direction, (c.level, open)) };
                 Some((direction, read(id, known)?))
             };
-            // What seems to have asked may have answered: then this asks.
+            // The datagram that looked like a request may have been an answer: then this one is the request.
             let asks = !c.decided() && c.doubtful() && way == Direction::S2c;
             let asks = if asks { reads(Direction::C2s) } else { None };
             if let Some((direction, probe)) = asks.or_else(|| reads(way)) {
@@ -417,7 +424,7 @@ impl Memory {
                 if probe.role != Role::Stray {
                     return Some(v);
                 }
-                // The same two may speak another protocol, too, and there it may be a message.
+                // The same endpoints may also speak another protocol, in which it may be a message.
                 stray.get_or_insert(v);
             }
         }
@@ -434,7 +441,8 @@ impl Memory {
     }
 }
 
-/// Whether the client of a conversation that is not sure yet asks with the value that was issued to it.
+/// Whether it is a request of the client of an undecided conversation, with the value that was issued to that
+/// client.
 #[inline]
 fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
     let issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.probe.key);
@@ -446,7 +454,7 @@ fn known_at(direction: Direction, pinned: bool) -> Known {
     Known { conversation: pinned, pinned, ..Known::of(direction, Level::Medium) }
 }
 
-/// Whether what a probe saw goes in the direction that is known; decides what it may be.
+/// Whether the role that a probe saw fits the known direction; makes an uncertain role certain.
 #[inline(always)]
 fn agrees(v: &mut Verdict, direction: Direction) -> bool {
     v.probe.role = match (v.probe.role, direction) {
@@ -459,7 +467,7 @@ fn agrees(v: &mut Verdict, direction: Direction) -> bool {
     true
 }
 
-/// Has the protocol read a datagram again with what is known; `false` where it is none of its.
+/// Reads a datagram again with what is known; `false` where it does not belong to its protocol.
 #[cold]
 #[inline(never)]
 fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known) -> bool {

@@ -1,4 +1,4 @@
-//! The table of servers: endpoints that have shown what they speak.
+//! The table of servers: endpoints whose protocol has been confirmed.
 
 use crate::contract::Budget;
 use crate::general::RULES;
@@ -9,27 +9,28 @@ use crate::rule::Rule;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use std::hash::BuildHasher;
 
-/// Most servers remembered with 64 MiB; further ones are counted, and their conversations speak for themselves.
+/// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the
+/// table.
 pub const MAX_SERVERS: usize = 16_384;
 
-/// So many answers to nothing, and no request to the server at all: the capture holds only one side of its
-/// traffic.
+/// Number of unsolicited answers after which, without any request to the server, the capture is taken to hold only
+/// one direction of its traffic.
 pub const ONE_SIDED: u32 = 3;
 
-/// Servers by endpoint and protocol, numbered in the order they were recognised.
+/// Servers by endpoint and protocol, numbered in the order in which they were confirmed.
 #[derive(Debug)]
 pub struct Servers {
     by_endpoint: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Those of earlier files, where nothing goes on from one to the next: they keep their numbers, and must show anew what
-    /// they are.
+    /// Servers of earlier files that the current ones do not continue: they keep their numbers, and must be
+    /// confirmed again.
     former: HashMap<(Endpoint, Id), u32>,
     list: Vec<Server>,
-    /// The rules of each protocol that are said once a server.
+    /// The once-per-server rules of each protocol.
     once: Box<[Vec<&'static Rule>]>,
-    /// Those that were reported, by server: a bit for each.
+    /// The once-per-server rules that were reported for each server, a bit for each.
     said: Vec<u64>,
-    /// Servers that somebody asked something.
+    /// Servers that were sent a request.
     asked: Bits,
     /// One bit per UDP port: a candidate or known server may be there.
     watched: Box<[u64; 1024]>,
@@ -41,7 +42,7 @@ pub struct Servers {
 struct Server {
     endpoint: Endpoint,
     id: Id,
-    /// Answers to nothing that was asked.
+    /// Number of unsolicited answers.
     unasked: u32,
 }
 
@@ -68,19 +69,19 @@ impl Servers {
         }
     }
 
-    /// From now on a datagram with this port is worth a look at what is known.
+    /// Marks a port: a candidate or known server may be there.
     #[inline]
     pub fn watch(&mut self, port: u16) {
         self.watched[port as usize / 64] |= 1 << (port % 64);
     }
 
-    /// Whether the port is worth that look.
+    /// Whether a candidate or known server may be at the port.
     #[inline]
     pub fn watches(&self, port: u16) -> bool {
         self.watched[port as usize / 64] >> (port % 64) & 1 == 1
     }
 
-    /// Number of the server of a protocol at an endpoint.
+    /// The number of the server at an endpoint for a protocol.
     #[inline]
     pub fn find(&self, endpoint: Endpoint, id: Id) -> Option<u32> {
         if !self.watches(endpoint.port()) {
@@ -118,8 +119,8 @@ impl Servers {
         Some(index)
     }
 
-    /// Who has shown so far what it is has to show it again, and what was said of it is said again. Servers keep their
-    /// numbers.
+    /// Begins anew for files that do not continue the earlier ones: servers must be confirmed again, and
+    /// once-per-server findings are reported again. Servers keep their numbers.
     pub fn begin_anew(&mut self) {
         let list = &self.list;
         let known =
@@ -137,13 +138,14 @@ impl Servers {
         self.list.get(index as usize).map(|s| (s.endpoint, s.id))
     }
 
-    /// The server was asked something.
+    /// Notes that the server was sent a request.
     #[inline(always)]
     pub fn asked(&mut self, index: u32) {
         self.asked.set(index as usize);
     }
 
-    /// The server answered what nobody asked. Whether its requests are probably missing from the capture.
+    /// Counts an unsolicited answer of the server. Returns whether the requests to it are probably missing from the
+    /// capture.
     #[cold]
     pub fn unasked(&mut self, index: u32) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return false };
@@ -157,19 +159,21 @@ impl Servers {
         self.list.iter().enumerate().filter(one_sided).map(|(_, server)| (server.endpoint, server.id))
     }
 
-    /// How often a conversation's server found no place.
+    /// How often there was no room for the server of a conversation.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Whether nothing is left to say about a broken rule of a protocol: it is said once of each server, and was said of this one.
+    /// Whether a broken rule of a protocol need not be reported: it is a once-per-server rule, and was reported for
+    /// this server.
     #[inline]
     pub fn knows(&self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let once = rule.per_server && !rule.needs_past;
         once && self.said.get(index as usize).is_some_and(|said| said & self.bit(id, rule) != 0)
     }
 
-    /// Whether a once-per-server rule of a protocol is said of this server for the first time.
+    /// Whether a once-per-server rule of a protocol is reported for this server for the first time; marks it as
+    /// reported.
     pub fn first_time(&mut self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let bit = self.bit(id, rule);
         let Some(said) = self.said.get_mut(index as usize) else { return true };
@@ -178,14 +182,14 @@ impl Servers {
         first
     }
 
-    /// The bit that stands for a rule of a protocol; none where the protocol has more than 64, which are then said every time.
+    /// The bit of a once-per-server rule of a protocol; 0 for rules beyond the 64th, which are reported every time.
     fn bit(&self, id: Id, rule: &'static Rule) -> u64 {
         let at = self.once[id as usize].iter().position(|once| std::ptr::eq(*once, rule));
         at.and_then(|at| 1_u64.checked_shl(at as u32)).unwrap_or(0)
     }
 }
 
-/// The rules of a protocol that are said once a server.
+/// The once-per-server rules of a protocol.
 fn once(id: Id) -> Vec<&'static Rule> {
     let rules = id.info().rules.iter().flat_map(|rules| rules.iter()).chain(RULES);
     rules.copied().filter(|rule| rule.per_server).collect()

@@ -1,8 +1,7 @@
-//! Judging: broken rules become findings, each with its severity, who is at fault, and what caused it.
+//! Turns broken rules into findings, each with its severity, the side at fault and its cause.
 //!
-//! Cause before symptom: one fault often breaks several rules, in one datagram and in those that follow.
-//! What is known of earlier datagrams is kept here, bounded; which rule makes which happen is the
-//! protocol's to say.
+//! One fault often breaks several rules, in its own datagram and in later ones: the first is the cause, the others
+//! are symptoms. Faults of earlier datagrams are kept here, bounded; the protocol declares which rule causes which.
 
 use super::pending::Claimed;
 use crate::bounded::{Bounded, Numbered};
@@ -19,23 +18,23 @@ use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
-/// Exchanges of which causes are remembered; the oldest goes first.
+/// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
 const MAX_EXCHANGES: usize = 8_192;
-/// Causes remembered of one exchange.
+/// Most causes remembered for one exchange.
 const MAX_CAUSES: usize = 4;
-/// Conversations whose last broken answer is remembered; the oldest goes first.
+/// Most conversations whose last broken answer is remembered with 64 MiB; the oldest is dropped first.
 const MAX_CONVERSATIONS: usize = 4_096;
 
-/// What earlier datagrams may have caused.
+/// Faults of earlier datagrams that may cause later findings.
 #[derive(Debug)]
 pub struct Attribution {
     exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>>,
-    /// By client and server, as a seeded hash: a mistake would take one chance in 2^64.
+    /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
     answers: Bounded<u64, Cause>,
     hasher: DefaultHashBuilder,
 }
 
-/// A cause, and where it stands, seen from what it may cause in its exchange.
+/// A cause, and its relation to the symptoms that it may have in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Noted {
     cause: Cause,
@@ -53,8 +52,9 @@ impl From<Budget> for Attribution {
 }
 
 impl Attribution {
-    /// Turns what the decoder and the pairing found into findings, in byte order as far as it goes. `awaited`
-    /// is the exchange whose answer the datagram stands in for; `every` wants once-per-server remarks each time.
+    /// Turns the violations found by the decoder and by pairing into findings, in byte order as far as possible.
+    /// `awaited` is the exchange whose answer the datagram comes instead of; `every` reports once-per-server
+    /// findings each time.
     #[cold]
     #[inline(never)]
     pub fn judge<S: Listener>(
@@ -68,11 +68,11 @@ impl Attribution {
     ) {
         let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
         let len = told.bytes(d).len();
-        // What is missing of fragments and of long joined messages is not the snap length's doing.
+        // Missing fragments and the end of a long joined message are not the fault of the snap length.
         let whole = d.partial || told.whole().is_some();
         out.extend(heard.iter().filter(|v| !(whole && v.rule == &GEN_001)).map(Finding::of_violation));
         let decoded = out.len();
-        // Where decoding came to the cut, that is the place.
+        // If decoding reached the cut, its finding has the exact place.
         let cut = |f: &Finding| f.rule == &GEN_001;
         let placed = out.iter().any(cut);
         out.extend(Finding::of_raised(told.raised, len).filter(|f| !(placed && cut(f))));
@@ -99,7 +99,8 @@ impl Attribution {
         });
         self.link(id, out, d, told);
         self.remember(id, out, d, told, awaited);
-        // Asked last: what is not told must not count as told. What was told before causes others all the same.
+        // Filter these last, because a finding that is not reported must not count as reported. A finding that was
+        // reported before can still be a cause of others.
         if !every {
             out.retain(|f| {
                 !f.rule.per_server || servers.first_time(told.server_index, told.verdict.id, f.rule)
@@ -107,7 +108,8 @@ impl Attribution {
         }
     }
 
-    /// A request breaks only what its server was remarked for before: that may be why it gets no answer all the same.
+    /// Notes the causes in a request whose findings were all reported for its server before: they may still explain
+    /// why it gets no answer.
     #[cold]
     #[inline(never)]
     pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Claimed<'_>, sink: &S) {
@@ -120,7 +122,7 @@ impl Attribution {
         }
     }
 
-    /// Side and sizes.
+    /// Fills in the side at fault and the sizes.
     fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Claimed<'_>) {
         f.sent(told.verdict.direction);
         if told.edge && f.rule.needs_past {
@@ -131,7 +133,7 @@ impl Attribution {
         }
     }
 
-    /// Says which findings are symptoms.
+    /// Marks findings that are symptoms with their cause.
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
@@ -146,7 +148,7 @@ impl Attribution {
                 id.info().causes(cause, symptom, Relation::Same) && (j < i || !both)
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
-            // Who waited is judged behind others that it stands before: these caused nothing in it.
+            // A pending datagram may be judged after later frames, which cannot have caused its findings.
             let before = |c: &&Cause| c.frame < d.frame;
             let repeated = exchange.into_iter().flatten().filter(|_| told.repeats(&out[i]));
             let asked = repeated.filter(|noted| noted.relation == Relation::Asked).map(|noted| &noted.cause);
@@ -157,7 +159,7 @@ impl Attribution {
         }
     }
 
-    /// Remembers what later datagrams may be symptoms of.
+    /// Remembers findings that may cause findings in later datagrams.
     fn remember(
         &mut self,
         id: Id,
@@ -185,7 +187,7 @@ impl Attribution {
                     {
                         self.note(exchange, cause, Relation::Instead);
                     }
-                    // The first fault of a datagram is what makes the others.
+                    // Only the first fault of a datagram is taken as the cause of later ones.
                     if id.info().causes(f.rule, f.rule, Relation::Earlier)
                         && !std::mem::replace(&mut broken, true)
                     {
@@ -205,18 +207,18 @@ impl Attribution {
         }
     }
 
-    /// Broken answers forgotten for want of room, which may have had symptoms.
+    /// Number of broken answers forgotten for lack of room, which may have had symptoms.
     pub fn forgotten(&self) -> u64 {
         self.answers.forgotten()
     }
 
-    /// Whether what caused the end of an exchange may have been forgotten for want of room.
+    /// Whether the cause of an exchange's end may have been forgotten for lack of room.
     #[cold]
     pub fn may_have_forgotten(&self, e: &Exchange) -> bool {
         self.exchanges.may_have_forgotten(e.id)
     }
 
-    /// The finding about an exchange without an answer; `None` where it breaks no rule, or that is switched off.
+    /// The finding about an unanswered exchange; `None` where it breaks no rule or the rule is switched off.
     pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
         let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
         let mut finding = Finding::of_exchange(rule);
@@ -227,18 +229,19 @@ impl Attribution {
         finding.sent(Direction::S2c);
         let noted = self.exchanges.get(e.id).into_iter().flatten();
         let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
-        // The earliest: datagrams that waited are judged late.
+        // Take the earliest one: pending datagrams are judged late, so causes are not noted in frame order.
         finding.caused_by = causes.min_by_key(|cause| cause.frame);
         Some(finding)
     }
 }
 
-/// What the exchanges of a step break that nobody answers, if they break anything.
+/// The rule that an unanswered exchange of a step breaks, if there is one.
 fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
 }
 
-/// The finding about an exchange whose answer has not come whole; `None` where it has, or its rule is switched off.
+/// The finding about an exchange whose answer is incomplete; `None` where it is complete or the rule is switched
+/// off.
 pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
     let rules = &e.protocol.info().steps[usize::from(e.step)].rules;
     let rule = match e.incomplete? {
@@ -253,13 +256,13 @@ pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
     Some(finding)
 }
 
-/// The part of an answer in that frame that contradicts others.
+/// The cause for findings about an answer of which the part in that frame contradicts others.
 fn contradicted(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
     let rule = id.info().steps[usize::from(step)].rules.contradicting?;
     Some(Cause { rule, frame: frame? })
 }
 
-/// Whether a request went to many hosts, of which none need be there.
+/// Whether a request went to a broadcast or multicast group, in which no host needs to answer.
 pub fn asks_many(e: &Exchange) -> bool {
     e.protocol.info().steps[usize::from(e.step)].many && e.server.is_group()
 }
@@ -277,7 +280,7 @@ mod tests {
     use super::*;
     use crate::net::Endpoint;
 
-    /// A cause that explains silence.
+    /// A cause that explains a missing answer.
     fn cause(frame: u64) -> Cause {
         let silence = silence_of(Id::Sqp, 0);
         let rule = crate::protocols::rules()

@@ -1,12 +1,12 @@
-//! UDP checksums: which of them mean something.
+//! Decides whether a wrong UDP checksum is worth reporting.
 
 use crate::net::Datagram;
 
-/// Interfaces whose checksums are counted apart; further ones share the last place.
+/// Number of counters: one for each interface, and the last one for all further interfaces.
 const INTERFACES: usize = 64;
 
-/// UDP checksums of a file so far, by interface. Where most are wrong the network card computes them after the
-/// capture.
+/// Counts the UDP checksums of a file so far by interface. If most of them are wrong, the network card computes
+/// them after the capture.
 #[derive(Debug)]
 pub struct Checksums([Count; INTERFACES]);
 
@@ -23,7 +23,7 @@ impl Default for Checksums {
 }
 
 impl Checksums {
-    /// Whether the checksum of a datagram is wrong, and that means something.
+    /// Whether the checksum of a datagram is wrong although most checksums of its interface are not.
     #[inline(always)]
     pub fn wrong(&mut self, d: &Datagram<'_>) -> bool {
         let Some(holds) = d.checksum_holds() else { return false };
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::net::Endpoint;
 
-    /// A datagram of an interface whose checksum is right or wrong.
+    /// A datagram captured on that interface, with a right or a wrong checksum.
     fn datagram(interface: u32, right: bool) -> Datagram<'static> {
         let (src, dst) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
         let plain = Datagram::between(src, dst, b"payload");
@@ -60,7 +60,7 @@ mod tests {
             }
             sums.wrong(&datagram(last, false))
         };
-        // One that is wrong means something where as many are right.
+        // A wrong checksum is reported where as many are right.
         for interface in [0, 1, 62, 63, 64, 70_000] {
             assert!(wrong(&[(interface, true)], interface), "{interface}");
             assert!(!wrong(&[(interface, false)], interface), "{interface}");

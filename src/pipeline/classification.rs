@@ -1,6 +1,7 @@
-//! What a datagram is, by its bytes and by all that is known of its ends.
+//! Classifies datagrams by their bytes and by what is known of their endpoints.
 //!
-//! Functions of what they need, and not of the pipeline: that is compiled for each report.
+//! These are free functions rather than methods of the pipeline, because the pipeline is compiled once for each
+//! report.
 
 use crate::classify::{Memory, Verdict};
 use crate::conversation::NONE;
@@ -8,7 +9,7 @@ use crate::exchange::Table;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level};
 
-/// Whether a datagram is what it looks like, or what else.
+/// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
 #[inline(always)]
 pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
     let slot = table.conversations.find(d.src, d.dst, v.id);
@@ -24,7 +25,7 @@ pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut
     true
 }
 
-/// Weak evidence for one protocol, in what may be a conversation of another: then it is left to that.
+/// Gives a datagram with weak evidence for one protocol to a conversation of another protocol, if there is one.
 #[cold]
 #[inline(never)]
 fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) {
@@ -35,7 +36,7 @@ fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) 
     }
 }
 
-/// What a datagram is in a conversation of another protocol.
+/// Classifies a datagram in a known conversation of another protocol.
 fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
     let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
     let (owner, slot) = others.find_map(|o| Some((o, table.conversations.find(d.src, d.dst, o)?)))?;
@@ -49,7 +50,7 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
     }
 }
 
-/// What a datagram is that no probe recognised, by what is known of its ends.
+/// Classifies a datagram that no probe recognised, by what is known of its endpoints.
 #[cold]
 #[inline(never)]
 pub(super) fn classify_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {

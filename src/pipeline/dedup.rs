@@ -1,7 +1,7 @@
-//! Datagrams that the capture holds twice.
+//! Finds datagrams that the capture holds twice.
 //!
-//! A capture of several interfaces, of Linux's "any", or of a mirrored port shows one datagram more than once. Without
-//! care each copy looks like a request sent again, or like a second answer.
+//! A capture of several interfaces, of Linux's "any", or of a mirrored port shows one datagram more than once.
+//! Undetected, a copy would look like a retransmission or like a second answer.
 //!
 //! ```text
 //!  signature: both ends, length, UDP checksum, first and last 8 bytes of the payload
@@ -10,30 +10,31 @@
 //!  [ signature │ frame │ time │ origins │ IP identification ]   the latest original with these 10 bits
 //! ```
 //!
-//! Equal bytes are no evidence: clients do ask the same again. A copy is what looks like the original, comes within
-//! [`WINDOW`] of it, has its IP identification, and besides
+//! Equal bytes alone are no evidence, because clients do repeat requests. A datagram is a copy if it looks like the
+//! original, comes within [`WINDOW`] of it, has the same IP identification, and in addition
 //!
-//! * that identification is not 0: who fills it in, counts with it or draws it anew; or
-//! * it comes from elsewhere, another interface or another packet type of Linux's "any", from where the original was not
-//!   seen before: what is sent again is seen again in the same places.
+//! * that identification is not 0: a sender that sets it counts it up or draws a new one for each datagram; or
+//! * it has another origin (interface, or packet type of Linux's "any"), at which the original was not seen before:
+//!   a retransmission is seen again at the same origins.
 //!
-//! **How sure.** Two datagrams that fall on one place, or two origins on one bit, only lose a copy: the later one counts
-//! as an original. To be taken for a copy, a datagram of other bytes must fit in all of the above: ends, length,
-//! 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time; chance alone does that once in
-//! 2^16 of those that fit in all but the checksum. Where network cards make the checksums after the capture, these say
-//! nothing of the payload, and such datagrams differ in the middle only. Mistakes of the hash come on top, one in 2^64.
-//! Its constants are no secret: who forges datagrams can make two look alike, and hides the second of his own. And RFC
-//! 6864 lets a sender give one identification to all datagrams that nobody may fragment: one that does so with another
-//! number than 0, and sends the same twice within a millisecond, is taken for a copy.
+//! **How sure.** If two datagrams share a place, or two origins share a bit, only a copy is missed: the later
+//! datagram counts as an original. To be mistaken for a copy, a datagram with other bytes must agree in all of the
+//! above: ends, length, 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time. Of the
+//! datagrams that agree in all but the checksum, one in 2^16 does so by chance. Where network cards compute the
+//! checksums after the capture, these say nothing about the payload, and such datagrams need to differ in the
+//! middle only. Collisions of the hash add one in 2^64. Its constants are not secret: a sender that forges
+//! datagrams can make two of them look alike, but only hides the second of its own. RFC 6864 allows a sender to
+//! give all datagrams that must not be fragmented the same identification: if that is not 0, and the sender repeats
+//! a datagram within a millisecond, the second one is taken for a copy.
 
 use crate::capture::Time;
 use crate::net::Datagram;
 
-/// How far apart in capture time copies are, at most, in nanoseconds. A datagram passes a host in microseconds; who asks
-/// again waits at least as long as an answer takes.
+/// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
+/// microseconds, whereas a client that asks again waits at least as long as an answer takes.
 const WINDOW: u64 = 1_000_000;
 
-/// Originals remembered: far more than a millisecond of query traffic holds.
+/// Number of originals remembered: far more than a millisecond of query traffic holds.
 const PLACES: usize = 1024;
 
 /// Factors of the signature: digits of pi.
@@ -50,7 +51,7 @@ struct Original {
     signature: u64,
     frame: u64,
     time: Time,
-    /// Where it was seen: a bit for each origin, some share one.
+    /// The origins where it was seen, a bit for each; some origins share one.
     origins: u32,
     ip_id: u16,
 }
@@ -59,11 +60,11 @@ impl Original {
     const NONE: Original = Original { signature: 0, frame: 0, time: Time::UNKNOWN, origins: 0, ip_id: 0 };
 }
 
-/// The latest datagrams, to know copies of them.
+/// The latest datagrams, for detecting copies of them.
 #[derive(Debug)]
 pub struct Dedup {
     places: Box<[Original; PLACES]>,
-    /// Every frame is captured in the same place: only identifications tell copies.
+    /// All frames of the file have the same origin: only IP identifications reveal copies.
     one_origin: bool,
 }
 
@@ -74,9 +75,9 @@ impl Default for Dedup {
 }
 
 impl Dedup {
-    /// The frame of the original, if a datagram is a copy of one; else it is an original from now on.
+    /// The frame of the original if a datagram is a copy; otherwise the datagram is remembered as an original.
     ///
-    /// Without a time stamp there is no evidence.
+    /// A datagram without a time stamp is never taken for a copy.
     #[inline(always)]
     pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
         let (ip_id, origin) = (d.ip_id, d.origin);
@@ -98,24 +99,25 @@ impl Dedup {
         None
     }
 
-    /// A file begins, all of whose frames come from one place, or not.
+    /// A file begins; `one_origin` says whether all its frames have the same origin.
     pub fn begin(&mut self, one_origin: bool) {
         self.one_origin = one_origin;
     }
 
-    /// Forgets everything: another capture begins, with a time of its own.
+    /// Forgets everything, because another capture with its own time begins.
     pub fn clear(&mut self) {
         self.places.fill(Original::NONE);
     }
 }
 
-/// A hash of what copies have in common. Not seeded: which datagrams share a place must not differ between two runs.
+/// A hash of what copies have in common. It is not seeded, because every run must assign datagrams to the same
+/// places.
 #[inline]
 fn signature(d: &Datagram<'_>) -> u64 {
     let [first, last] = ends(d.payload);
     let (low, port, high) = d.src.order();
     let (to_low, to_port, to_high) = d.dst.order();
-    // A length and what is cut of it have 16 bits each.
+    // The captured length and the number of bytes cut off have 16 bits each.
     let shape = (d.payload.len() as u64) << 32 | u64::from(d.cut) << 16 | u64::from(d.checksum);
     let pairs = [(low, to_low), (high, to_high), (port << 32 | to_port, shape), (first, last)];
     let mut sum = 0;
@@ -125,7 +127,7 @@ fn signature(d: &Datagram<'_>) -> u64 {
     folded(sum, FACTORS[0])
 }
 
-/// The first and the last 8 bytes; shorter payloads are filled with zeros, their length tells them apart.
+/// The first and the last 8 bytes. Shorter payloads are padded with zeros; their length distinguishes them.
 #[inline]
 fn ends(payload: &[u8]) -> [u64; 2] {
     match (payload.first_chunk(), payload.last_chunk()) {
@@ -134,7 +136,7 @@ fn ends(payload: &[u8]) -> [u64; 2] {
     }
 }
 
-/// Both halves of the product, as one word.
+/// The XOR of both halves of the product.
 #[inline]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -162,7 +164,7 @@ mod tests {
         dedup.copy_of(&Datagram { ip_id, origin, ..*d })
     }
 
-    /// What is said of datagrams of equal bytes: microseconds, IP identification, origin.
+    /// The results for datagrams of equal bytes, given as microseconds, IP identification and origin.
     fn said<const N: usize>(seen: [(i64, u16, u32); N]) -> [Option<u64>; N] {
         let mut dedup = Dedup::default();
         let mut frame = 0;
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!(said([(0, 7, 0), (1001, 7, 0)]), [None, None]);
         assert_eq!(said([(1000, 7, 0), (0, 7, 0)]), [None, Some(1)], "stamps of two interfaces out of order");
         assert_eq!(said([(1001, 0, 0), (0, 0, 1)]), [None, None]);
-        // Each copy is measured from the original: there is no chain.
+        // Each copy is compared with the original, so there is no chain.
         assert_eq!(said([(0, 7, 0), (900, 7, 0), (1800, 7, 0)]), [None, Some(1), None]);
     }
 
@@ -275,14 +277,14 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the traffic: what is called a copy is one.
+        /// Whatever the traffic, no datagram is taken for a copy that is not one.
         #[test]
         fn no_copy_is_invented(
             seen in prop::collection::vec((0_u8..4, 0_usize..20, 0_i64..3_000_000, 0_u16..3, 0_u32..40), 1..200),
         ) {
             let mut dedup = Dedup::default();
             let payloads: Vec<Vec<u8>> = seen.iter().map(|(fill, length, ..)| vec![*fill; *length]).collect();
-            // Frames by the original they belong to.
+            // For each frame, the original that it belongs to.
             let mut whose: Vec<usize> = vec![];
             for (index, (payload, &(_, _, nanos, ip_id, origin))) in payloads.iter().zip(&seen).enumerate() {
                 let Some(frame) = see(&mut dedup, &datagram(index as u64, nanos, payload), ip_id, origin) else {
@@ -300,7 +302,7 @@ mod tests {
             }
         }
 
-        /// Dedup of any datagram are found, whatever came long before.
+        /// Copies of any datagram are found, whatever came long before.
         #[test]
         fn copies_are_found(
             earlier in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..50),

@@ -1,4 +1,4 @@
-//! The end of the way: what is known of a datagram or an exchange is decoded, judged and reported.
+//! The last stage: decodes, judges and reports datagrams and exchanges.
 
 use super::Pipeline;
 use super::attribution::{self, Attribution};
@@ -34,13 +34,13 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Whether a conversation has shown what it is.
+    /// Whether a conversation is confirmed, that is, of medium confidence at least.
     #[inline]
     pub(super) fn confirmed(&self, slot: Slot) -> bool {
         self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
     }
 
-    /// Reports a datagram of one of the protocols, whose conversation is so sure.
+    /// Reports a datagram of one of the protocols; `sure` is the confidence of its conversation.
     pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Claimed<'_>) -> io::Result<()> {
         let v = told.verdict;
         let level = match v.probe.role {
@@ -106,7 +106,7 @@ impl<S: Listener> Pipeline<'_, S> {
         })
     }
 
-    /// Whether a rule is broken of which not everything has been said.
+    /// Whether any of the broken rules still has to be reported for this server.
     #[inline]
     fn has_news(&self, told: &Claimed<'_>) -> bool {
         let servers = &self.memory.servers;

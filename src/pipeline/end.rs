@@ -1,4 +1,4 @@
-//! The end of the input, or of files that stand for themselves.
+//! Ends the input, or a series of files that the next one does not continue.
 
 use super::Pipeline;
 use crate::decode::Listener;
@@ -6,12 +6,12 @@ use crate::report::{Totals, Unread};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// Takes note of inputs that could not be read, or not to their end, for the totals.
+    /// Records for the totals which inputs could not be read, or not to their end.
     pub fn miss(&mut self, unread: Vec<Unread>) {
         self.totals.unread = unread;
     }
 
-    /// The end of the input: closes what is open and tells the report the totals.
+    /// Ends the input: closes what is open and gives the totals to the report.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -37,14 +37,15 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(self.totals)
     }
 
-    /// Tells which servers are there with one side only, now that nothing follows that could show the other.
+    /// Reports the servers of which only one direction was captured, because nothing follows that could show the
+    /// other one.
     pub(super) fn tell_one_sided(&mut self) -> io::Result<()> {
         let before = self.totals.one_sided.len();
         self.totals.one_sided.extend(self.memory.servers.one_sided());
         self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
     }
 
-    /// Tells which servers answered nothing, now that nothing goes on with what has been read so far.
+    /// Reports the servers that answered nothing, because no further file continues what has been read so far.
     fn tell_silent(&mut self) -> io::Result<()> {
         if !self.wants.silence {
             return Ok(());
@@ -57,12 +58,12 @@ impl<S: Listener> Pipeline<'_, S> {
         self.report.silent(&silent)
     }
 
-    /// Closes what is open: no further file goes on with it.
+    /// Closes what is open, because no further file continues it.
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.silences.ends(self.table.clock());
         self.give_up(self.table.clock(), true)?;
         self.drain(|_| false)?;
-        // One after the other: there may be very many.
+        // One at a time, because there may be very many.
         while self.table.close_next() {
             self.deliver_closed()?;
         }

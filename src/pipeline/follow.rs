@@ -1,4 +1,4 @@
-//! A capture that is still being made: while nothing comes, time goes on all the same.
+//! Reads a running capture, in which time passes even while no packet comes.
 
 use super::pending::MAX_WAIT;
 use super::{Pipeline, Stopped};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 impl<S: Listener> Pipeline<'_, S> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
-    /// When nothing has come for `quiet`, no pending datagram waits any longer, and from then
-    /// on exchanges time out by the clock on the wall. `reached` hears the capture time of what has been
-    /// read so far, whenever that is all there is. The reader of `source` must give up a wait now
-    /// and then, see [`Source::refill`].
+    /// When nothing has come for `quiet`, pending datagrams are released as if more than the usual wait of one
+    /// second had passed, and from then on exchanges time out by the wall clock. `reached` is called with the
+    /// capture time reached whenever everything available has been read. The reader of `source` must return from a
+    /// wait now and then, see [`Source::refill`].
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -49,7 +49,7 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Waits until a packet is there, or the end.
+    /// Waits until a packet is available or the capture ends.
     fn await_packet(&mut self, source: &mut Source, quiet: Duration) -> Result<(), Stopped> {
         let (since, began) = (Instant::now(), self.table.clock());
         while !source.is_ready() {
@@ -66,7 +66,7 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Nothing has come since capture time `began`; `passed` nanoseconds may be counted on top of it.
+    /// Nothing has come since capture time `began`: advances it by `passed` nanoseconds.
     fn idle(&mut self, began: Time, passed: i64) -> io::Result<()> {
         self.table.advance(began.plus(passed));
         self.release_pending(self.table.clock().max(began.plus(MAX_WAIT + 1)))

@@ -1,7 +1,7 @@
-//! The loop: the one place where the stages meet.
+//! The loop, where all stages meet.
 //!
-//! The ordered half of the work is here (classify, pair, judge, report). What comes before it (read,
-//! parse, probe) holds no state, and may run on a thread of its own (`readahead.rs`).
+//! This half of the work runs in frame order (classify, pair, judge, report). The stages before it (read, parse,
+//! probe) hold no state and may run in a thread of their own (`readahead.rs`).
 
 mod attribution;
 mod checksums;
@@ -39,7 +39,8 @@ use pending::{Claim, Claimed, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 
-/// A conversation may be older than the capture for this long after its first frame, in nanoseconds.
+/// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the
+/// capture.
 const EDGE: i64 = 5_000_000_000;
 
 /// Why reading stopped before the end of the input.
@@ -63,7 +64,7 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// Captures in, reports out.
+/// Takes captures through all stages, and gives the results to a report.
 pub struct Pipeline<'r, S: Listener> {
     options: Options,
     memory: Memory,
@@ -71,13 +72,13 @@ pub struct Pipeline<'r, S: Listener> {
     memories: Memories,
     attribution: Attribution,
     silences: Silences,
-    /// Answered exchanges of what was read before that stands for itself.
+    /// Number of answered exchanges in earlier files that the current ones do not continue.
     heard_before: u64,
     checksums: Checksums,
     pending: Pending,
     dedup: Dedup,
     decapsulator: Decapsulator,
-    /// The highest number of a way through tunnels that the report knows.
+    /// The highest number of a tunnel path that the report has been given.
     told: u16,
     totals: Totals,
     report: &'r mut dyn Report<Sink = S>,
@@ -87,11 +88,11 @@ pub struct Pipeline<'r, S: Listener> {
     findings: Vec<Finding>,
     payload: Vec<u8>,
     frame: u64,
-    /// Frames before the file that is read.
+    /// Number of frames before the current file.
     file_at: u64,
-    /// Frames, and those of an unknown link type among them, that were counted before it.
+    /// Number of frames counted before the current file, and of those with an unknown link type among them.
     counted: [u64; 2],
-    /// The first time stamp of what goes on over files, and of the last file.
+    /// The first time stamp of the current series of files that continue each other, and of the last file.
     first: Time,
     began: Time,
     /// The next frame is the first of its file.
@@ -133,7 +134,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
     }
 
-    /// What it adds up to so far.
+    /// The totals so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -156,7 +157,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         Ok(self.after()?)
     }
 
-    /// Takes a datagram in whose frame the caller has read: for queues, proxies and sockets. Its frame counts as one packet.
+    /// Takes a datagram whose frame the caller has parsed: for queues, proxies and sockets. Its frame counts as one
+    /// packet.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -166,8 +168,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         self.after()
     }
 
-    /// Capture time has come that far without a frame: what has waited too long by then is reported. For captures in parts, whose
-    /// frames of that time lie in other parts, and for live ones in which nothing comes.
+    /// Advances capture time without a frame, and reports what has waited too long by then. For captures in parts,
+    /// where the frames of that time are in other parts, and for live captures in which nothing comes.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -176,7 +178,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         self.after()
     }
 
-    /// What a frame changes by coming, whatever is in it.
+    /// Handles the arrival of a frame, whatever is in it.
     #[inline(always)]
     fn before(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.frame = number;
@@ -187,7 +189,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         self.advance(time)
     }
 
-    /// Moves capture time on. Whose time is up before a frame is not to profit from what it says.
+    /// Advances capture time. Pending datagrams and fragments whose time is up are released first, before the
+    /// current frame can affect them.
     #[inline(always)]
     fn advance(&mut self, time: Time) -> io::Result<()> {
         let clock = self.table.clock().max(time);
@@ -201,7 +204,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         Ok(())
     }
 
-    /// The first frame of a file.
+    /// Notes the time of the first frame of a file.
     #[cold]
     #[inline(never)]
     fn begin_at(&mut self, time: Time) {
@@ -213,7 +216,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         self.report.first_frame(time);
     }
 
-    /// Tells what is certain by now.
+    /// Reports what is certain by now.
     #[inline(always)]
     fn after(&mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
@@ -253,7 +256,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         }
     }
 
-    /// A datagram is a part of a message: it is the message, if it completes that.
+    /// The verdict on a part of a message: if the part completes the message, it is reported as that message.
     #[cold]
     #[inline(never)]
     fn joined(&self, piece: &mut Piece, v: &Verdict, raised: &mut Raised) -> Verdict {
@@ -297,7 +300,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
                 learn(c, servers, pairing);
             }
             (server_index, level) = (c.server_index(), c.level);
-            // Who judges at the end knows better by then who was never asked.
+            // A report that wants every finding judges at the end, when it knows better which servers were never
+            // asked.
             edge = !asked_before
                 && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
             let seen =
@@ -318,7 +322,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             _ if pairing.continues() => self.pending.go_on(slot, v.direction),
             _ => {}
         }
-        // Nearly always everything is known by now.
+        // Nearly always the datagram can be reported at once.
         let unasked = matches!(pairing, Pairing::Unsolicited { .. });
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
@@ -339,14 +343,16 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     }
 }
 
-/// Not all of a datagram is there: what fragments are missing of is not the snap length's doing. Decoding may find a better place.
+/// Raises the rule for an incomplete datagram: either fragments are missing, or the snap length has cut it.
+/// Decoding may find a more exact place.
 #[cold]
 fn raise_cut(d: &Datagram<'_>, raised: &mut Raised) {
     let end = u16::try_from(d.payload.len()).unwrap_or(u16::MAX);
     if d.partial { raised.add(&GEN_002) } else { raised.add_at(&GEN_001, Span { start: end, end }) }
 }
 
-/// Whether the requests to a server are probably missing from the capture, now that it has sent this.
+/// Counts requests and unsolicited answers of a server; returns whether the requests to it are probably missing
+/// from the capture.
 #[inline]
 fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     match pairing {
@@ -357,7 +363,7 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     false
 }
 
-/// Remembers the server of a conversation, once that has shown what it is; often only its second datagram does.
+/// Remembers the server of a conversation once that is confirmed, often only by its second datagram.
 #[cold]
 fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     servers.watch(c.server().port());
@@ -370,7 +376,7 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     }
 }
 
-/// Has the rules judge that take more than one datagram.
+/// Checks the rules that need more than one datagram.
 #[inline(always)]
 fn observe(memories: &mut Memories, id: Id, seen: &Observation<'_>, raised: &mut Raised) {
     let step = &id.info().steps[seen.probe.step as usize];
@@ -379,7 +385,7 @@ fn observe(memories: &mut Memories, id: Id, seen: &Observation<'_>, raised: &mut
     exchange::observe_shared(step, seen, raised);
 }
 
-/// What the rules look at that take more than one datagram.
+/// The input of the rules that need more than one datagram.
 #[inline(always)]
 fn seen<'a>(
     c: &Conversation,

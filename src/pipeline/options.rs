@@ -1,32 +1,33 @@
-//! What the user asked for.
+//! Options of a run.
 
 use crate::capture::Time;
 use crate::check::Policy;
 use crate::classify::Choice;
 use crate::contract::{Budget, Level};
 
-/// What the user asked for.
+/// The options that the user has set.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which recognisers speak, and what is pinned.
+    /// Which recognisers may run, and which ports are pinned to a protocol.
     pub choice: Choice,
     /// Overrides every protocol's answer window, in nanoseconds.
     pub timeout: Option<i64>,
-    /// Datagrams below this are taken for unclaimed.
+    /// Datagrams of lower confidence count as unclaimed.
     pub min_confidence: Level,
-    /// Report datagrams that no protocol claims, too.
+    /// Also report datagrams that no protocol claims.
     pub all: bool,
     /// Show passwords.
     pub secrets: bool,
-    /// What the user makes of the rules.
+    /// Which rules are checked, and their severities.
     pub policy: Policy,
     /// Stop after this many frames.
     pub count: Option<u64>,
-    /// Nothing goes on from one file to the next.
+    /// Files are independent of each other: none continues the one before.
     pub per_file: bool,
-    /// How much may be remembered.
+    /// How much memory the tables may use.
     pub budget: Budget,
-    /// Who asked has waited until then: it ends the input, and a server that answered nothing had its time.
+    /// The time until which the asking client has waited for answers: the input ends then, and a server that has
+    /// answered nothing had its time.
     pub watched: Option<Time>,
 }
 

@@ -1,10 +1,10 @@
-//! Pending datagrams: their record must wait for what follows in their conversation.
+//! Pending datagrams: their records wait for later datagrams of their conversation.
 //!
-//! Three kinds wait: a candidate that only its conversation can confirm (SQP's five zero bytes), an
-//! answer whose request may stand behind it in the file, and a part of a message whose next part may
-//! follow. Pairing has happened; only the record waits,
-//! and where records are printed in order, everything behind it too. Bounded in datagrams, bytes and
-//! capture time; whoever leaves early is taken for what its own bytes are worth, and is counted.
+//! Three kinds are pending: a candidate that only its conversation can confirm (SQP's five zero bytes), an answer
+//! whose request may come after it in the file, and a part of a message whose next part may follow. They have been
+//! paired already; only their records wait, and where records are printed in order, so does everything behind them.
+//! The number of items, their bytes and their time are bounded. An item that is released early is judged by its own
+//! bytes alone, and is counted.
 
 use crate::capture::Time;
 use crate::check::Finding;
@@ -19,56 +19,56 @@ use std::collections::VecDeque;
 
 /// Most pending items.
 pub const MAX_WAITING: usize = 1024;
-/// Most bytes of their payloads.
+/// Most payload bytes of all pending items.
 pub const MAX_WAITING_BYTES: usize = 256 * 1024;
-/// How long a candidate waits in any case, in nanoseconds of capture time. One that asks waits on while its answer may come,
-/// as long as there is room.
+/// How long a candidate waits in any case, in nanoseconds of capture time. A request waits longer while its answer
+/// may come, as long as there is room.
 pub const MAX_WAIT: i64 = 1_000_000_000;
 
-/// What has been found out about a datagram that one of the protocols claims.
+/// What is known of a datagram that one of the protocols claims.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What it is.
+    /// Its classification.
     pub verdict: Verdict,
     /// Its conversation.
     pub slot: Slot,
-    /// What it is to its exchange.
+    /// How it belongs to an exchange.
     pub pairing: Pairing,
     /// Cross-packet rules it breaks.
     pub raised: Raised,
-    /// It is a part of a message, and nobody has gone on with it yet.
+    /// It is a part of a message, and the next part has not come yet.
     pub unfinished: bool,
-    /// It stands so close to the start of the capture that its request may stand before it.
+    /// Its request may be missing from the capture, which has just begun or holds only one direction.
     pub edge: bool,
     /// It is a candidate: its conversation must confirm it.
     pub candidate: bool,
-    /// How sure its conversation was when it came; the conversation may be closed since.
+    /// Confidence of its conversation when it came; the conversation may have been closed since.
     pub level: Level,
-    /// Nothing more is to be found out about it: it waits for its turn behind others, whatever they wait for.
+    /// Its classification is final: it only waits for its turn behind other items.
     pub settled: bool,
-    /// Capture time when it came; its own time stamp may lie far behind.
+    /// Capture time when it came; its own time stamp may be far earlier.
     pub since: Time,
-    /// What it is a part of.
+    /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<Box<Piece>>,
 }
 
 impl Claim {
-    /// Bytes of the message that it completes.
+    /// Number of bytes of the message that it completes, or 0.
     pub fn joined_bytes(&self) -> usize {
         self.piece.as_ref().and_then(|piece| piece.whole.as_ref()).map_or(0, |whole| whole.bytes.len())
     }
 }
 
-/// Everything known of a datagram of a protocol when it is reported.
+/// Everything that is known of a datagram when it is reported.
 pub(super) struct Claimed<'a> {
     pub verdict: &'a Verdict,
     pub pairing: &'a Pairing,
     pub raised: &'a Raised,
-    /// Its request may stand before the capture.
+    /// Its request may be missing from the capture.
     pub edge: bool,
     pub server_index: u32,
     pub slot: Slot,
-    /// What it is a part of.
+    /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,
 }
 
@@ -77,15 +77,15 @@ impl Claimed<'_> {
     pub fn whole(&self) -> Option<&Whole> {
         self.piece?.whole.as_ref()
     }
-    /// The bytes that its fields and findings speak of: its payload, or the message that it completes.
+    /// The bytes that its fields and findings refer to: its payload, or the message that it completes.
     pub fn bytes<'b>(&'b self, d: &Datagram<'b>) -> &'b [u8] {
         self.piece.map_or(d.payload, |piece| piece.bytes(d))
     }
-    /// How many more there are that cannot be decoded.
+    /// Number of further bytes, which cannot be decoded.
     pub fn missing(&self, d: &Datagram<'_>) -> usize {
         self.whole().map_or(d.cut as usize, Whole::missing)
     }
-    /// The capture holds it twice; what it breaks is said of the first.
+    /// Whether it is a copy made by the capture; its findings are reported for the original.
     pub fn is_copy(&self) -> bool {
         !self.raised.is_empty() && self.raised.has(&GEN_008)
     }
@@ -94,36 +94,38 @@ impl Claimed<'_> {
         let Verdict { id, probe, .. } = self.verdict;
         finding.field.is_some() && finding.field == id.info().steps[usize::from(probe.step)].repeats
     }
-    /// Whether a finding in an answer is the matter of another exchange, which it names. Only that it names that, is not.
+    /// Whether a finding in an answer belongs to another exchange, the one whose key the answer carries. Findings
+    /// raised by comparing it with earlier datagrams do not.
     pub fn is_of_another(&self, finding: &Finding) -> bool {
         let Probe { role, key, .. } = self.verdict.probe;
         role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
     }
 }
 
-/// Something whose turn to be reported has not come.
+/// An item that waits to be reported.
 #[derive(Debug)]
 pub enum Item {
-    /// A datagram without its payload, which lies apart, in one ring for all.
+    /// A datagram, the length of its payload, and its claim if a protocol claims it. The payloads of all items are
+    /// in one ring buffer.
     Datagram(Datagram<'static>, usize, Option<Claim>),
-    /// A closed exchange, and whether it waits until its conversation is surer.
+    /// A closed exchange, and whether it waits for its conversation to be confirmed.
     Exchange(Exchange, bool),
 }
 
-/// See the module's words.
+/// The pending items, see the module documentation.
 #[derive(Debug, Default)]
 pub struct Pending {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
-    /// Bytes of joined messages.
+    /// Number of bytes of joined messages.
     joined: usize,
-    /// Datagrams of which nothing more is to be found out.
+    /// Number of datagrams whose classification is final.
     settled: usize,
     early: u64,
     first: Until,
 }
 
-/// How long the first one waits as long as nothing happens.
+/// Until when the first item waits if nothing changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     clock: Time,
@@ -133,7 +135,7 @@ pub struct Until {
 }
 
 impl Until {
-    /// It is to be looked at.
+    /// The first item has to be examined.
     const NEVER: Until = Until { clock: Time::UNKNOWN, frame: 0, changes: 0 };
 }
 
@@ -144,26 +146,26 @@ impl Default for Until {
 }
 
 impl Pending {
-    /// Whether nobody waits.
+    /// Whether nothing is pending.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Whether the first one certainly waits on at that frame and capture time: nothing has happened since it was looked at
-    /// that it could wait for.
+    /// Whether the first item certainly waits on at that frame and capture time, because nothing that it could wait
+    /// for has happened since it was examined.
     #[inline(always)]
     pub fn first_stays(&self, changes: u64, (frame, clock): (u64, Time)) -> bool {
         let Until { clock: until, frame: until_frame, changes: then } = self.first;
         clock <= until && frame <= until_frame && changes == then
     }
 
-    /// The first one has been looked at, and waits on.
+    /// The first item has been examined, and waits on.
     pub fn keep_first(&mut self, until: Until) {
         self.first = until;
     }
 
-    /// A datagram has come in a conversation: the first one is looked at again if it waits for that.
+    /// A datagram has come in a conversation: the first item must be examined again if it may wait for that.
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
         match self.items.front() {
@@ -172,38 +174,40 @@ impl Pending {
         }
     }
 
-    /// Whether a datagram stays behind those that wait, although nothing more is to be found out about it: where an
-    /// answer among them may be why a request breaks a rule, that waits, and what follows it.
+    /// Whether a datagram must wait behind the pending ones although its classification is final. A request that
+    /// breaks a rule must, because a pending answer may be the cause, and so must everything behind such a request.
     pub fn is_ahead(&self, v: &Verdict, raised: &Raised) -> bool {
         self.settled > 0 || v.direction == Direction::C2s && !raised.is_empty()
     }
 
-    /// Whether somebody must leave before the next may come in, with so many bytes of a joined message.
+    /// Whether an item must be released before the next one is added, which has that many bytes of a joined
+    /// message.
     pub fn is_full(&self, joined: usize) -> bool {
         let bytes = self.bytes.len() + self.joined + joined + usize::from(u16::MAX);
         self.items.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES
     }
 
-    /// Counts the one whose turn is next, who leaves before its conversation has spoken, for want of room.
+    /// Counts the first item, which is released for lack of room, unless it has waited longer than [`MAX_WAIT`].
     pub fn count_early(&mut self, clock: Time) {
         let waited_on =
             matches!(self.front(), Some(Item::Datagram(_, _, Some(c))) if c.waited(clock) > MAX_WAIT);
         self.early += u64::from(!waited_on);
     }
 
-    /// The request in a frame has turned out to be one: counts it if it waited on for that, and had to leave.
+    /// The request in a frame has been confirmed by its answer: counts it as released early if it is no longer
+    /// pending.
     #[cold]
     pub fn count_missed(&mut self, frame: u64) {
         let waits = self.claims().any(|(number, _)| number == frame);
         self.early += u64::from(!waits);
     }
 
-    /// How many left early.
+    /// Number of items released early.
     pub fn early(&self) -> u64 {
         self.early
     }
 
-    /// Lets a datagram in.
+    /// Adds a datagram.
     pub fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
         self.settled += usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
         self.joined += claim.as_ref().map_or(0, Claim::joined_bytes);
@@ -211,17 +215,17 @@ impl Pending {
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
 
-    /// Lets an exchange in, which waits until its conversation is surer, or only for its turn.
+    /// Adds an exchange, which waits for its conversation to be confirmed, or only for its turn.
     pub fn wait_exchange(&mut self, e: Exchange, waits: bool) {
         self.items.push_back(Item::Exchange(e, waits));
     }
 
-    /// The one whose turn is next.
+    /// The next item to be released.
     pub fn front(&self) -> Option<&Item> {
         self.items.front()
     }
 
-    /// Takes the next out; its payload is copied to `payload`.
+    /// Removes the next item; its payload is copied to `payload`.
     pub fn pop(&mut self, payload: &mut Vec<u8>) -> Option<Item> {
         let item = self.items.pop_front()?;
         self.first = Until::NEVER;
@@ -234,15 +238,15 @@ impl Pending {
         Some(item)
     }
 
-    /// A message goes on: the last part that waits for that is shown as one.
+    /// A further part of a message has come: the last pending part before it is reported as a part.
     pub fn go_on(&mut self, slot: Slot, direction: Direction) {
         let part = |c: &Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
         let Some((frame, claim)) = self.claims().rev().find(|(_, claim)| part(claim)) else { return };
         claim.unfinished = false;
-        // Where each part is told as the message that it is.
+        // Some protocols report each part as the message that it was recognised as.
         let Some(message) = claim.verdict.id.info().fragment else { return };
         claim.verdict.probe.message = message;
-        // What the capture holds of it once more stands behind it.
+        // Copies of it are behind it.
         for (_, copy) in self.claims() {
             if matches!(copy.pairing, Pairing::DuplicateFrame { of, .. } if of == frame) {
                 copy.verdict.probe.message = message;
@@ -250,7 +254,7 @@ impl Pending {
         }
     }
 
-    /// What is known of the datagrams that wait, with their frames.
+    /// The claims of the pending datagrams, with their frames.
     fn claims(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut Claim)> {
         self.items.iter_mut().filter_map(|item| match item {
             Item::Datagram(d, _, claim) => Some((d.frame, claim.as_mut()?)),
@@ -258,7 +262,7 @@ impl Pending {
         })
     }
 
-    /// The answer in a frame, if it waits for its request; its payload is copied to `payload`.
+    /// The answer in a frame, if it is pending; its payload is copied to `payload`.
     pub fn orphan(
         &mut self,
         slot: Slot,
@@ -278,13 +282,13 @@ impl Pending {
     }
 }
 
-/// Whether a role is that of a message whose end is still to come.
+/// Whether a role is that of a part that further parts follow.
 pub fn is_part(role: Role) -> bool {
     matches!(role, Role::RequestPart | Role::ResponsePart)
 }
 
 impl Claim {
-    /// How long it has waited.
+    /// Nanoseconds of capture time since it came.
     fn waited(&self, clock: Time) -> i64 {
         clock.since(self.since).unwrap_or(0)
     }
@@ -295,8 +299,8 @@ impl Claim {
         asks && passed <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
     }
 
-    /// Until when it waits in any case if it still must at that frame and capture time, its conversation having been confirmed
-    /// or not.
+    /// Until when it must wait, or `None` if it need not wait at that frame and capture time. `confirmed` says
+    /// whether its conversation has been confirmed.
     pub fn waits(
         &self,
         d: &Datagram<'_>,

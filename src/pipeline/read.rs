@@ -1,4 +1,4 @@
-//! Files: where they begin and end, and which go on with the one before.
+//! Reads files, and decides whether a file continues the one before.
 
 use super::checksums::Checksums;
 use super::{Pipeline, Stopped};
@@ -7,18 +7,18 @@ use crate::decode::Listener;
 use crate::net;
 use std::io;
 
-/// A file that begins that much before the end of the one before, and after its beginning, still goes on with
-/// it, in nanoseconds: time stamps of several interfaces are a little out of order.
+/// A file continues the one before even if it begins up to this much before its end (in nanoseconds), but after its
+/// beginning: time stamps of several interfaces are a little out of order.
 const MAX_BACK: i64 = 100_000_000;
-/// After a longer gap between two files in nanoseconds no exchange is open any more, and what the next file
-/// begins with may be older than it.
+/// After a longer gap between two files, in nanoseconds, no exchange is open any more, and conversations at the
+/// beginning of the next file may be older than that file.
 const MAX_GAP: i64 = 30_000_000_000;
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// Reads a capture to its end, or to the frame count asked for. What was read before an error counts.
+    /// Reads a capture to its end, or to the frame count asked for. Frames read before an error count.
     ///
-    /// It goes on with the conversations of the one before if it begins where that ended, as rotated files
-    /// do; otherwise those are closed first.
+    /// It continues the conversations of the file before if it begins where that ended, as rotated files do;
+    /// otherwise those are closed first.
     ///
     /// # Errors
     /// When the capture cannot be read on, or the report cannot be written.
@@ -29,13 +29,14 @@ impl<S: Listener> Pipeline<'_, S> {
         read
     }
 
-    /// The same, with the frames read and looked at by another thread ahead of this one, where the report and the
-    /// options allow that. What comes of it is the same to the byte.
+    /// The same, but another thread reads and probes the frames ahead of this one, where the report and the options
+    /// allow that. The result is the same to the byte.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_ahead(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
-        // Who stops after some frames must not have read on; who wants to see frames must have them here.
+        // With a frame count nothing must be read beyond it, and a report that wants to see frames needs them in
+        // this thread.
         if self.report.watches() || self.options.count.is_some() {
             return self.read(source, file);
         }
@@ -45,7 +46,7 @@ impl<S: Listener> Pipeline<'_, S> {
         read
     }
 
-    /// A capture begins that is to be read in steps; see [`read`](Self::read).
+    /// Begins a capture that is read in steps; see [`read`](Self::read).
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -56,9 +57,9 @@ impl<S: Listener> Pipeline<'_, S> {
         self.begin_file(file, source.facts(), first_time)
     }
 
-    /// A file begins whose first frame has that time stamp; it goes on with the file before if it begins where that ended, as
-    /// rotated files do. For callers that have [frames](Self::frame) or [datagrams](Self::datagram) of their own; frames are
-    /// numbered through all files.
+    /// Begins a file whose first frame has that time stamp; it continues the file before if it begins where that
+    /// ended, as rotated files do. For callers that have [frames](Self::frame) or [datagrams](Self::datagram) of
+    /// their own; frames are numbered through all files.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -79,20 +80,20 @@ impl<S: Listener> Pipeline<'_, S> {
         self.report.file(name, facts, self.frame)
     }
 
-    /// The next file begins after that many frames: those that are missing lie elsewhere.
+    /// Sets the number of frames before the next file; frames that are skipped are elsewhere.
     pub fn skip_to(&mut self, before: u64) {
         self.frame = self.frame.max(before);
     }
 
-    /// The file has been read, to its end or as far as it goes; `facts` are those known by now.
+    /// Ends a file that has been read, to its end or as far as possible; `facts` are those known by now.
     pub fn end_file(&mut self, facts: &capture::CaptureInfo) {
         self.totals.see(facts);
         self.report.file_read(facts, &self.totals);
         self.report.listened(&mut self.sink);
     }
 
-    /// Why nothing of the capture read last was understood, if that is so: a clause without the name. `facts` are those of its
-    /// end.
+    /// Why no frame of the capture read last could be read, if that is so: a clause without the file name. `facts`
+    /// are those known at its end.
     pub fn strange(&self, facts: &capture::CaptureInfo) -> Option<String> {
         let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
         let links: Vec<_> = facts.links.iter().map(|&link| capture::link_name(link)).collect();
@@ -105,14 +106,14 @@ impl<S: Listener> Pipeline<'_, S> {
         })
     }
 
-    /// Frames so far, and those of an unknown link type among them.
+    /// Number of frames so far, and of those with an unknown link type.
     fn counts(&self) -> [u64; 2] {
         [self.totals.packets, self.totals.not_datagrams.get(net::DropReason::UnknownLink)]
     }
 
-    /// A further file begins, at a time that may be unknown: goes on with the one before, or closes it.
+    /// Begins a further file at a time that may be unknown: continues the file before, or closes it.
     fn goes_on(&mut self, time: Time) -> io::Result<()> {
-        // Capture time, but not what the clock on the wall has added to it.
+        // Capture time, without what the wall clock has added to it.
         let latest = self.totals.span.map_or(Time::UNKNOWN, |(_, high)| high).min(self.table.clock());
         let gap = time.since(latest);
         let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
@@ -121,7 +122,8 @@ impl<S: Listener> Pipeline<'_, S> {
             self.report.listened(&mut self.sink);
             self.checksums = Checksums::default();
             self.dedup.clear();
-            // Captures of the same time are of different places, or the same once more: none speaks for another.
+            // Captures of the same time are of different places, or the same capture again: what one shows does not
+            // hold for another.
             self.tell_one_sided()?;
             self.forget();
         }
@@ -131,7 +133,7 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Nothing that is remembered of the files so far counts any more.
+    /// Forgets what was learnt from the files so far.
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.memories.forgotten() + self.attribution.forgotten();
         self.totals.memory_forgotten += self.table.conversations.forgotten();
@@ -140,9 +142,9 @@ impl<S: Listener> Pipeline<'_, S> {
         self.memory.servers.begin_anew();
     }
 
-    /// A capture that was [begun](Self::begin) has been read, to its end or as far as it goes.
+    /// Ends a capture that was [begun](Self::begin) and has been read, to its end or as far as possible.
     pub fn end(&mut self, source: &Source) {
-        // Also the blocks that Wireshark numbers like frames.
+        // This includes the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());
         self.end_file(source.facts());
     }
@@ -152,7 +154,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.options.count.is_none_or(|most| self.totals.packets < most)
     }
 
-    /// Takes frames that stand in no capture as one file of that name.
+    /// Takes frames that are not in a capture file as one file of that name.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -174,8 +176,9 @@ impl<S: Listener> Pipeline<'_, S> {
         self.read_until(source, u64::MAX).map(drop)
     }
 
-    /// Reads a capture that was [begun](Self::begin) on, up to the first frame at that offset or behind it. Whether it stopped
-    /// there: else the end has been reached, or the frame count asked for.
+    /// Continues to read a capture that was [begun](Self::begin), up to the first frame at or after that offset,
+    /// which is taken too. Returns whether it stopped there; otherwise the end has been reached, or the frame count
+    /// asked for.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -1,4 +1,4 @@
-//! Reading ahead: what holds no state is done by a thread of its own.
+//! Reads ahead: the stages without state run in a thread of their own.
 //!
 //! ```text
 //!  reader                                        the loop, in order
@@ -7,13 +7,13 @@
 //!                                └──── empty ──────┘
 //! ```
 //!
-//! The loop does with a block what it does with its frames, so that the result is the same to the byte. A reader that is
-//! faster waits: at most [`FULL`] blocks are there, one in the hands of the loop, and in its own the next and the
-//! beginning of another. For one that is slower the loop waits once, and the next block comes with frames that nobody
-//! has looked at, which is then up to the loop.
+//! The loop treats a block exactly like its frames, so that the result is the same to the byte. A faster reader
+//! waits: at most [`FULL`] blocks are queued, the loop holds one, and the reader holds the next and the beginning
+//! of another. If the reader is slower, the loop waits once, and the next block then comes with frames that have
+//! not been parsed and probed, which the loop does itself.
 //!
-//! To hand a datagram over takes longer than to look at it. That pays where many frames are none of our protocols; where
-//! nearly all are, the loop reads on by itself.
+//! Handing a datagram over takes longer than probing it. That pays where many frames belong to none of our
+//! protocols; where nearly all do, the loop reads on by itself.
 
 use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
@@ -27,18 +27,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// Blocks that wait for the loop, each of one buffer: some 256 KiB of the capture, and about as much of what was found.
+/// Most blocks that wait for the loop. Each holds one buffer: some 256 KiB of the capture, and about as much of
+/// results.
 const FULL: usize = 2;
 
-/// Blocks from which on is known whether the reader pays.
+/// Number of blocks after which it is known whether the reader pays.
 const TRIAL: u64 = 8;
 
-/// What the loop wants of the reader.
+/// Signals of the loop to the reader.
 #[derive(Default)]
 struct Wishes {
-    /// The next block without a look at it.
+    /// Deliver the next block without parsing and probing its frames.
     unlooked: AtomicBool,
-    /// No block behind the next one.
+    /// Deliver no more blocks after the next one.
     stop: AtomicBool,
 }
 
@@ -47,15 +48,15 @@ struct Wishes {
 struct Block {
     bytes: Bytes,
     heads: Vec<Head>,
-    /// Those of the heads that say so, in their order.
+    /// The datagrams that the heads announce, in their order.
     datagrams: Vec<Found>,
-    /// Those that the loop is to look at: all frames of a block without heads.
+    /// The frames that the loop has to examine itself; in a block without heads, all of them.
     frames: Vec<Place>,
-    /// Why nothing follows.
+    /// Why no block follows: the end of the capture, or an error.
     end: Option<Result<(), Error>>,
 }
 
-/// A frame.
+/// A frame, as far as the reader has examined it.
 #[derive(Clone, Copy)]
 struct Head {
     number: u64,
@@ -68,26 +69,26 @@ struct Head {
 enum What {
     /// The next datagram.
     Datagram,
-    /// The next frame: there is more in it than a look shows.
+    /// The next of [`Block::frames`]: a tunnel, a fragment or an ICMP error.
     Deeper,
-    /// None of ours.
+    /// No datagram, for that reason.
     Dropped(DropReason),
 }
 
-/// A datagram.
+/// A datagram and its probe.
 struct Found {
     /// Without its payload.
     datagram: Datagram<'static>,
-    /// Captured bytes of that.
+    /// Captured bytes of its payload.
     len: u32,
     probe: Option<(Id, Probe)>,
 }
 
-/// A frame that the loop is to look at.
+/// A frame that the loop has to examine itself.
 struct Place {
     /// Without its bytes.
     frame: Frame<'static>,
-    /// Captured bytes of it.
+    /// Number of captured bytes.
     len: u32,
 }
 
@@ -125,8 +126,8 @@ impl Block {
     }
 }
 
-/// Fills block after block until the capture ends, or nobody wants any more: the source stands behind the last one then. A
-/// block ends where the source goes on in the memory of the next one.
+/// Fills block after block until the capture ends or the loop wants no more; the source is then behind the last
+/// block. A block ends where the source continues in the memory of the next one.
 fn fill(
     source: &mut Source,
     protocols: u32,
@@ -170,7 +171,7 @@ fn fill(
 }
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// All frames, read by another thread where that pays and there is one to be had.
+    /// Takes all frames, read by another thread where that pays and one can be started.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
         match self.ahead(source).transpose()? {
             Some(false) => Ok(()),
@@ -178,11 +179,11 @@ impl<S: Listener> Pipeline<'_, S> {
         }
     }
 
-    /// Frames read by another thread; `None` where there is none to be had. Whether the capture goes on, and reading ahead
-    /// does not pay.
+    /// Takes frames read by another thread; `None` where none can be started. Returns whether the capture
+    /// continues, because reading ahead does not pay.
     fn ahead(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
         let (protocols, wishes) = (self.memory.protocols(), &Wishes::default());
-        // To expand is always worth a thread.
+        // Decompression is always worth a thread.
         let may_stop = source.facts().compression.is_none();
         thread::scope(|scope| {
             let (full, blocks) = sync_channel(FULL);
@@ -193,7 +194,7 @@ impl<S: Listener> Pipeline<'_, S> {
         })
     }
 
-    /// Takes over block after block, and gives them back empty. Whether the reader was stopped before the end.
+    /// Takes block after block, and gives them back empty. Returns whether the reader was stopped before the end.
     fn blocks(
         &mut self,
         wishes: &Wishes,
@@ -223,7 +224,7 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(true)
     }
 
-    /// The frames of a block, each as [`frame`](Self::frame) takes it.
+    /// Takes the frames of a block, each like [`frame`](Self::frame).
     fn block(&mut self, block: &Block) -> Result<(), Stopped> {
         let (mut datagrams, mut frames) = (block.datagrams.iter(), block.frames.iter());
         if block.heads.is_empty() {

@@ -1,4 +1,4 @@
-//! How pending datagrams are released: in the order of frames where records are printed in it.
+//! Releases pending datagrams, in frame order where records are printed in that order.
 
 use super::deliver::deliver_exchange;
 use super::pending::{Claim, Claimed, Item};
@@ -15,7 +15,7 @@ use crate::protocols::{Direction, Level, Memories, Role};
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// An answer that waits has found its request, which stands behind it: now it is judged as one.
+    /// A pending answer has found its request, which comes after it in the file: it is judged as its answer now.
     #[cold]
     #[inline(never)]
     pub(super) fn answered_early(
@@ -41,19 +41,19 @@ impl<S: Listener> Pipeline<'_, S> {
             });
             claim.verdict.probe.role = Role::Response;
             claim.verdict.direction = Direction::S2c;
-            // Its conversation may have shown only now whose it is.
+            // The server of its conversation may have become known only now.
             claim.verdict.server_index = conversation.map_or(NONE, Conversation::server_index);
             reconsider(&mut self.memories, conversation, &Datagram { payload: &payload, ..d }, claim);
         }
         self.payload = payload;
     }
 
-    /// The capture holds a datagram once more: it is told as a copy, and otherwise left out.
+    /// Takes a copy that the capture holds of a datagram: it is reported as a copy, and otherwise ignored.
     #[cold]
     #[inline(never)]
     pub(super) fn twice(&mut self, d: &Datagram<'_>, v: &Verdict, of: u64) -> io::Result<()> {
         self.totals.copies += 1;
-        // The conversation may have ended since the first one.
+        // The conversation may have ended since the original.
         let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
         self.pending.touch(slot);
         let (pairing, verdict) = self.read_twice(d, v, slot, of);
@@ -67,8 +67,8 @@ impl<S: Listener> Pipeline<'_, S> {
         self.hold(d, self.claim(verdict, (slot, level), pairing, raised))
     }
 
-    /// What such a copy is to its exchange, and what it says. The first one may have been understood only because
-    /// a request was open, which it has answered.
+    /// The pairing of such a copy, and its classification. The original may have been recognised only because a
+    /// request was open, which it has answered.
     fn read_twice(&self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> (Pairing, Verdict) {
         if v.probe.role == Role::Stray
             && let Some(c) = self.table.conversations.get(slot)
@@ -84,7 +84,7 @@ impl<S: Listener> Pipeline<'_, S> {
         (self.table.copied(slot, d, v, of), *v)
     }
 
-    /// What has been found out about a datagram that comes now, in a conversation of that level.
+    /// The claim of a datagram that has just come, in a conversation of that level.
     pub(super) fn claim(
         &self,
         verdict: Verdict,
@@ -109,13 +109,13 @@ impl<S: Listener> Pipeline<'_, S> {
         }
     }
 
-    /// A datagram of which not everything is known yet, or that must not overtake others.
+    /// Takes a datagram of which not everything is known yet, or that must not overtake others.
     #[inline(never)]
     pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
         if claim.waits(d, !claim.candidate, &self.table, (d.frame, self.table.clock())).is_some() {
             return self.wait(d, Some(claim));
         }
-        // What is said of it must not depend on whether it has to wait for its turn.
+        // Its classification must not depend on whether it has to wait for its turn.
         self.classify_late(d, &mut claim);
         claim.settled = true;
         if self.waits_its_turn(&claim.verdict, &claim.raised) {
@@ -124,7 +124,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.deliver_claim(d, &claim)
     }
 
-    /// Whether a datagram must not overtake those that wait.
+    /// Whether a datagram must not overtake the pending ones.
     #[inline(always)]
     pub(super) fn waits_its_turn(&self, v: &Verdict, raised: &Raised) -> bool {
         !self.pending.is_empty() && (self.wants.ordered || self.pending.is_ahead(v, raised))
@@ -149,7 +149,7 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Releases the first ones while there is no room for another.
+    /// Releases the first items until there is room for another.
     fn make_room(&mut self, joined: usize) -> io::Result<()> {
         while self.pending.is_full(joined) {
             self.pending.count_early(self.table.clock());
@@ -158,12 +158,12 @@ impl<S: Listener> Pipeline<'_, S> {
         Ok(())
     }
 
-    /// Lets everybody out whose turn has come, then reports what has closed meanwhile.
+    /// Releases the items whose turn has come, then reports the exchanges that have closed meanwhile.
     #[inline(never)]
     pub(super) fn release_pending(&mut self, clock: Time) -> io::Result<()> {
         if !self.pending.is_empty() {
             while let Some(level) = self.table.closed_level() {
-                // One whose conversation is not confirmed yet waits in any case.
+                // An exchange whose conversation is not confirmed yet waits in any case.
                 let waits = level <= Level::Low;
                 if self.wants.ordered || waits {
                     let Some(mut e) = self.table.next_closed() else { break };
@@ -182,7 +182,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.deliver_closed()
     }
 
-    /// Whether the first one still has to wait.
+    /// Whether the first item still has to wait.
     fn first_waits(&mut self, at: (u64, Time)) -> bool {
         let Some(Item::Datagram(d, _, Some(claim))) = self.pending.front() else { return false };
         let until = claim.waits(d, self.confirmed(claim.slot), &self.table, at);
@@ -218,7 +218,7 @@ impl<S: Listener> Pipeline<'_, S> {
                     self.classify_late(&d, &mut claim);
                 }
                 if matches!(claim.pairing, Pairing::Unsolicited { .. }) {
-                    // Once it is told that nothing was asked, no request may claim it.
+                    // It is reported as unsolicited now, so no later request may claim it.
                     self.table.drop_orphan(claim.slot, d.frame);
                 }
                 self.deliver_claim(&d, &claim)
@@ -228,7 +228,8 @@ impl<S: Listener> Pipeline<'_, S> {
         out
     }
 
-    /// An answer that stands before its request is their conversation's, unless something has contradicted that by now.
+    /// An answer that comes before its request confirms their conversation, unless their exchange has been
+    /// withdrawn.
     fn stand_by(&mut self, d: &Datagram<'_>, claim: &Claim) {
         let Pairing::Answered(answer) = claim.pairing else { return };
         if answer.request_frame <= d.frame || self.table.withdrew(answer.exchange) {
@@ -242,7 +243,7 @@ impl<S: Listener> Pipeline<'_, S> {
         }
     }
 
-    /// The last word on a datagram that waited.
+    /// Makes the final classification of a datagram that waited.
     fn classify_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
         classify_late(&self.memory, &mut self.table, &mut self.memories, d, claim);
     }
@@ -253,7 +254,7 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 }
 
-/// What a datagram is that waited, by all that has come since.
+/// Classifies a datagram that waited, by everything that has come since.
 #[inline(never)]
 fn classify_late(
     memory: &Memory,
@@ -270,12 +271,12 @@ fn classify_late(
     if v.server_index == NONE
         && let Some(c) = &conversation
     {
-        v.server_index = c.server_index(); // known by now, perhaps
+        v.server_index = c.server_index(); // may have become known since
     }
     let maybe = matches!(v.probe.role, Role::MaybeRequest | Role::MaybeResponse);
     match conversation.as_ref().filter(|c| c.decided()) {
         Some(c) if c.direction(d.src) == v.direction => {
-            // What it is a part of is known already.
+            // Parts are not read again: the message that they belong to is known already.
             let unsure = v.probe.role == Role::Request && !v.decided;
             if maybe || unsure {
                 let known = memory.known_in(d, v.id, v.direction, (c.level, true));
@@ -284,18 +285,18 @@ fn classify_late(
             }
             return;
         }
-        // It was paired before its conversation turned: that exchange stands.
+        // It was paired before its conversation changed direction: that exchange stands.
         Some(_) if claim.pairing.exchange().is_some() => return,
         Some(c) => turn(memory, c, d, v),
         None if v.probe.role != Role::MaybeResponse => return,
-        // It answered, after all, and nothing was asked.
+        // It was an answer after all, and nothing was asked.
         None => (v.direction, v.probe.role) = (Direction::S2c, Role::Response),
     }
     if claim.raised.has(&GEN_008) {
-        return; // what it breaks is said of the first
+        return; // findings are reported for the original
     }
     let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
-    // Which of two alike asked the other is known only where the conversation has a direction.
+    // Which of two similar messages is the request is known only where the conversation has a direction.
     let directed = conversation.as_ref().is_some_and(Conversation::decided);
     let asked = |exchange| Pairing::Asked { exchange, answered_by: None, alone: true, reused: false };
     claim.pairing = match v.probe.role {
@@ -307,18 +308,18 @@ fn classify_late(
     reconsider(memories, conversation.as_ref(), d, claim);
 }
 
-/// The conversation of a datagram goes the other way than was thought.
+/// Reads a datagram again whose conversation turned out to go the other way.
 fn turn(memory: &Memory, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
     (v.direction, v.server_index) = (c.direction(d.src), c.server_index());
     let known = memory.known_in(d, v.id, v.direction, (c.level, true));
     match v.id.probe_known(d.payload, d.wire_len(), known) {
         Some(read) => v.probe = read,
-        // Its message goes the other way, and it is none that goes this way.
+        // It is no message of this direction.
         None => (v.probe.message, v.probe.role) = (v.id.info().unknown(), Role::Stray),
     }
 }
 
-/// A datagram has been found to be something else to its exchange: it is judged as that, where its conversation is still known.
+/// Checks a datagram again whose pairing has changed, if its conversation is still known.
 fn reconsider(
     memories: &mut Memories,
     conversation: Option<&Conversation>,

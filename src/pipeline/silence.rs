@@ -1,7 +1,7 @@
 //! Servers that answer nothing, and endpoints that could be such servers.
 //!
-//! That no request was answered is known at the end of the input, and so is nothing else here: what is added up comes from
-//! exchanges that close without an answer. Of an answered one it is only remembered that its server answers.
+//! Whether a server answered nothing is known only at the end of the input. The counts come from exchanges that
+//! close without an answer; of an answered exchange only the fact that its server answers is remembered.
 
 use super::options::Options;
 use crate::bounded::Numbered;
@@ -19,18 +19,18 @@ use crate::servers::MAX_SERVERS;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 
-/// So many requests without an answer are the fewest that say something of their server.
+/// The fewest unanswered requests that say something about their server.
 const LEAST: u64 = 3;
-/// … the last of them that long after the first, in nanoseconds: a short loss proves nothing.
+/// The least time from the first to the last of them, in nanoseconds: a short loss proves nothing.
 const LONG: i64 = 2_000_000_000;
-/// Datagrams sent to one endpoint that could ask something: fewer are not worth a word.
+/// The fewest possible requests to an endpoint for which it is listed as a possible server.
 const REPEATED: u64 = 2;
-/// Exchanges whose request was sent again, and when; the oldest goes first.
+/// Most retransmitted requests whose times are remembered with 64 MiB; the oldest is dropped first.
 const MAX_AGAIN: usize = 8_192;
-/// Endpoints that get what could be requests; further ones are not remembered.
+/// Most endpoints remembered that get possible requests; further ones are not remembered.
 const MAX_CANDIDATES: usize = 4_096;
 
-/// The datagrams of a request up to one of them.
+/// How many datagrams of a request were sent up to one of them, and when and in which frame that was.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     datagrams: u64,
@@ -38,14 +38,14 @@ struct Sent {
     frame: u64,
 }
 
-/// A request that was sent again. Its window passes anew each time, so with the capture at its end the last datagrams of
-/// it may be undecided while those before them are not.
+/// A retransmitted request. Its answer window starts anew with each transmission, so that at the end of the capture
+/// the last transmissions may be undecided while the earlier ones are not.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     last: Sent,
-    /// From here to the last one the answer window has not passed.
+    /// A transmission that the last one followed within the answer window.
     recent: Sent,
-    /// More than the answer window before that.
+    /// A transmission more than the answer window before `recent`.
     earlier: Option<Sent>,
 }
 
@@ -58,13 +58,13 @@ struct Unheard {
     last: Time,
     /// Frame of the last datagram.
     frame: u64,
-    /// Its exchange.
+    /// The exchange of that datagram.
     exchange: Exchange,
-    /// What was counted of findings about these exchanges.
+    /// Counts of the findings about these exchanges.
     findings: Counts,
 }
 
-/// See the module's words. Servers go by their index, so that their table bounds what is kept of them.
+/// See the module documentation. Servers are known by their index, so that the server table bounds this state too.
 #[derive(Debug)]
 pub(super) struct Silences {
     windows: Windows,
@@ -72,16 +72,16 @@ pub(super) struct Silences {
     answered: Bits,
     unheard: HashMap<u32, Unheard>,
     again: Numbered<Again>,
-    /// Datagrams that could ask something, by whom they ask.
+    /// Possible requests, by the endpoint and the protocol of their server.
     candidates: HashMap<(Endpoint, Id), Asked>,
-    /// Somebody has answered something.
+    /// Some server has sent something.
     anybody: bool,
     /// Capture time at the end of the input; unknown before.
     end: Time,
     forgotten: u64,
 }
 
-/// What an endpoint got of what could be requests.
+/// Counts of the possible requests to an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     datagrams: u64,
@@ -106,19 +106,20 @@ impl Silences {
         }
     }
 
-    /// A server answers.
+    /// Notes that a server answers.
     #[inline(always)]
     pub fn answered(&mut self, server: u32) {
         self.answered.set(server as usize);
     }
 
-    /// Something has come from a server, whatever it answers: both directions are in the capture.
+    /// Notes that a server has sent something, whether it answers a request or not: the capture holds both
+    /// directions.
     #[inline]
     pub fn heard(&mut self) {
         self.anybody = true;
     }
 
-    /// A request is sent again.
+    /// Notes the retransmission of a request.
     #[cold]
     #[inline(never)]
     pub fn again(&mut self, id: Id, exchange: u64, time: Time, frame: u64) {
@@ -133,12 +134,12 @@ impl Silences {
         }
     }
 
-    /// The input ends at that capture time.
+    /// Sets the capture time at the end of the input.
     pub fn ends(&mut self, clock: Time) {
         self.end = clock;
     }
 
-    /// An exchange of low confidence has closed.
+    /// Counts a closed exchange of low confidence.
     #[cold]
     #[inline(never)]
     pub fn candidate(&mut self, e: &Exchange) {
@@ -153,13 +154,13 @@ impl Silences {
             Outcome::Answered | Outcome::Late => asked.answered = true,
             Outcome::Unanswered => {}
             Outcome::Refused => asked.refused += datagrams,
-            // Of a request that was sent again only the last datagram is open in any case.
+            // Of a retransmitted request, only the last datagram is certainly undecided.
             Outcome::Undecided => asked.undecided += 1,
         }
         asked.datagrams += if e.response_time.is_none() { datagrams } else { 0 };
     }
 
-    /// An exchange has closed without an answer; of it this was found.
+    /// Counts an exchange that closed without an answer; `finding` is the finding about it.
     #[cold]
     #[inline(never)]
     pub fn unanswered(&mut self, e: &Exchange, finding: Option<&Finding>) {
@@ -190,7 +191,7 @@ impl Silences {
         self.answered.has(server as usize)
     }
 
-    /// The datagrams of a request up to the last one that had its time; `None` where none had.
+    /// The datagrams of a request up to the last one whose answer window has passed; `None` where none has.
     fn sent(&mut self, e: &Exchange) -> Option<Sent> {
         let first = Sent { datagrams: 1, time: e.request_time, frame: e.request_frame };
         if e.retransmissions == 0 {
@@ -199,7 +200,7 @@ impl Silences {
         let known = self.again.get(e.id).copied();
         self.forgotten += u64::from(known.is_none());
         if e.outcome != Outcome::Undecided {
-            // How many there were is known in any case.
+            // The number of datagrams is known even if their times are forgotten.
             let datagrams = 1 + u64::from(e.retransmissions);
             return Some(Sent { datagrams, ..known.map_or(first, |again| again.last) });
         }
@@ -209,8 +210,8 @@ impl Silences {
         [Some(recent), earlier, Some(first)].into_iter().flatten().find(had_time)
     }
 
-    /// Nothing goes on with what has been read so far: the servers that answered nothing, and what was counted of
-    /// findings that are only symptoms of that. `heard` says whether the capture holds an answer.
+    /// Ends a series of files: returns the servers that answered nothing, and the counts of findings that are only
+    /// symptoms of that. `heard` says whether the capture holds an answer.
     pub fn take(&mut self, options: &Options, heard: bool) -> (Vec<Silent>, Counts) {
         let unheard = std::mem::take(&mut self.unheard);
         let nobody = !heard && !self.anybody && options.watched.is_none();
@@ -237,8 +238,8 @@ impl Silences {
         (told.collect(), symptoms)
     }
 
-    /// Endpoints to which something was sent repeatedly that could ask, and never answered; those with the most come
-    /// first. What `known` says of them is no longer only possible.
+    /// Endpoints that got possible requests repeatedly and never answered; those that got the most come first.
+    /// Endpoints that are `known` servers are left out.
     pub fn candidates(&self, known: impl Fn(Endpoint, Id) -> bool) -> Vec<Candidate> {
         let repeated =
             self.candidates.iter().filter(|(_, asked)| asked.datagrams >= REPEATED && !asked.answered);
@@ -256,7 +257,7 @@ impl Silences {
         list
     }
 
-    /// Requests of which it was forgotten when they were sent last.
+    /// Number of retransmitted requests whose times were forgotten.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }

@@ -1,4 +1,4 @@
-//! Frames whose packet holds another one, or a part of one: tunnels, fragments, ICMP errors.
+//! Takes frames whose packet contains another packet, or a part of one: tunnels, fragments, ICMP errors.
 
 use super::Pipeline;
 use crate::capture::{Frame, Time};
@@ -8,11 +8,11 @@ use crate::protocols::Id;
 use std::io;
 
 impl<S: Listener> Pipeline<'_, S> {
-    /// A frame with a packet inside its packet.
+    /// Takes a frame whose packet contains another one.
     #[cold]
     #[inline(never)]
     pub(super) fn decapsulate(&mut self, frame: Frame<'_>) -> io::Result<()> {
-        // What is put together lies in there while it is looked at.
+        // The decapsulator holds reassembled bytes while they are processed, so it is taken out of the pipeline.
         let mut deep = std::mem::take(&mut self.decapsulator);
         deep.advance(self.table.clock());
         let done = match deep.decapsulate(&frame) {
@@ -26,7 +26,7 @@ impl<S: Listener> Pipeline<'_, S> {
         done
     }
 
-    /// Takes in what is left of datagrams whose fragments did not all come: of those whose time is up, or of all.
+    /// Takes datagrams of which fragments are missing: those whose time is up, or all.
     #[cold]
     #[inline(never)]
     pub(super) fn give_up(&mut self, clock: Time, all: bool) -> io::Result<()> {
@@ -35,7 +35,7 @@ impl<S: Listener> Pipeline<'_, S> {
         while done.is_ok()
             && let Some(opened) = deep.next_expired(clock, all)
         {
-            // Its first fragment was counted as one; now it stands for the datagram.
+            // Its first fragment was counted as a fragment; now it stands for the datagram.
             self.totals.not_datagrams.take_back(DropReason::Fragment);
             done = self.opened(&opened);
         }
@@ -48,7 +48,7 @@ impl<S: Listener> Pipeline<'_, S> {
         match &opened.content {
             Content::Datagram(d) => {
                 for number in self.told..d.tunnel {
-                    let number = number + 1; // none of them is told twice
+                    let number = number + 1; // each path is reported once
                     self.report.tunnels(number, opened.tunnels.path(number));
                 }
                 self.told = self.told.max(d.tunnel);
