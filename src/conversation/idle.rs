@@ -1,5 +1,6 @@
-//! Conversations that were certain and whose requests are all forgotten: they stay known for a while, for clients ask
-//! again after ten or thirty seconds, and what they send then is to be judged as theirs.
+//! Idle conversations: they were certain, and all their requests are forgotten. They stay known for a while,
+//! because clients ask again after ten or thirty seconds, and those requests are to be judged as part of the same
+//! conversation.
 //!
 //! ```text
 //!  last request forgotten ──> idle ──┬─ asks again ──> as ever
@@ -12,25 +13,26 @@ use crate::packed::Count;
 use crate::protocols::Id;
 use std::collections::VecDeque;
 
-/// Most conversations that stay known so with 64 MiB.
+/// Most idle conversations remembered with 64 MiB.
 pub const MAX_IDLE: usize = 8_192;
-/// How long they do after their last datagram, in milliseconds of capture time.
+/// How long they are remembered after their last datagram, in milliseconds of capture time.
 const KEPT: u64 = 60_000;
-/// What comes this soon after the last datagram is not worth another entry, in milliseconds.
+/// A datagram this soon after the last one gets no entry of its own, in milliseconds.
 pub(super) const SOON: u64 = 1_000;
-/// Of stamps: makes them larger than any sequence number, and none 0.
+/// Added to stamps: makes them larger than any sequence number, and never 0.
 const BIAS: i64 = 1 << 45;
 const MS: i64 = 1_000_000;
 
-/// Which conversations are idle since when. What has asked since, or is over, is passed over.
+/// Since when which conversations are idle. Entries of conversations that have sent a request since, or are over,
+/// are skipped.
 ///
-/// A list for each protocol, for they forget requests after different times, and one for those that said something when
-/// they were idle: so each is in the order of time.
+/// There is a list for each protocol, because protocols forget requests after different times, and one for
+/// conversations that sent something while they were idle: so each list is in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     lists: [VecDeque<Entry>; Id::ALL.len() + 1],
     len: usize,
-    /// The list that has the oldest one, and since when that is idle.
+    /// The list with the oldest entry, and since when the conversation of that is idle.
     oldest: Option<(usize, u64)>,
 }
 
@@ -40,16 +42,16 @@ pub(super) struct Entry {
     pub(super) at: u32,
 }
 
-/// The list of those that said something.
+/// The list of conversations that sent something while they were idle.
 pub(super) const HEARD: usize = Id::ALL.len();
 
-/// A time in milliseconds that fits where the number of the latest request stands, and is none.
+/// A time in milliseconds that fits in the field of the latest request's number, and equals no such number.
 pub(super) fn stamp(time: Time) -> u64 {
     (time.nanos().unwrap_or(i64::MIN).div_euclid(MS) + BIAS) as u64
 }
 
 impl Idle {
-    /// All of them are over.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.lists.iter_mut().for_each(VecDeque::clear);
         (self.len, self.oldest) = (0, None);
@@ -71,17 +73,17 @@ impl Idle {
         Some(entry)
     }
 
-    /// How many entries there are, of conversations that are over, too.
+    /// Number of entries, including those of conversations that are over.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the oldest one has been idle for too long at that stamp.
+    /// Whether the conversation of the oldest entry has been idle for too long at that stamp.
     pub fn is_over(&self, now: u64) -> bool {
         self.oldest.is_some_and(|(_, last)| last + KEPT < now)
     }
 
-    /// After this time one has been idle for too long; `None` where there is none.
+    /// The time after which a conversation has been idle for too long; `None` where there is no entry.
     pub fn until(&self) -> Option<Time> {
         let (_, last) = self.oldest?;
         Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
@@ -112,7 +114,7 @@ mod tests {
         Time::from_nanos(seconds * S)
     }
 
-    /// One that was certain and rests since that second.
+    /// A conversation that was certain and is idle since that second.
     fn rests(table: &mut Conversations, client: u16, since: i64) -> Slot {
         rests_in(table, Id::Sqp, client, since)
     }

@@ -1,4 +1,4 @@
-//! Conversations: who speaks which protocol with whom.
+//! Conversations: which endpoints speak which protocol with each other.
 
 mod idle;
 mod table;
@@ -13,10 +13,11 @@ use crate::protocols::{Direction, Id, Level};
 /// No slot, no server.
 pub const NONE: u32 = u32::MAX;
 
-/// One conversation of two endpoints in one protocol: one line of the cache, for there are many of them.
+/// One conversation of two endpoints in one protocol. It takes exactly one cache line, because there are many.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversation {
-    /// Client and server, for certain or as it seems: the words of their addresses, and the other word of [`Endpoint`].
+    /// Client and server, certain or assumed: the words of their addresses; `ends` has the other word of each
+    /// [`Endpoint`].
     ips: [[u64; 2]; 2],
     ends: [u32; 2],
     /// See [`Conversation::issued`], where [`ISSUED`] is set.
@@ -36,19 +37,19 @@ pub struct Conversation {
     marks: Marks,
 }
 
-/// Who the client is, is certain.
+/// The client is certain.
 const DECIDED: u8 = 1;
-/// What it sent so far may have been an answer instead.
+/// What the client sent so far may have been an answer instead.
 const DOUBTFUL: u8 = 1 << 1;
-/// The table of servers had no place for its server.
+/// The server table had no room for its server.
 const REFUSED: u8 = 1 << 2;
 /// The server has issued a value to this client.
 const ISSUED: u8 = 1 << 3;
-/// A request has carried that since.
+/// A request has carried that value since.
 const USED: u8 = 1 << 4;
-/// It is over, and its slot is free.
+/// The conversation is over, and its slot is free.
 const OVER: u8 = 1 << 5;
-/// All that it asked is forgotten.
+/// All its requests are forgotten.
 const IDLE: u8 = 1 << 6;
 
 const _: () = assert!(size_of::<Conversation>() == 64);
@@ -70,17 +71,17 @@ impl Conversation {
             marks: Marks::default(),
         }
     }
-    /// Who asks, for certain or as it seems.
+    /// The client, certain or assumed.
     #[inline(always)]
     pub fn client(&self) -> Endpoint {
         Endpoint::new(self.ips[0], self.ends[0])
     }
-    /// Who answers.
+    /// The server.
     #[inline(always)]
     pub fn server(&self) -> Endpoint {
         Endpoint::new(self.ips[1], self.ends[1])
     }
-    /// Whether it is that of two endpoints, in either direction.
+    /// Whether it is the conversation of these two endpoints, in either direction.
     #[inline(always)]
     fn is_of(&self, [a, b]: [Endpoint; 2]) -> bool {
         let (client, server) = (self.client(), self.server());
@@ -91,37 +92,37 @@ impl Conversation {
     pub fn direction(&self, src: Endpoint) -> Direction {
         if self.client() == src { Direction::C2s } else { Direction::S2c }
     }
-    /// Says who the client is.
+    /// Sets the client.
     pub fn set_client(&mut self, client: Endpoint) {
         if client != self.client() {
             self.ips.reverse();
             self.ends.reverse();
         }
     }
-    /// Who the client is, is certain.
+    /// Whether the client is certain.
     #[inline(always)]
     pub fn decided(&self) -> bool {
         self.marks.has(DECIDED)
     }
-    /// What the client sent so far may have been an answer instead, as long as that is not decided.
+    /// Whether what the client sent so far may have been an answer instead, as long as that is not decided.
     pub fn doubtful(&self) -> bool {
         self.marks.has(DOUBTFUL)
     }
-    /// All that it asked is forgotten.
+    /// Whether all its requests are forgotten.
     pub fn idle(&self) -> bool {
         self.marks.has(IDLE)
     }
-    /// Who the client is, is certain, and it is not idle.
+    /// Whether the client is certain and the conversation is not idle.
     #[inline(always)]
     pub fn steady(&self) -> bool {
         self.marks.of_these_only(DECIDED | IDLE, DECIDED)
     }
-    /// Says both.
+    /// Sets whether the client is certain, and whether its datagrams are doubtful.
     pub fn decide(&mut self, decided: bool, doubtful: bool) {
         self.marks.set(DECIDED, decided);
         self.marks.set(DOUBTFUL, doubtful);
     }
-    /// A pair was found: it is as sure as that makes it.
+    /// Notes a pair of request and answer: raises the confidence to that of the pair.
     #[inline(always)]
     pub fn confirm(&mut self, paired: Level) {
         self.level = self.level.max(paired);
@@ -133,16 +134,16 @@ impl Conversation {
     pub fn server_index(&self) -> u32 {
         self.server
     }
-    /// Says what that is.
+    /// Sets that index.
     #[inline(always)]
     pub fn set_server_index(&mut self, index: u32) {
         self.server = index;
     }
-    /// That table had no place for it.
+    /// Whether that table had no room for its server.
     pub fn refused(&self) -> bool {
         self.marks.has(REFUSED)
     }
-    /// Says so.
+    /// Notes that the server table had no room for its server.
     pub fn refuse(&mut self) {
         self.marks.set(REFUSED, true);
     }
@@ -151,37 +152,37 @@ impl Conversation {
     pub fn issued(&self) -> Option<Issued> {
         self.marks.has(ISSUED).then_some(Issued { value: self.value, used: self.marks.has(USED) })
     }
-    /// The server issues a value.
+    /// Notes that the server issues a value to this client.
     #[inline(always)]
     pub fn issue(&mut self, value: u32) {
         self.value = value;
         self.marks.set(ISSUED, true);
         self.marks.set(USED, false);
     }
-    /// What was issued went the other way.
+    /// Withdraws the issued value, because it was sent the other way.
     pub fn take_back(&mut self) {
         self.marks.set(ISSUED, false);
     }
-    /// A request carries that value.
+    /// Notes that a request carries a value, which may be the issued one.
     #[inline(always)]
     pub fn carry(&mut self, value: u64) {
         if self.marks.has(ISSUED) && u64::from(self.value) == value {
             self.marks.set(USED, true);
         }
     }
-    /// Sequence number of the latest request, plus one; 0 where there was none. Of one that is forgotten another number,
-    /// which no request has.
+    /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten,
+    /// another number, which no request has.
     #[inline(always)]
     pub fn latest(&self) -> u64 {
         self.latest.get()
     }
-    /// A request is asked.
+    /// Notes a new request.
     #[inline(always)]
     pub fn ask(&mut self, latest: u64) {
         self.latest = Count::new(latest);
         self.unanswered = self.unanswered.saturating_add(1);
     }
-    /// Its place, if that is the one with this number.
+    /// Its slot, given its number in the table.
     #[inline(always)]
     pub fn slot(&self, at: u32) -> Slot {
         Slot { at, generation: self.generation }
@@ -196,7 +197,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Its number, without what makes it that of one conversation.
+    /// Its number, without the generation that identifies one conversation.
     pub fn at(self) -> u32 {
         self.at
     }

@@ -1,7 +1,7 @@
 //! The table of conversations.
 //!
-//! Bounded. When it is full an idle conversation goes, see `idle`, else the one whose last request is oldest, and is
-//! counted.
+//! The table is bounded. When it is full, an idle conversation is dropped, see `idle`; if there is none, the
+//! conversation whose last request is oldest is dropped and counted.
 
 use super::idle::{Entry, HEARD, Idle, MAX_IDLE, SOON, stamp};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
@@ -18,18 +18,19 @@ use std::hash::BuildHasher;
 /// Most conversations remembered with 64 MiB.
 pub const MAX_CONVERSATIONS: usize = 262_144;
 
-/// Values issued and not used before their conversations were over; the oldest goes first.
+/// Most values remembered that were issued but not used before their conversations ended; the oldest is dropped
+/// first.
 const MAX_UNUSED: usize = 131_072;
 
-/// The same for either direction. Endpoints that differ in their first words differ in hash; the protocol is told apart
-/// by comparing.
+/// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; the
+/// protocol is told apart by comparing.
 #[inline(always)]
 fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64 {
     let ends = if a.order() <= b.order() { (a, b) } else { (b, a) };
     hasher.hash_one(ends) ^ id as u64
 }
 
-/// See the module's words.
+/// The table of conversations, see the module documentation.
 #[derive(Debug)]
 pub struct Conversations {
     index: Buckets,
@@ -40,17 +41,17 @@ pub struct Conversations {
     pub(super) idle: Idle,
     most: usize,
     pub(super) most_idle: usize,
-    /// Slot of the conversation that asked last; [`NONE`] where there is none at all.
+    /// Slot of the conversation that sent a request last; [`NONE`] where the table is empty.
     newest: u32,
-    /// First of the slots that are free, chained by `older`; [`NONE`] where there is none.
+    /// First free slot; free slots are chained by `older`; [`NONE`] where there is none.
     free: u32,
     evicted: u64,
-    /// What was issued in conversations that are over and is not used yet, by their hash: the next one of the same two goes
-    /// on with that.
+    /// Values that were issued in conversations that have ended and are not used yet, by the hash of the
+    /// conversation: the next conversation of the same client and server takes the value over.
     unused: Bounded<u64, Option<u32>>,
 }
 
-/// The slots of those that asked after a conversation and before; the newest one and the oldest stand side by side.
+/// The conversations that sent a request after and before this one; the newest one and the oldest are neighbours.
 #[derive(Clone, Copy, Debug)]
 struct Links {
     newer: u32,
@@ -63,7 +64,7 @@ impl Conversations {
         Conversations::of(budget, budget.of(MAX_CONVERSATIONS))
     }
 
-    /// The same of at most `most` conversations.
+    /// An empty table of at most `most` conversations.
     pub(super) fn of(budget: Budget, most: usize) -> Self {
         Conversations {
             index: Buckets::default(),
@@ -109,7 +110,7 @@ impl Conversations {
         self.get(slot).map_or(0, Conversation::latest)
     }
 
-    /// The conversation in a slot, whichever that is by now.
+    /// The conversation in the slot with that number, whichever it is by now.
     #[inline(always)]
     pub fn at(&self, at: u32) -> Option<(Slot, &Conversation)> {
         let c = self.slots.get(at as usize)?;
@@ -122,14 +123,14 @@ impl Conversations {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
-    /// A pair was found: the conversation is as sure as that makes it.
+    /// Notes a pair of request and answer in a conversation: raises its confidence to that of the pair.
     pub fn confirm(&mut self, slot: Slot, paired: Level) {
         if let Some(c) = self.get_mut(slot) {
             c.confirm(paired);
         }
     }
 
-    /// A new conversation in which `client` spoke first, and the one that had to go for it.
+    /// Opens a conversation in which `client` spoke first; also returns the conversation that was evicted for it.
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
         let hash = hash_of(&self.hasher, client, server, id);
         let mut new = Conversation::new(client, server, id);
@@ -164,8 +165,8 @@ impl Conversations {
         (new.slot(at), evicted)
     }
 
-    /// Ends a conversation that has nothing left to remember; its slot serves the next one, so that
-    /// memory stays where it was just used.
+    /// Ends a conversation that has nothing left to remember. Its slot is used for the next one, so that recently
+    /// used memory is used again.
     pub fn close(&mut self, slot: Slot) {
         if self.get(slot).is_none() {
             return;
@@ -193,17 +194,18 @@ impl Conversations {
         self.unused.insert(hash, issued.map(|issued| issued.value));
     }
 
-    /// Of a conversation by who asks: the same two may ask each other.
+    /// The hash of a conversation that depends on its direction: the same two endpoints may also be client and
+    /// server the other way round.
     fn hash_of_ways(&self, c: &Conversation) -> u64 {
         self.hasher.hash_one((c.client(), c.server(), c.id))
     }
 
-    /// Forgets what was issued in conversations that are over.
+    /// Forgets the values issued in conversations that have ended.
     pub fn forget_unused(&mut self) {
         self.unused.clear();
     }
 
-    /// How much of that was forgotten for want of room.
+    /// Number of such values forgotten for lack of room.
     pub fn forgotten(&self) -> u64 {
         self.unused.forgotten()
     }
@@ -221,7 +223,7 @@ impl Conversations {
         Some(self.slots[at as usize].slot(at))
     }
 
-    /// Ends the conversation whose last request is oldest, for want of room.
+    /// Ends the conversation whose last request is oldest, for lack of room.
     #[cold]
     fn evict(&mut self) -> Option<Conversation> {
         let slot = self.oldest()?;
@@ -231,7 +233,7 @@ impl Conversations {
         Some(oldest)
     }
 
-    /// Makes a conversation the youngest: it has just asked something.
+    /// Makes a conversation the newest one, because it has just sent a request.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         if slot.at != self.newest && self.get(slot).is_some() {
@@ -261,7 +263,8 @@ impl Conversations {
 }
 
 impl Conversations {
-    /// The last request of a conversation is forgotten, which was sent at that time: it stays known if it was certain.
+    /// The last request of a conversation, sent at that time, is forgotten: the conversation becomes idle if it was
+    /// certain, and otherwise ends.
     pub fn rest(&mut self, slot: Slot, last: Time) {
         match self.get_mut(slot) {
             Some(c) if c.decided() && c.level >= Level::Medium => {
@@ -275,7 +278,7 @@ impl Conversations {
         }
     }
 
-    /// An idle conversation goes on.
+    /// Notes a datagram in an idle conversation; `asks` says whether it is a request.
     #[cold]
     pub fn wake(&mut self, slot: Slot, asks: bool, clock: Time) {
         let now = stamp(clock);
@@ -296,7 +299,7 @@ impl Conversations {
         }
     }
 
-    /// Ends those that have been idle for too long.
+    /// Ends conversations that have been idle for too long.
     pub fn expire_idle(&mut self, clock: Time) {
         let now = stamp(clock);
         while self.idle.is_over(now) {
@@ -304,12 +307,12 @@ impl Conversations {
         }
     }
 
-    /// After this time one has been idle for too long; `None` where there is none.
+    /// The time after which a conversation has been idle for too long; `None` where none is idle.
     pub fn idle_until(&self) -> Option<Time> {
         self.idle.until()
     }
 
-    /// Ends the one that has been idle for longest, for want of room; `false` where none is.
+    /// Ends the conversation that has been idle for longest, for lack of room; `false` where none is idle.
     #[cold]
     pub(super) fn drop_idle(&mut self) -> bool {
         while self.idle.len() > 0 {
@@ -320,7 +323,7 @@ impl Conversations {
         false
     }
 
-    /// Takes the oldest entry out; whether a conversation ended by it.
+    /// Removes the oldest entry; returns whether its conversation ended by that.
     fn drop_first(&mut self) -> bool {
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;

@@ -1,4 +1,4 @@
-//! An answer: which request it belongs to, and the record of the exchange that closes by it.
+//! Handles answers: which request an answer belongs to, and the record of the exchange that it closes.
 
 use super::incomplete::{Answering, Numbered, Orphan, Reply, record};
 use super::queue::{Request, State};
@@ -11,7 +11,7 @@ use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
 use std::hash::BuildHasher;
 
-/// Answers in parts that are under way at once; of a further one the first part is taken for all of it.
+/// Most incomplete answers at once; of a further answer, the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
 
 impl Table {
@@ -28,10 +28,11 @@ impl Table {
             self.issue(slot, step, g.request_state);
             return self.answered(slot, seq, reply, false);
         }
-        // The search goes by what was issued before.
+        // The search uses the value issued before this answer.
         let found = self.candidates(slot, reply, step);
-        // A copy issues nothing anew: the value may have been used since, or another one issued. While a request is open the
-        // server may have given the same one again: nobody is to be blamed for using it.
+        // A copy issues no new value: the value may have been used since, or another one issued. But while a
+        // request is open, the server may have issued the same value again, and its use must not be reported as an
+        // error.
         if found.copy.is_none() || found.open {
             self.issue(slot, step, g.request_state);
         }
@@ -78,13 +79,13 @@ impl Table {
         }
     }
 
-    /// The latest request, where nothing else can be what an answer belongs to: no search is needed.
+    /// The latest request, if the answer cannot belong to anything else: then no search is needed.
     #[inline]
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
         let (seq, r) = self.queues[v.id as usize].back_to(latest)?;
         let its = r.step == v.probe.step && r.state == State::Open && r.alone && !r.partial;
         let keyed = step.key_digits > 0;
-        // Without a key, copies and time stamps have a say.
+        // Without a key, copies and time stamps have to be considered.
         let sure = if keyed {
             v.probe.key.is_some() && v.probe.key == r.key
         } else {
@@ -142,7 +143,7 @@ impl Table {
             }
             return Pairing::Answered(answer);
         }
-        // Nothing is lost of one that has no end, but that its frames are listed.
+        // An open-ended answer loses nothing but the list of its frames.
         self.evicted += u64::from(more && !open_ended);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
@@ -152,7 +153,7 @@ impl Table {
         Pairing::Answered(answer)
     }
 
-    /// A further datagram of an answer that has no end.
+    /// Adds a further datagram to an open-ended answer.
     fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
         let Some(parts) = self.answering.iter_mut().find(|a| a.exchange == answer.exchange) else {
             return answer;
@@ -168,7 +169,7 @@ impl Table {
         Answer { before, ..answer }
     }
 
-    /// A further answer, which differs from the first: it may be a copy of one that came in between.
+    /// A further answer, which differs from the first: it may be a copy of one that came after the first.
     #[cold]
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
         let key = (answer.exchange, hash);
@@ -180,20 +181,21 @@ impl Table {
         Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })
     }
 
-    /// An open request of the client, with the key of the answer, to another endpoint. Order proves nothing
-    /// there.
+    /// Finds an open request of the client to another endpoint with the key of the answer. Pairing by order proves
+    /// nothing there.
     #[cold]
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.probe.key.filter(|_| step.key_digits > 0)?;
         self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
-    /// The same answer, told apart from those of other hosts.
+    /// The same answer, with a hash that differs from those of equal answers of other hosts.
     fn of_host<'a>(&self, reply: &Reply<'a>) -> Reply<'a> {
         Reply { hash: reply.hash ^ self.hasher.hash_one(reply.d.src) as u32, ..*reply }
     }
 
-    /// The answer of one host to a request that went to many: it closes when its late window ends.
+    /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of
+    /// that ends.
     #[cold]
     fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
@@ -237,7 +239,8 @@ impl Table {
         Some(answer)
     }
 
-    /// The latest such requests of an answer's step that its receiver has open, wherever they went.
+    /// The latest open requests of an answer's receiver, of the answer's step, for which `is` holds, wherever they
+    /// were sent.
     fn latest_open(
         &self,
         d: &Datagram<'_>,
@@ -253,7 +256,7 @@ impl Table {
         })
     }
 
-    /// Whether the client asked nothing of the sender, but waits for the answer of another port of that host.
+    /// Whether the client sent no request to the sender, but waits for an answer of another port of that host.
     #[cold]
     fn asked_another_port(&self, slot: Slot, &Reply { d, v, now, .. }: &Reply<'_>) -> bool {
         if self.conversations.latest(slot) != 0 {
@@ -264,7 +267,7 @@ impl Table {
         self.latest_open(d, v, waits).any(|(_, _, c)| c.server().is_at(d.src))
     }
 
-    /// What an answer may belong to.
+    /// Searches for the request that an answer may belong to.
     fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         let queue = &self.queues[v.id as usize];
@@ -275,9 +278,9 @@ impl Table {
         search.found(issued.map(|i| i.value))
     }
 
-    /// The exchange whose answer a datagram of the server stands in for, if it answers nothing itself: the one that an answer
-    /// in its place would be paired with by order. One that is damaged beyond that, or whose step nobody asks for, may stand in
-    /// for an answer of any step.
+    /// The exchange whose answer a datagram of the server comes instead of, if it is no answer itself: the exchange
+    /// that an answer in its place would be paired with by order. A stray datagram, or one whose step has no open
+    /// request while another step has, may come instead of an answer of any step.
     #[cold]
     #[inline(never)]
     pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, pairing: &Pairing) -> Option<u64> {
@@ -296,7 +299,7 @@ impl Table {
         open().filter(waits).last().or_else(|| open().last()).map(|r| r.id)
     }
 
-    /// What a copy that the capture made of frame `of` is to its exchange. Nothing changes by it.
+    /// How a copy of frame `of` made by the capture belongs to an exchange. It changes nothing.
     #[cold]
     pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.probe.step as usize];
@@ -306,7 +309,7 @@ impl Table {
         found.copy.unwrap_or(Pairing::DuplicateFrame { of, asked })
     }
 
-    /// An answer has been reported as one that nobody asked for.
+    /// Forgets an answer that has been reported as unsolicited.
     pub fn drop_orphan(&mut self, slot: Slot, frame: u64) {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
     }

@@ -1,4 +1,4 @@
-//! A request: opens an exchange, repeats one that is open, or is a further part of one.
+//! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
 use super::queue::{Kept, Request, State};
@@ -11,20 +11,20 @@ use crate::conversation::Slot;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role, StepInfo};
 
-/// Exchanges remembered that turned out to be none: as many as may wait to be told of.
+/// Most withdrawn exchanges remembered: as many as may wait to be reported.
 const MAX_WITHDRAWN: usize = 1_024;
 
-/// What stands before a request in its conversation.
+/// What comes before a request in its conversation.
 enum Earlier {
-    /// A request whose end is still to come: this is a part of it.
+    /// A request whose end is still to come: the new one is a part of it.
     Part(u64),
     /// The same request, still open.
     Same(u64),
-    /// Others, or nothing.
+    /// Other requests, or none.
     Others {
-        /// None of the step is open.
+        /// No request of the step is open.
         alone: bool,
-        /// One with the same key was answered.
+        /// A request with the same key was answered.
         reused: bool,
     },
 }
@@ -76,7 +76,8 @@ impl Table {
         };
         if let Some(orphan) = &orphan {
             let worth = step.worth(orphan.paired.max(g.paired), [orphan.request_state, g.request_state]);
-            // By order alone, and against the order in the file: what follows must not contradict it.
+            // Without a certain direction or a key, this pair relies on order alone, and against the order in the
+            // file: later datagrams may still contradict it.
             let sure = v.decided || step.key_digits > 0;
             self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
             (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
@@ -90,7 +91,7 @@ impl Table {
         Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused }
     }
 
-    /// The record of an exchange whose answer stands before its request, which has just been asked.
+    /// Closes the exchange of the request that has just come, and whose answer came before it.
     #[cold]
     fn answered_before(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
         let Some(c) = self.conversations.get(slot) else { return };
@@ -100,13 +101,14 @@ impl Table {
         self.closed.push(Exchange { answer: orphan.message, ..done });
     }
 
-    /// What seems to ask may turn out to have answered: then copies of it are known by this.
+    /// The fingerprint by which copies are recognised if this turns out to be an answer; 0 where it can only be a
+    /// request.
     fn doubt(&self, d: &Datagram<'_>, role: Role) -> u32 {
         if role == Role::MaybeResponse { self.fingerprint(d) } else { 0 }
     }
 
-    /// The conversation goes the other way. What seemed to ask did not, and may be the answer to a request that stands
-    /// behind it; what was taken back when it turned before asks again.
+    /// Turns a conversation round. Its open requests are withdrawn, and those that may be answers wait for a
+    /// request that comes after them; requests that were withdrawn by an earlier turn are open again.
     #[cold]
     pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
         self.changes += 1;
@@ -119,7 +121,7 @@ impl Table {
             match r.state {
                 State::Open => {
                     queue.set(seq, State::Withdrawn);
-                    // What can only ask was no answer either.
+                    // A datagram that can only be a request was no answer either.
                     if r.answer_hash != 0 {
                         issued = issued.or(Some((r.step, r.request_state)));
                         self.keep_orphan(Orphan::of(slot, &r));
@@ -130,7 +132,7 @@ impl Table {
                     queue.set(seq, State::Open);
                     self.withdrawn.retain(|&exchange| exchange != r.id);
                 }
-                // Only the order of the frames, against which it was paired, said that this was asked.
+                // It was taken for a request only by being paired against the order of the frames.
                 State::Answered if r.answer_frame < r.frame => {
                     queue.set(seq, State::Gone);
                     self.remember_withdrawn(r.id);
@@ -143,7 +145,7 @@ impl Table {
         }
     }
 
-    /// An exchange is none.
+    /// Remembers that an exchange was withdrawn.
     fn remember_withdrawn(&mut self, exchange: u64) {
         if self.withdrawn.len() >= MAX_WITHDRAWN {
             self.withdrawn.pop_front();
@@ -151,7 +153,7 @@ impl Table {
         self.withdrawn.push_back(exchange);
     }
 
-    /// The datagram of a request is not shown: should nobody answer it, nothing is said of that either.
+    /// Hides the exchange of a request that is not reported: if it gets no answer, that is not reported either.
     #[cold]
     #[inline(never)]
     pub fn hide(&mut self, slot: Slot, pairing: &Pairing) {
@@ -163,7 +165,7 @@ impl Table {
         }
     }
 
-    /// Keeps an answer whose request may stand behind it, for as long as that may be.
+    /// Keeps an answer whose request may come after it, for as long as that is possible.
     pub(super) fn keep_orphan(&mut self, new: Orphan) {
         while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < new.frame)
             || self.orphans.len() >= EARLY_FRAMES as usize
@@ -173,7 +175,7 @@ impl Table {
         self.orphans.push_back(new);
     }
 
-    /// The request whose late window ends first goes, for want of room.
+    /// Drops the request whose late window ends first, for lack of room.
     #[cold]
     #[inline(never)]
     fn evict(&mut self) {
@@ -185,7 +187,8 @@ impl Table {
         self.heed_idle();
     }
 
-    /// Appends a request to its queue and its conversation; the oldest of all goes when there is no room.
+    /// Appends a request to its queue and its conversation; if there is no room, the oldest request of all is
+    /// dropped.
     #[inline(always)]
     fn push(&mut self, id: Id, slot: Slot, request: &Request) {
         let at = id as usize;
@@ -194,7 +197,8 @@ impl Table {
             c.ask(self.queues[at].end() + 1);
         }
         if self.remembered >= self.most {
-            // Its conversation, too, unless that has asked since; this one just has.
+            // This may end the conversation of the dropped request, unless that has sent a request since, as the
+            // current one just has.
             self.evict();
         }
         self.remembered += 1;
@@ -204,7 +208,7 @@ impl Table {
         self.next_deadline = self.next_deadline.min(self.queues[at].due());
     }
 
-    /// A further part of a request; `None` if it comes too late or is one too many.
+    /// Adds a further part to a request; `None` if the part comes too late or is one too many.
     #[cold]
     fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
         let queue = &mut self.queues[id as usize];
@@ -220,7 +224,7 @@ impl Table {
         Some(Pairing::Retransmission { exchange, request_frame, part: true })
     }
 
-    /// A retransmission: the window starts anew, so the request moves to the end of the queue.
+    /// Handles a retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
     fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
         let previous = self.conversations.latest(slot);
@@ -233,8 +237,8 @@ impl Table {
         Pairing::Retransmission { exchange: again.id, request_frame: again.frame, part: false }
     }
 
-    /// Looks at the earlier requests of a conversation that asks again. Those without a key may be
-    /// given up by it.
+    /// Examines the earlier requests of a conversation in which another request comes. Those without a key, or of a
+    /// step that reuses keys, may be given up by that.
     fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
@@ -248,7 +252,7 @@ impl Table {
                     r.step == v.probe.step && r.state == State::Answered && key.is_some() && r.key == key;
                 continue;
             }
-            // Nobody goes on with a message after having sent another.
+            // A client does not continue a message after sending another one.
             if r.partial && !v.probe.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
@@ -263,7 +267,7 @@ impl Table {
         Earlier::Others { alone: false, reused }
     }
 
-    /// The answer that stands before this request.
+    /// Removes and returns the answer that came before this request, if there is one.
     fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<Orphan> {
         let near = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
@@ -287,7 +291,8 @@ mod tests {
     use crate::net::Endpoint;
     use crate::protocols::Probe;
 
-    /// What the n-th client sends: its conversation, and what it is to that. What is not sure may be an answer.
+    /// Sends a datagram of the n-th client; returns its conversation and its pairing. Unless it is `sure`, it may
+    /// be an answer.
     fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
         let (src, dst) = (Endpoint::v4(n.to_be_bytes(), 1), Endpoint::v4([192, 0, 2, 2], 7777));
         let (frame, time) = (n.into(), Time::from_nanos(0));

@@ -1,4 +1,4 @@
-//! What is not complete: answers of which some parts have come, and answers that stand before their request.
+//! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
 use super::queue::Request;
 use super::{Exchange, Lack, Outcome};
@@ -16,7 +16,7 @@ pub(super) struct Numbered {
     seen: [u128; 2],
     /// The highest number among them.
     pub(super) highest: u8,
-    /// How many there are, once one has said so.
+    /// Number of parts, once a part has said it.
     total: Option<u8>,
     /// The key that they carry.
     pub key: Option<u64>,
@@ -24,13 +24,13 @@ pub(super) struct Numbered {
     last: Time,
 }
 
-/// Where the bit of a part stands.
+/// The word and the bit of a part.
 fn place(number: u8) -> (usize, u128) {
     (usize::from(number >> 7), 1 << (number & 127))
 }
 
 impl Numbered {
-    /// An answer of which this part comes first.
+    /// An answer of which this part is the first to come.
     pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
         let mut numbered = Numbered { seen: [0; 2], highest: 0, total: None, key, last: now };
         numbered.add(part, now);
@@ -56,7 +56,7 @@ impl Numbered {
         self.total.is_some_and(|total| u32::from(total) == self.came())
     }
 
-    /// How many have come.
+    /// Number of parts that have come.
     pub fn came(&self) -> u32 {
         self.seen.iter().map(|half| half.count_ones()).sum()
     }
@@ -67,7 +67,7 @@ impl Numbered {
         self.seen[half] & bit != 0
     }
 
-    /// What is missing that is no longer expected, so long after the last part.
+    /// What is missing and no longer expected, because the last part came more than `window` nanoseconds ago.
     pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
         let over = now.since(self.last).is_some_and(|age| age > window);
         let gap = self.total.is_some() || self.came() <= self.highest.into();
@@ -93,7 +93,7 @@ pub(super) struct Answering {
     pub(super) bytes: u64,
     /// Frame of the first part that contradicts others.
     pub(super) contradicted: Option<u64>,
-    /// Where its parts have numbers.
+    /// Which parts have come, where they are numbered.
     pub(super) numbered: Option<Numbered>,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Reply<'a> {
     pub hash: u32,
 }
 
-/// An answer that stands before its request, if there is one.
+/// An answer that comes before its request, if it has one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Orphan {
     pub conversation: Slot,
@@ -115,7 +115,7 @@ pub(super) struct Orphan {
     /// Index into the protocol's messages.
     pub message: Option<u8>,
     pub key: Option<u64>,
-    /// What the pair would be worth.
+    /// Confidence of the pair, should one be found.
     pub paired: Level,
     /// See [`Probe::request_state`](crate::protocols::Probe::request_state).
     pub request_state: u32,
@@ -128,7 +128,7 @@ pub(super) struct Orphan {
 }
 
 impl Orphan {
-    /// What seemed to ask, as an answer.
+    /// An open request that turned out to be an answer.
     pub fn of(conversation: Slot, r: &Request) -> Orphan {
         let &Request {
             step, paired, request_state, frame, time, last: since, answer_hash: hash, bytes, ..
@@ -149,7 +149,7 @@ impl Orphan {
     }
 }
 
-/// The record of an exchange; the last three speak of the answer.
+/// The record of an exchange; the last three parameters describe the answer.
 #[inline(always)]
 pub(super) fn record(
     c: &Conversation,

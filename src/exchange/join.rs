@@ -1,7 +1,7 @@
-//! Joins messages that were cut into datagrams.
+//! Joins messages that were split into datagrams.
 //!
-//! Which request the parts answer is found as for any answer in parts; here their bytes are kept until all have come, and what
-//! they make is read as the protocol's own message.
+//! The request that the parts answer is found as for any answer in parts. Here their bytes are kept until all parts
+//! have come, and the joined bytes are read as a message of the protocol.
 
 use super::{Answer, MS};
 use crate::bounded::Bounded;
@@ -13,18 +13,18 @@ use crate::protocols::{Direction, Id, Level};
 use std::collections::VecDeque;
 use std::io::Read;
 
-/// Messages under way, in all conversations and in one; the oldest goes first.
+/// Most incomplete messages, in all conversations and in one; the oldest is dropped first.
 const MAX_JOINS: usize = 64;
 const MAX_OF_CONVERSATION: usize = 8;
-/// Bytes of all of them together.
+/// Most bytes of all incomplete messages together.
 const MAX_JOINED_BYTES: usize = 4 << 20;
-/// Longest message that is expanded.
+/// Longest message that is joined or decompressed, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
-/// Longest message that is decoded; of a longer one the beginning.
+/// Longest message that is decoded as a whole, in bytes; of a longer one only the beginning is decoded.
 const MAX_DECODED: usize = u16::MAX as usize;
-/// Servers whose layout is remembered; the oldest goes first.
+/// Most servers whose layout is remembered; the oldest is dropped first.
 const MAX_LAYOUTS: usize = 4_096;
-/// How long after its last part a message is given up, in nanoseconds.
+/// A message is given up this long after its last part, in nanoseconds.
 const GIVEN_UP: i64 = 3_000 * MS;
 
 /// A message of which some parts have come.
@@ -38,11 +38,11 @@ pub(super) struct Join {
     /// Number, frame and bytes of each part.
     parts: Vec<(u8, u64, Vec<u8>)>,
     last: Time,
-    /// A frame that contradicts one of them.
+    /// Frame of the first part that contradicts the others.
     pub(super) contradicted: Option<u64>,
 }
 
-/// Messages under way.
+/// The incomplete messages, and the layouts of servers.
 #[derive(Debug)]
 pub(super) struct Joins {
     list: VecDeque<Join>,
@@ -58,12 +58,12 @@ impl Default for Joins {
 }
 
 impl Joins {
-    /// Messages and layouts that were forgotten for want of room.
+    /// Number of messages and layouts forgotten for lack of room.
     pub fn forgotten(&self) -> u64 {
         self.forgotten + self.layouts.forgotten()
     }
 
-    /// What is known of the layout of a part: that of its message, or else what its server used.
+    /// What is known of the layout of a part: the layout of its message, or else the one that its server used.
     pub fn layout(&self, slot: Slot, id: u32, now: Time, server: (Id, Endpoint)) -> Layout {
         let its = |join: &&Join| join.slot == slot && join.first.id == id && !join.is_over(now);
         match (self.list.iter().rev().find(its), self.layouts.get(&server)) {
@@ -94,7 +94,7 @@ impl Joins {
         self.keep(MAX_JOINS - 1);
     }
 
-    /// Forgets the oldest until there are no more than so many, of no more bytes than there may be.
+    /// Forgets the oldest messages until there are at most `most`, and no more bytes than allowed.
     fn keep(&mut self, most: usize) {
         while self.list.len() > most || self.bytes > MAX_JOINED_BYTES {
             self.remove(0);
@@ -102,7 +102,7 @@ impl Joins {
         }
     }
 
-    /// Takes a part of an answer in; the message, if all of it has come now.
+    /// Takes in a part of an answer; returns the message if all parts have come.
     pub fn take(
         &mut self,
         slot: Slot,
@@ -161,7 +161,7 @@ impl Join {
         now.since(self.last).is_some_and(|age| age > GIVEN_UP)
     }
 
-    /// The bytes of the message; `None` where they cannot be expanded to what was said.
+    /// The bytes of the message; `None` where they cannot be decompressed to the announced size and checksum.
     fn expanded(&self) -> Option<Vec<u8>> {
         let joined: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
         let Some([size, crc]) = self.packed else { return Some(joined) };
@@ -175,7 +175,7 @@ impl Join {
         (bytes.len() == size as usize && sum.sum() == crc).then_some(bytes)
     }
 
-    /// What the parts make, or the rule that they break.
+    /// The message that the parts make up, or the rule that they break.
     pub fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
         self.parts.sort_by_key(|(number, ..)| *number);
         let mut bytes = self.expanded().ok_or(joining.damaged)?;
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use crate::conversation::Conversations;
 
-    /// Conversations that are none, told apart.
+    /// Distinct slots.
     fn slots(count: u8) -> Vec<Slot> {
         let mut conversations = Conversations::new(crate::contract::Budget::default());
         let server = Endpoint::v4([192, 0, 2, 1], 1);
@@ -204,7 +204,8 @@ mod tests {
         (0..u16::from(count)).map(open).collect()
     }
 
-    /// Takes a part in: of which exchange, its number and the total, and its bytes; the message if it is whole.
+    /// Takes in a part, given its exchange, its number and the total, and its bytes; returns the message if it is
+    /// complete.
     fn take(
         joins: &mut Joins,
         slot: Slot,

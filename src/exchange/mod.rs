@@ -1,4 +1,4 @@
-//! Pairs answers with requests: which question is this the answer to, and how did it end?
+//! Pairs answers with requests: which request does an answer belong to, and how did the exchange end?
 //!
 //! ```text
 //! request ──> open ──┬─ answer inside the window ─> answered ┐
@@ -38,13 +38,13 @@ use crate::protocols::{Id, Level};
 const MS: i64 = 1_000_000;
 /// Most parts of a message that spans datagrams.
 pub const MAX_PARTS: u8 = 16;
-/// Most answers of many hosts to one request that are listed.
+/// Most frames listed of an answer in many datagrams, or of the answers of many hosts to one request.
 pub const MAX_HOSTS: usize = 256;
 /// The parts of a message come within this time of its first one, in nanoseconds.
 pub const PARTS_WINDOW: i64 = 2_000 * MS;
-/// How far back the requests of all clients are searched for one that was sent to another endpoint.
+/// How many of the latest requests of all clients are searched for one that was sent to another endpoint.
 const MAX_ELSEWHERE: u64 = 256;
-/// How far back the requests of one conversation are searched.
+/// How many of the latest requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
 
 /// How an exchange ended.
@@ -53,13 +53,13 @@ const MAX_STEPS_BACK: usize = 64;
 pub enum Outcome {
     /// Answered inside the window.
     Answered,
-    /// Answered after it.
+    /// Answered after the window.
     Late,
-    /// The window passed.
+    /// The window passed without an answer.
     Unanswered,
     /// The capture ended, or its memory was needed, before the window passed.
     Undecided,
-    /// An ICMP error says that nobody took the request.
+    /// An ICMP error reports that the request was not accepted.
     Refused,
 }
 
@@ -83,32 +83,32 @@ impl Outcome {
 /// What is missing of an answer in numbered parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
-    /// A part before another one, or before the last.
+    /// A part before one that has come, or before the last one.
     Part,
-    /// As far as is known only the one that says that it is the last.
+    /// As far as is known, only the part that says that it is the last.
     End,
 }
 
 /// A closed exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Counts requests in frame order from 1.
+    /// Number of the exchange: requests are counted in frame order from 1.
     pub id: u64,
     /// Protocol.
     pub protocol: Id,
     /// Index into the protocol's steps.
     pub step: u8,
-    /// How sure the recognition was when it closed.
+    /// Confidence of the recognition when it closed.
     pub level: Level,
-    /// Its conversation, which may have become surer since.
+    /// Its conversation, whose confidence may have risen since.
     pub(crate) conversation: Slot,
-    /// Who asked.
+    /// The client.
     pub client: Endpoint,
-    /// Who was asked.
+    /// The server that was asked.
     pub server: Endpoint,
     /// Index in the table of servers, or [`crate::conversation::NONE`].
     pub server_index: u32,
-    /// What ties answer to request; `None` where order does.
+    /// The key that answer and request share; `None` where they are paired by order.
     pub key: Option<u64>,
     /// Frame of the (first) request.
     pub request_frame: u64,
@@ -130,13 +130,13 @@ pub struct Exchange {
     pub response_bytes: u64,
     /// How often the request was repeated.
     pub retransmissions: u16,
-    /// What the ICMP error said that refused it.
+    /// What the ICMP error said that refused the request.
     pub reason: Option<&'static str>,
-    /// What is missing of its answer, and no longer expected.
+    /// What is missing of its answer and no longer expected.
     pub incomplete: Option<Lack>,
     /// Frame of the first part of its answer that contradicts others.
     pub contradicted: Option<u64>,
-    /// Its request is not shown, and neither is this.
+    /// It is not reported, because its request is not.
     pub(crate) hidden: bool,
 }
 
@@ -146,7 +146,7 @@ impl Exchange {
         if self.response_parts.is_empty() { self.response_frame.as_slice() } else { &self.response_parts }
     }
 
-    /// One that nobody answered, for tests.
+    /// An exchange without an answer, for tests.
     #[cfg(test)]
     pub(crate) fn unanswered(id: u64, protocol: Id, [client, server]: [Endpoint; 2]) -> Exchange {
         Exchange {
@@ -178,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// Its conversation may have become surer since it closed.
+    /// Updates it from its conversation, whose confidence may have risen since it closed.
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
         if let Some(c) = conversations.get(self.conversation) {

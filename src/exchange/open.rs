@@ -1,4 +1,4 @@
-//! What a conversation waits for: questions about its requests, which change nothing.
+//! Queries about the requests of a conversation; they change nothing.
 
 use super::queue::{Kept, State};
 use super::table::Table;
@@ -7,26 +7,26 @@ use crate::conversation::Slot;
 use crate::protocols::Id;
 
 impl Table {
-    /// Whether an exchange has turned out to be none, as far as is remembered.
+    /// Whether an exchange was withdrawn, as far as is remembered.
     #[cold]
     pub fn withdrew(&self, exchange: u64) -> bool {
         self.withdrawn.contains(&exchange)
     }
 
-    /// Whether all that seemed to ask in a conversation turned out to have answered.
+    /// Whether all requests of a conversation were withdrawn, because they turned out to be answers.
     #[inline]
     pub fn only_withdrew(&self, slot: Slot) -> bool {
         !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| r.state == State::Withdrawn)
     }
 
-    /// The exchange that the datagram in a frame has opened.
+    /// The exchange that was opened by the datagram in a frame.
     #[cold]
     pub fn asked_in(&self, slot: Slot, frame: u64) -> Option<u64> {
         let asks = |r: &Kept| r.frame == frame && matches!(r.state, State::Open | State::Answered);
         self.chain(slot).find(|(_, r)| asks(r)).map(|(_, r)| r.id)
     }
 
-    /// How long an answer may take at most, in nanoseconds.
+    /// The longest time that an answer may take, in nanoseconds.
     pub fn late_window(&self, id: Id) -> i64 {
         self.windows.late(id)
     }
@@ -36,13 +36,13 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
     }
 
-    /// Whether a request that stands before a frame is open.
+    /// Whether a request from before a frame is open.
     #[cold]
     pub fn asked_before(&self, slot: Slot, frame: u64) -> bool {
         self.chain(slot).any(|(_, r)| r.frame < frame && r.state == State::Open)
     }
 
-    /// What waits for an answer in a conversation.
+    /// A summary of the open requests of a conversation.
     pub fn waiting(&self, slot: Slot) -> Waiting {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
         let declared = c.id.info().steps;

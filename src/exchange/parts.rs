@@ -1,4 +1,5 @@
-//! Answers in parts: one behind the other, by numbers in any order, some twice, some never, and as pieces of a message.
+//! Answers in parts: parts in sequence, numbered parts in any order (some repeated, some missing), and parts of a
+//! message that is joined.
 
 use super::incomplete::{Numbered, Reply, record};
 use super::queue::{Kept, Request, State};
@@ -11,13 +12,14 @@ use crate::net::Datagram;
 use crate::protocols::{Probe, Role};
 
 impl Table {
-    /// A further part of an answer whose parts have numbers; `None` where none is under way with its key.
+    /// Adds a further part to an answer with numbered parts; `None` where no such answer with its key is under way.
     #[cold]
     pub(super) fn numbered_part(&mut self, slot: Slot, reply: &Reply<'_>, part: Part) -> Option<Pairing> {
         let &Reply { d, v, now, hash } = reply;
         let queue = &self.queues[v.id as usize];
         let key = v.probe.key;
-        // Where parts cannot contradict each other, one with a number that has come is of another answer.
+        // If the step has no rule for contradicting parts, a part whose number has come before belongs to another
+        // answer.
         let contradicting = v.id.info().steps[usize::from(v.probe.step)].rules.contradicting.is_some();
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
@@ -59,7 +61,7 @@ impl Table {
         Some(Pairing::Answered(Answer { part: true, before, shuffled, contradicts, foreign_key, ..answer }))
     }
 
-    /// A part that came before, of an answer that is whole by now.
+    /// A copy of a part of an answer that is complete by now.
     #[cold]
     pub(super) fn part_again(&self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
         reply.v.probe.part?;
@@ -74,8 +76,8 @@ impl Table {
         })
     }
 
-    /// A further part of an answer under way. One that comes too late, or begins a message of its own,
-    /// is none: what has come was all.
+    /// Adds a further part to an answer under way. A part that comes too late, or begins a message of its own, does
+    /// not belong to it: then the answer is closed with the parts that have come.
     pub(super) fn more_parts(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Pairing> {
         let &Reply { d, v, .. } = reply;
         let g = &v.probe;
@@ -110,7 +112,7 @@ impl Table {
         done.into_iter().for_each(|e| self.closed.push(e));
     }
 
-    /// The record of an exchange whose answer came in parts; nobody asks for it twice.
+    /// Makes the record of an exchange whose answer came in parts, and forgets the parts.
     pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let i = self.answering.iter().position(|a| a.exchange == request.id)?;
         let parts = self.answering.remove(i)?;
@@ -127,7 +129,8 @@ impl Table {
         })
     }
 
-    /// An answer that is a part of a message: pairs it by the layout of that, and joins what has come.
+    /// Pairs an answer that is a part of a message, by the layout of that message, and joins the parts that have
+    /// come.
     #[cold]
     #[inline(never)]
     pub(super) fn answer_part(
@@ -166,7 +169,7 @@ impl Table {
         pairing
     }
 
-    /// What the datagram that was paired last is a part of.
+    /// Takes the part that the datagram paired last was, if it was one.
     #[inline(always)]
     pub fn take_piece(&mut self) -> Option<Box<Piece>> {
         self.piece.take()

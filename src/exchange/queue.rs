@@ -1,4 +1,4 @@
-//! The requests of one protocol in the order they were asked: a bounded queue.
+//! A bounded queue of the requests of one protocol, in the order in which they were sent.
 
 use super::{Answer, Exchange, Pairing};
 use crate::capture::Time;
@@ -6,9 +6,9 @@ use crate::packed::Marks;
 use crate::protocols::Level;
 use std::collections::VecDeque;
 
-/// Most requests remembered with 64 MiB: open ones, and answered ones until their late window ends.
+/// Most requests remembered with 64 MiB: open ones, and answered ones until their late windows end.
 pub const MAX_REQUESTS: usize = 524_288;
-/// The least that a queue grows by.
+/// The fewest requests that a queue grows by.
 const MIN_GROWTH: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,26 +19,27 @@ pub(super) enum State {
     Answered,
     /// Closed without an answer, or moved to the end of the queue.
     Gone,
-    /// Taken back: it answered instead, as far as is known.
+    /// Withdrawn: it was an answer instead, as far as is known.
     Withdrawn,
 }
 
 /// A request, open or remembered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    /// Number of its conversation's slot; that is its own as long as the request is not [`State::Gone`].
+    /// Number of its conversation's slot, which still holds that conversation as long as the request is not
+    /// [`State::Gone`].
     pub conversation: u32,
     /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
     pub previous: u64,
     pub id: u64,
-    /// `None` where the step has none, and where the message ends before it.
+    /// `None` where the step has no key, and where the message ends before the key.
     pub key: Option<u64>,
     pub request_state: u32,
     pub frame: u64,
     pub time: Time,
-    /// Time stamp of the last transmission: windows run from it.
+    /// Time stamp of the last transmission, from which windows run.
     pub sent: Time,
-    /// Capture time at the last transmission: forgetting goes by it, for it never jumps back.
+    /// Capture time at the last transmission. Requests are forgotten by this time, because it never jumps back.
     pub last: Time,
     pub answer_hash: u32,
     pub answer_frame: u64,
@@ -48,20 +49,20 @@ pub(super) struct Request {
     pub retransmissions: u16,
     pub parts: u8,
     pub step: u8,
-    /// What its bytes would be worth as an answer, if they turn out to be one.
+    /// Confidence of the pair if it turns out to be an answer.
     pub paired: Level,
     pub state: State,
     pub given_up: bool,
-    /// No other request of the step was open when it was asked, so that as long as it is the latest
-    /// it is the only one an answer can belong to.
+    /// No other request of the step was open when it was sent, so that as long as it is the latest request, it is
+    /// the only one that an answer can belong to.
     pub alone: bool,
     /// The last part of the request has not come yet.
     pub partial: bool,
-    /// Its datagram is not shown, so that nothing is said of its silence either.
+    /// Its datagram is not reported, so that a missing answer is not reported either.
     pub hidden: bool,
 }
 
-/// A request as it is kept, in one line of the cache: tens of thousands are, for their late windows.
+/// A request as it is kept, in one cache line: tens of thousands are kept until their late windows end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub id: u64,
@@ -69,12 +70,12 @@ pub(super) struct Kept {
     pub frame: u64,
     time: Time,
     pub conversation: u32,
-    /// How many requests of the protocol ago the one before it in its conversation was asked; 0 for none.
+    /// How many requests of the protocol ago the previous request of its conversation was sent; 0 for none.
     back: u32,
     pub request_state: u32,
     pub bytes: u32,
     pub answer_hash: u32,
-    /// The lower half of its number: an answer stands less than 2^31 frames after its request, or before it.
+    /// The lower half of the frame's number: an answer comes less than 2^31 frames after its request, or before it.
     answer_frame: u32,
     retransmissions: u16,
     pub parts: u8,
@@ -89,7 +90,7 @@ pub(super) struct Kept {
 const GIVEN_UP: u8 = 1;
 const ALONE: u8 = 1 << 1;
 const PARTIAL: u8 = 1 << 2;
-/// Its three times are one; otherwise [`Queue::times`] has the others.
+/// Its three times are equal; otherwise [`Queue::times`] has the other two.
 const TIMELY: u8 = 1 << 3;
 /// It has a key.
 const KEYED: u8 = 1 << 4;
@@ -107,15 +108,16 @@ impl Kept {
     pub fn key(&self) -> Option<u64> {
         self.marks.has(KEYED).then_some(self.key)
     }
-    /// Its datagram is not shown.
+    /// Marks its datagram as not reported.
     pub fn hide(&mut self) {
         self.marks.set(HIDDEN, true);
     }
-    /// Whether the last part of it is still to come.
+    /// Sets whether its last part is still to come.
     pub fn set_partial(&mut self, partial: bool) {
         self.marks.set(PARTIAL, partial);
     }
-    /// The client asks something else now: of several requests this is not the one that an answer belongs to.
+    /// Marks it as given up: the client sends other requests now, and of several requests an answer does not belong
+    /// to this one.
     pub fn give_up(&mut self) {
         self.marks.set(GIVEN_UP, true);
     }
@@ -124,7 +126,7 @@ impl Kept {
     pub fn previous(&self, seq: u64) -> u64 {
         if self.back == 0 { 0 } else { seq + 1 - u64::from(self.back) }
     }
-    /// The `seq`-th request, as it was put in but for what has changed.
+    /// The `seq`-th request, as it was added and has changed since.
     #[inline(always)]
     fn request(&self, seq: u64, times: &VecDeque<Times>) -> Request {
         let (sent, last) = if self.marks.has(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
@@ -166,7 +168,7 @@ struct Times {
 }
 
 impl Request {
-    /// That a datagram is a copy of the answer in the frame `of`.
+    /// The pairing of a copy of the answer in the frame `of`.
     pub fn copied(&self, of: u64) -> Pairing {
         Pairing::DuplicateResponse {
             exchange: self.id,
@@ -200,8 +202,8 @@ impl Request {
     }
 }
 
-/// Exchanges that have closed and were not reported yet. Starts again at its first place whenever it
-/// has been emptied, so that the usual one or two stay in the fastest memory.
+/// Exchanges that have closed and were not reported yet. The list starts again at its first place whenever it is
+/// emptied, so that the usual one or two exchanges stay in the fastest memory.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
     list: Vec<Exchange>,
@@ -212,7 +214,7 @@ impl Closed {
     pub fn push(&mut self, e: Exchange) {
         self.list.push(e);
     }
-    /// Says which message answered an exchange that has just closed.
+    /// Sets which message answered an exchange that has just closed.
     pub fn name(&mut self, exchange: u64, message: u8) {
         let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
         its.into_iter().for_each(|e| e.answer = Some(message));
@@ -238,23 +240,23 @@ impl Closed {
     }
 }
 
-/// When a request that is not timely was sent last, by its time stamp and in capture time.
+/// When a request that is not timely was last sent, by its time stamp and in capture time.
 #[cold]
 fn times_of(seq: u64, times: &VecDeque<Times>) -> (Time, Time) {
     let at = times.partition_point(|times| times.seq < seq);
     times.get(at).map_or((Time::UNKNOWN, Time::UNKNOWN), |times| (times.sent, times.last))
 }
 
-/// Requests by sequence number; the oldest leave at the front.
+/// Requests by sequence number; the oldest are removed at the front.
 #[derive(Debug)]
 pub(super) struct Queue {
     requests: VecDeque<Kept>,
     first: u64,
-    /// Of those that are not timely, in order.
+    /// The times of the requests that are not timely, in order.
     times: VecDeque<Times>,
     /// The protocol's late window in nanoseconds.
     late: i64,
-    /// When that of the oldest request ends; [`NEVER`] where there is none.
+    /// When the late window of the oldest request ends; [`NEVER`] where there is none.
     due: Time,
 }
 
@@ -284,13 +286,14 @@ impl Queue {
     pub fn get(&self, seq: u64) -> Option<Request> {
         Some(self.kept(seq)?.request(seq, &self.times))
     }
-    /// The request that [`Request::previous`] of a later one, or [`latest`](crate::conversation::Conversation::latest) of a conversation, points to.
+    /// The request that [`Request::previous`] of a later one, or
+    /// [`latest`](crate::conversation::Conversation::latest) of a conversation, points to.
     #[inline(always)]
     pub fn back_to(&self, next: u64) -> Option<(u64, Request)> {
         let seq = next.checked_sub(1)?;
         Some((seq, self.get(seq)?))
     }
-    /// Answers a request; gives what it was before.
+    /// Marks a request as answered; returns the request as it was before.
     #[inline(always)]
     pub fn answer(
         &mut self,
@@ -315,19 +318,19 @@ impl Queue {
     pub fn get_mut(&mut self, seq: u64) -> Option<&mut Kept> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)
     }
-    /// A request is in this state from now on.
+    /// Sets the state of a request.
     #[inline(always)]
     pub fn set(&mut self, seq: u64, state: State) {
         if let Some(kept) = self.get_mut(seq) {
             kept.state = state;
         }
     }
-    /// The oldest, with its sequence number.
+    /// The oldest request, with its sequence number.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(u64, &Kept)> {
         Some((self.first, self.requests.front()?))
     }
-    /// Takes the oldest out.
+    /// Removes the oldest request.
     pub fn drop_oldest(&mut self) {
         let Some(oldest) = self.requests.front() else { return };
         if !oldest.marks.has(TIMELY) {
@@ -358,7 +361,7 @@ impl Queue {
             frame: r.frame,
             time: r.time,
             conversation: r.conversation,
-            // One that is further back than that is long gone.
+            // A request that is further back than 32 bits can count is long gone.
             back: if r.previous == 0 { 0 } else { u32::try_from(seq + 1 - r.previous).unwrap_or(0) },
             request_state: r.request_state,
             bytes: r.bytes,
@@ -383,12 +386,12 @@ impl Queue {
             self.see_due();
         }
     }
-    /// By an eighth, not twofold: all of it is in use, for it goes round.
+    /// Grows by an eighth rather than twofold: the queue is a ring and uses all of its memory.
     #[cold]
     fn grow(&mut self) {
         self.requests.reserve_exact((self.requests.len() / 8).max(MIN_GROWTH));
     }
-    /// The latest requests, the last one first, with their sequence numbers.
+    /// At most `most` of the latest requests, the last one first, with their sequence numbers.
     pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, Request)> {
         let end = self.end();
         (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
@@ -410,7 +413,7 @@ mod tests {
     }
 
     prop_compose! {
-        /// A request that is the `seq`-th, if it is put behind so many.
+        /// A request whose `previous` counts back from its own place in the queue.
         fn request()(
             (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
             (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
@@ -435,7 +438,7 @@ mod tests {
             let (mut queue, mut model) = (Queue::new(7), VecDeque::new());
             let mut first = 0;
             for (mut r, leaves) in requests {
-                // One of those before it.
+                // It points to one of the requests before it.
                 let seq = queue.end();
                 r.previous = if r.previous == 0 { 0 } else { (seq + 1).saturating_sub(r.previous) };
                 queue.push(&r);

@@ -1,11 +1,11 @@
-//! What a datagram breaks by its pairing alone: the same for every protocol, each under its own numbers.
+//! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own numbers for them.
 
 use super::{Observation, Pairing};
 use crate::contract::{Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
 
-/// Raises the rules of the step.
+/// Raises the rules of the step that a datagram breaks.
 #[inline(always)]
 pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
     let rules = &step.rules;
@@ -27,7 +27,7 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
             add(raised, rules.mistaken);
         }
         Pairing::Unsolicited { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
-            // Without a whole key nobody can say whose answer it is.
+            // Without a complete key it is unknown which request the answer belongs to.
             (Some(_), _) if seen.probe.key.is_none() => {}
             (Some(rule), Some(at)) => raised.add_at(rule, at),
             (rule, _) => add(raised, rule.or(rules.unasked)),

@@ -1,4 +1,4 @@
-//! Which request of a conversation an answer belongs to.
+//! Finds the request of a conversation that an answer belongs to.
 
 use super::queue::{Request, State};
 use super::windows::GIVE_UP;
@@ -11,37 +11,37 @@ use crate::protocols::{Context, StepInfo};
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
 const SKEW: i64 = 10_000_000;
 
-/// What an answer was found to belong to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Sequence number of the request; whether the answer carries the issued value instead of the
-    /// request's own.
+    /// Sequence number of the request, and whether the answer carries the issued value, or an earlier key, instead
+    /// of the request's own key.
     pub request: Option<(u64, bool)>,
-    /// What it is if it is a copy.
+    /// Its pairing if it is a copy.
     pub copy: Option<Pairing>,
     /// It is a second, different answer.
     pub second: Option<Answer>,
     /// Requests of the step are open.
     pub open: bool,
-    /// What the only open one asked, to which the answer does not belong: see [`Context::asked`].
+    /// What the only open request asked, to which the answer does not belong: see [`Context::asked`].
     pub asked: Option<u32>,
 }
 
-/// What goes first of two open requests, the lowest of all: one of the answer's own step or, where all steps are alike, one that
-/// carries nothing; one without a key where the answer has none either, one that was not given up where their keys are all the
-/// same, one whose end has come.
+/// The order of preference among open requests, the lowest first: requests of the answer's own step or, where all
+/// steps are alike, requests that carry no issued value; then requests without a key where the answer has none
+/// either, requests that were not given up where their keys are all the same, and complete requests.
 type Rank = (u8, [bool; 3]);
 
-/// Which requests an answer may belong to.
+/// The requests that an answer may belong to.
 pub(super) fn answers_of(v: &Verdict) -> Answers {
     let message = v.id.info().messages.get(usize::from(v.probe.message));
     let answers = message.map_or(Answers::OWN, |message| message.answers);
-    // A part that says what it makes answers nothing else.
+    // A part that says which message it belongs to answers requests of no further step.
     let sure = v.probe.part.is_some_and(|part| part.makes.is_some());
     if sure { Answers { also: &[], ..answers } } else { answers }
 }
 
-/// Looks at the requests of a conversation, the latest first, and keeps the best of each kind.
+/// Examines the requests of a conversation, the latest first, and keeps the best of each kind.
 #[derive(Debug)]
 pub(super) struct Search<'v> {
     step: &'v StepInfo,
@@ -52,18 +52,19 @@ pub(super) struct Search<'v> {
     window: i64,
     now: Time,
     hash: u32,
-    /// Oldest open one with the key; see [`Rank`].
+    /// Oldest open request with the key; see [`Rank`].
     by_key: Option<(Rank, u64)>,
-    /// Of those that order pairs: oldest open one inside its window that was not given up, and oldest open one at all.
+    /// Of the requests that are paired by order: the oldest open one inside its window that was not given up, and
+    /// the oldest open one at all.
     waiting: Option<(Rank, u64)>,
     any: Option<(Rank, u64)>,
     open: u32,
     only_open: (u64, u32),
     copy: Option<Pairing>,
-    /// That has the very bytes.
+    /// Whether the answer that it copies has the same bytes.
     same: bool,
     answered: Option<Answer>,
-    /// When the latest request was sent that it may answer.
+    /// When the latest request was sent that the answer may belong to.
     latest: Option<Time>,
     /// An earlier request of another step has the key, see [`StepInfo::key_of`].
     earlier: bool,
@@ -97,7 +98,7 @@ impl<'v> Search<'v> {
         self.step.key_digits > 0
     }
 
-    /// The answer has no key, and need not have one.
+    /// Whether the answer has no key and needs none.
     fn is_keyless(&self) -> bool {
         self.step.keyless && self.key.is_none()
     }
@@ -117,7 +118,8 @@ impl<'v> Search<'v> {
         match r.state {
             State::Open => self.look_open(seq, r, place, given_up),
             State::Answering if self.step.open_ended => self.look_answered(r),
-            // A server may answer with another key than the request's: copies of that are known by their bytes.
+            // A server may answer with another key than the request's: copies of such an answer are recognised by
+            // their bytes.
             State::Answered if !self.keyed() || self.has_key_of(r) || r.answer_hash == self.hash => {
                 self.look_answered(r);
             }
@@ -125,7 +127,8 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// Where its step stands among those that it may answer; `None` where it may not.
+    /// The rank of its step among the steps that the answer may belong to; `None` where the answer cannot belong to
+    /// the request.
     fn place(&self, r: &Request) -> Option<u8> {
         let Answers { also, alike, spares, .. } = self.answers;
         let also = || also.iter().position(|step| *step == r.step).map(|at| at.saturating_add(1) as u8);
@@ -138,7 +141,7 @@ impl<'v> Search<'v> {
     fn look_open(&mut self, seq: u64, r: &Request, place: u8, given_up: bool) {
         self.open += 1;
         self.only_open = (seq, r.request_state);
-        // Older ones come later in the walk, and win.
+        // Older requests are examined later, and are preferred.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key.is_some() && !self.is_keyless() {
             let rank = (place, [false, self.step.reuses_keys && given_up, false]);
@@ -149,9 +152,9 @@ impl<'v> Search<'v> {
         }
         let age = self.now.since(r.sent);
         if age.is_some_and(|t| t < -SKEW) {
-            return; // asked only afterwards
+            return; // sent only after the answer
         }
-        // A whole request is never given up for a part.
+        // A complete request is preferred to a partial one.
         let rank = (place, [r.key.is_some(), false, r.partial]);
         if better(self.any, rank) {
             self.any = Some((rank, seq));
@@ -167,11 +170,11 @@ impl<'v> Search<'v> {
             return;
         }
         if self.step.open_ended && self.answered.is_some() {
-            return; // the latest answer goes on
+            return; // the latest answer continues
         }
         let same = r.answer_hash == self.hash;
         if same || self.step.once {
-            // Of answers to one key, the one with the very bytes; else the latest.
+            // Of the answers to one key, take the one with the same bytes, or else the latest.
             if self.copy.is_none() || same && !self.same {
                 (self.copy, self.same) = (Some(r.copied(r.answer_frame)), same);
             }
@@ -181,7 +184,7 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// A request that was answered in time by a message behind which this one may follow.
+    /// Examines a request that was answered by a message which this one may follow, if its window is not over.
     fn look_followed(&mut self, r: &Request) {
         let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
         let in_time = self.now.since(r.sent).is_none_or(|t| t <= self.window);
@@ -191,7 +194,7 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// The verdict; `issued` is the value the server issued last to this client.
+    /// The result; `issued` is the value that the server issued last to this client.
     pub fn found(self, issued: Option<u32>) -> Found {
         let open = self.open > 0;
         let by_order = self.waiting.or(self.any).map(|(_, seq)| seq);
@@ -210,7 +213,7 @@ impl<'v> Search<'v> {
         if self.keyed() && self.open == 1 && (issued || self.earlier) {
             return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
         }
-        // A request that ends before its key does.
+        // A request that ends before its key is paired by order.
         if let Some(seq) = by_order.filter(|_| !self.step.keyless) {
             return Found { request: Some((seq, false)), open, ..Found::default() };
         }

@@ -15,18 +15,18 @@ use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-/// Further answers to requests, of all of them together, with 64 MiB; the oldest goes first.
+/// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
 const MAX_SECONDS: usize = 1_024;
 
-/// See the module's words. Every part is bounded, and what has to go is counted.
+/// The table of exchanges. Every part of it is bounded, and dropped entries are counted.
 #[derive(Debug)]
 pub struct Table {
-    /// Who speaks with whom.
+    /// The conversations.
     pub conversations: Conversations,
     pub(super) queues: Vec<Queue>,
-    /// Those of them that have held a request, one bit each: of sixteen protocols few are spoken.
+    /// The queues that have held a request, one bit each: of sixteen protocols few are in use.
     pub(super) used: u32,
-    /// How many requests are in them, and the most that may be.
+    /// How many requests are in the queues, and the most that may be.
     pub(super) remembered: usize,
     pub(super) most: usize,
     pub(super) windows: Windows,
@@ -38,9 +38,9 @@ pub struct Table {
     pub(super) next_id: u64,
     pub(super) evicted: u64,
     pub(super) closed: Closed,
-    /// Frames of answers that were not the first, by exchange and hash of their payload.
+    /// Frames of further answers and of parts, by exchange and hash of their payload.
     pub(super) seconds: Bounded<(u64, u32), u64>,
-    /// Exchanges that were none, the latest of them.
+    /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
     pub(super) joins: Joins,
@@ -87,19 +87,20 @@ impl Table {
         if d.time == Time::UNKNOWN { self.clock } else { d.time }
     }
 
-    /// Tells the payloads of answers apart: equal ones have the same, others another one but for chance, once in 2^32.
-    /// Never 0.
+    /// A hash that tells the payloads of answers apart: equal payloads have equal hashes, others have different
+    /// ones except by chance, once in 2^32. Never 0.
     #[inline(always)]
     pub(super) fn fingerprint(&self, d: &Datagram<'_>) -> u32 {
         (self.hasher.hash_one(d.payload) as u32).max(1)
     }
 
-    /// Open requests and conversations that had to go before their time.
+    /// Number of open requests and conversations dropped before their time.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// What was forgotten for want of room: further answers, of which copies count as others, and values that were not used.
+    /// Number of entries forgotten for lack of room: further answers, whose copies then count as different answers;
+    /// issued values that were not used; and messages in parts and their layouts.
     pub fn forgotten(&self) -> u64 {
         self.seconds.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
     }
@@ -109,13 +110,13 @@ impl Table {
         self.closed.next()
     }
 
-    /// How sure the next one was when it closed.
+    /// Confidence of the next closed exchange when it closed.
     #[inline(always)]
     pub(crate) fn closed_level(&self) -> Option<Level> {
         self.closed.front().map(|e| e.level)
     }
 
-    /// The same, brought up to date and left where it is; see [`Table::drop_closed`].
+    /// The next closed exchange, brought up to date and left in the list; see [`Table::drop_closed`].
     #[inline]
     pub fn front_closed(&mut self) -> Option<&Exchange> {
         let e = self.closed.front_mut()?;
@@ -129,7 +130,7 @@ impl Table {
         self.closed.drop_front();
     }
 
-    /// An ICMP error has come back for a request: closes the open one with that key, or the oldest open one.
+    /// Closes a request for which an ICMP error has come back: the open one with that key, or the oldest open one.
     #[cold]
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
@@ -143,14 +144,14 @@ impl Table {
         self.closed.push(Exchange { reason: Some(reason), ..refused });
     }
 
-    /// Counts what requests lose to time, want of room, errors and conversations that turn: as long as it stands still, a
-    /// conversation has changed only by its own datagrams.
+    /// Counts the changes by expiry, lack of room, ICMP errors and conversations that turn: as long as the count
+    /// stays the same, a conversation has changed only by its own datagrams.
     #[inline(always)]
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Moves capture time on; closes what has waited too long.
+    /// Advances capture time, and closes what has waited too long.
     #[inline]
     pub fn advance(&mut self, time: Time) {
         if time > self.clock {
@@ -161,14 +162,14 @@ impl Table {
         }
     }
 
-    /// The end of a capture is near: closes the request that is due first; `false` where there is none.
+    /// Closes the request that is due first, at the end of a capture; `false` where there is none.
     pub fn close_next(&mut self) -> bool {
         let at = self.oldest_due();
         at.into_iter().for_each(|at| self.close_oldest(at));
         at.is_some()
     }
 
-    /// The end of a capture: closes everything that is open. The next one has a time of its own.
+    /// Closes everything that is open, at the end of a capture. The next capture has a time of its own.
     pub fn finish(&mut self) {
         while self.close_next() {}
         self.orphans.clear();
@@ -208,14 +209,14 @@ impl Table {
         self.heed_idle();
     }
 
-    /// Idle conversations are to end in time.
+    /// Makes sure that idle conversations end in time.
     pub(super) fn heed_idle(&mut self) {
         let until = self.conversations.idle_until();
         self.next_deadline = until.map_or(self.next_deadline, |until| self.next_deadline.min(until));
     }
 
-    /// Takes the oldest request out of a queue: closes it, if it was still open. Its conversation rests, if that has asked
-    /// nothing since.
+    /// Removes the oldest request of a queue, and closes it if it was still open. Its conversation becomes idle or
+    /// ends, if it has sent no request since.
     pub(super) fn close_oldest(&mut self, at: usize) {
         let Some((seq, oldest)) = self.queues[at].oldest() else { return };
         let conversation = oldest.conversation;
@@ -225,11 +226,11 @@ impl Table {
         let last = self.queues[at].oldest_sent();
         self.queues[at].drop_oldest();
         self.remembered -= 1;
-        // The slot may be another conversation's by now: that has asked later, or something else.
+        // The slot may hold another conversation by now, which has another latest request or another protocol.
         if let Some((slot, c)) = self.conversations.at(conversation)
             && c.latest() == seq + 1
             && c.id as usize == at
-            // Its next request may have been answered before it.
+            // An answer may be waiting for the next request of the conversation.
             && !self.orphans.iter().any(|o| o.conversation == slot)
         {
             self.conversations.rest(slot, last);
@@ -248,8 +249,8 @@ impl Table {
         }
     }
 
-    /// The record of an open request that gets no answer any more; none of what seemed to ask and was
-    /// never confirmed, for that was more likely an answer, nor of what was not shown.
+    /// The record of an open request that no longer gets an answer; `None` for an assumed request that was never
+    /// confirmed, for that was more likely an answer.
     fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
@@ -257,7 +258,7 @@ impl Table {
         told.then(|| record(c, request, outcome, None, None, 0))
     }
 
-    /// Takes a datagram in: opens or finds its conversation, and remembers what it says of that.
+    /// Takes in a datagram: opens or finds its conversation, and notes what the datagram says about that.
     #[inline(always)]
     pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(slot) = v.slot else { return self.open(d, v) };
@@ -270,18 +271,19 @@ impl Table {
         }
     }
 
-    /// Who asks in a conversation is not certain yet: what a datagram says of that. Or it was idle.
+    /// Notes what a datagram says about a conversation that was idle, that turns, or whose client is not certain
+    /// yet.
     #[cold]
     fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(c) = self.conversations.get(slot) else { return slot };
         let turns = c.client() != v.client(d);
         if turns && c.idle() {
-            // The same two, and the other one asks: that is another conversation.
+            // The same endpoints with exchanged roles: that is another conversation.
             self.conversations.close(slot);
             return self.open(d, v);
         }
         if turns && v.turns && c.level >= Level::Medium && c.latest() != 0 {
-            // What was asked the other way has been told: it stands, and ends here.
+            // The requests in the other direction have been reported: they stand, and their conversation ends here.
             let gone = *c;
             self.conversations.close(slot);
             self.close_requests(&gone);
@@ -302,7 +304,7 @@ impl Table {
         slot
     }
 
-    /// Says what a datagram that has [entered](Table::enter) its conversation is to its exchange.
+    /// Pairs a datagram that has [entered](Table::enter) its conversation.
     pub fn pair(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         match v.probe.role {
             Role::Request | Role::RequestPart | Role::MaybeRequest | Role::MaybeResponse => {
@@ -331,15 +333,15 @@ impl Table {
         slot
     }
 
-    /// Closes the open requests of a conversation that had to go.
+    /// Counts an evicted conversation, and closes its open requests.
     #[cold]
     fn forget(&mut self, gone: &Conversation) {
-        // One that asked nothing, or long ago, had nothing to lose.
+        // A conversation without remembered requests has nothing to lose.
         self.evicted += u64::from(self.queues[gone.id as usize].back_to(gone.latest()).is_some());
         self.close_requests(gone);
     }
 
-    /// Closes the open requests of a conversation that is no more.
+    /// Closes the open requests of a conversation that has ended.
     fn close_requests(&mut self, gone: &Conversation) {
         self.changes += 1;
         let (at, mut next) = (gone.id as usize, gone.latest());
@@ -355,7 +357,7 @@ impl Table {
         }
     }
 
-    /// The requests of a conversation, latest first: sequence numbers.
+    /// The requests of a conversation with their sequence numbers, the latest first.
     pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
@@ -378,7 +380,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Shows a datagram of a message that may span several; its payload is its frame's number.
+    /// Takes in a datagram of a message that may span several; its payload is its frame's number.
     fn show(table: &mut Table, frame: u8, time: i64, role: Role) -> Pairing {
         let (client, server) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
         let asks = matches!(role, Role::Request | Role::RequestPart);
@@ -424,7 +426,7 @@ mod tests {
         let mut table = Table::new(Windows::new(None), Budget::default());
         show(&mut table, 1, 0, Role::RequestPart);
         assert!(matches!(show(&mut table, 2, 2001 * MS, Role::Request), Pairing::Asked { exchange: 2, .. }));
-        // The whole one is answered, not the one that never ended.
+        // The complete request is answered, not the one that never ended.
         assert!(
             matches!(show(&mut table, 3, 2002 * MS, Role::Response), Pairing::Answered(a) if a.exchange == 2)
         );

@@ -3,9 +3,9 @@
 use super::MS;
 use crate::protocols::Id;
 
-/// A request without a key is given up when its endpoint asks again this much later.
+/// A request without a key is given up when its client asks again this much later, in nanoseconds.
 pub(super) const GIVE_UP: i64 = 250 * MS;
-/// An answer may stand this far before its request, in nanoseconds.
+/// An answer may come this long before its request, in nanoseconds …
 pub const EARLY: i64 = 10 * MS;
 /// … and this many frames.
 pub const EARLY_FRAMES: u64 = 64;
