@@ -1,4 +1,4 @@
-//! What forgets its oldest entries: a map, and a list by the numbers of frames.
+//! Maps that forget their oldest entries.
 
 use crate::budget::Budget;
 use crate::capture::Time;
@@ -8,16 +8,17 @@ use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 
-/// A hash map of at most `most` entries: the one inserted first goes first, and is counted.
+/// A hash map of at most `most` entries: when it is full, the entry inserted first is dropped and counted.
 ///
-/// Age decides, never the position of a hash: hashes are seeded, and two runs must not differ.
+/// Age decides which entry is dropped, never the position of its hash: hashes are seeded, and two runs must not
+/// differ.
 ///
 /// ```text
 ///  index, by hash of the key ──place──> [ key, value │ key, value │ ... ]   the next one takes the oldest's place
 /// ```
 #[derive(Debug)]
 pub struct Bounded<K, V> {
-    /// In the order of insertion, the oldest at `oldest`, then round.
+    /// In the order of insertion, as a ring that begins with the oldest entry at `oldest`.
     entries: Vec<(K, V)>,
     oldest: usize,
     index: Places<u32>,
@@ -50,14 +51,14 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         self.place(self.hasher.hash_one(key), key).map(|at| &mut self.entries[at].1)
     }
 
-    /// The key of the newest value that is such a one; all of them may be looked at.
+    /// The key of the newest value for which `is` holds; all values may be examined.
     pub fn latest(&self, is: impl Fn(&V) -> bool) -> Option<K> {
         let (newer, older) = self.entries.split_at_checked(self.oldest)?;
         let newest_first = newer.iter().rev().chain(older.iter().rev());
         newest_first.into_iter().find(|(_, value)| is(value)).map(|(key, _)| *key)
     }
 
-    /// Forgets everything, and how much was forgotten before.
+    /// Forgets everything, including the count of forgotten entries.
     pub fn clear(&mut self) {
         *self = Bounded::new(self.most);
     }
@@ -80,14 +81,14 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         }
     }
 
-    /// The value of `key`, which from now on is `new` where there is none.
+    /// The value of `key`, which is set to `new` if there is none.
     pub fn get_or_insert(&mut self, key: K, new: V) -> &mut V {
         let hash = self.hasher.hash_one(key);
         let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new));
         &mut self.entries[at].1
     }
 
-    /// Adds a new key, and gives its place.
+    /// Adds a new key, and returns its place.
     fn add(&mut self, hash: u64, key: K, value: V) -> usize {
         let at = if self.entries.len() < self.most {
             self.entries.push((key, value));
@@ -101,7 +102,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         at
     }
 
-    /// Puts an entry where the oldest one is, which is forgotten; gives its place.
+    /// Replaces the oldest entry, which is forgotten; returns its place.
     fn replace_oldest(&mut self, key: K, value: V) -> usize {
         let at = self.oldest;
         self.entries[at] = (key, value);
@@ -110,7 +111,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         at
     }
 
-    /// The key that the next new one drives out; `None` while there is room.
+    /// The key that the next new entry replaces; `None` while there is room.
     fn next_to_go(&self) -> Option<K> {
         if self.entries.len() < self.most { None } else { self.entries.get(self.oldest).map(|e| e.0) }
     }
@@ -121,7 +122,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     }
 }
 
-/// The same with its limit in its type, as it is with 64 MiB.
+/// The same, with its bound for 64 MiB in its type.
 #[derive(Debug)]
 pub struct Limited<K, V, const MOST: usize>(Bounded<K, V>);
 
@@ -145,10 +146,11 @@ impl<K, V, const MOST: usize> DerefMut for Limited<K, V, MOST> {
     }
 }
 
-/// Client addresses of servers whose latest requests are remembered with 64 MiB.
+/// Most pairs of server and client address whose latest requests are remembered with 64 MiB.
 const MAX_ASKING: usize = 16_384;
 
-/// When each client address asked a server the last `N` times, for limits of requests; the oldest address goes first.
+/// When each client address sent its last `N` requests to a server, for request limits; the oldest address is
+/// dropped first.
 #[derive(Debug)]
 pub struct Asking<const N: usize>(Bounded<(Endpoint, Endpoint), [Option<Time>; N]>);
 
@@ -159,7 +161,7 @@ impl<const N: usize> From<Budget> for Asking<N> {
 }
 
 impl<const N: usize> Asking<N> {
-    /// Remembers a request; whether its address has sent `N` others within so many nanoseconds.
+    /// Remembers a request; returns whether its address sent `N` others in the `span` nanoseconds before it.
     pub fn exceeds(&mut self, server: Endpoint, client: Endpoint, now: Time, span: i64) -> bool {
         let times = self.0.get_or_insert((server, client.host()), [None; N]);
         times.rotate_left(1);
@@ -173,11 +175,11 @@ impl<const N: usize> Asking<N> {
     }
 }
 
-/// A bounded map by numbers of exchanges, of which it knows which may have been forgotten.
+/// A bounded map by exchange number, which knows which numbers may have been forgotten.
 #[derive(Debug)]
 pub struct Numbered<V> {
     map: Bounded<u64, V>,
-    /// The highest number forgotten; they count from 1.
+    /// The highest number forgotten; numbers start at 1.
     gone: u64,
 }
 
@@ -205,7 +207,7 @@ impl<V> Numbered<V> {
         }
     }
 
-    /// Whether a number is not known that may have been.
+    /// Whether a number is unknown that may have been known and forgotten.
     pub fn may_have_forgotten(&self, number: u64) -> bool {
         number <= self.gone && self.get(number).is_none()
     }

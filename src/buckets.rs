@@ -1,4 +1,4 @@
-//! Places in a list by hash: each hash has a bucket of ten places, which is one line of the cache.
+//! An index of places in a list by hash: each hash belongs to a bucket of ten places, which is one cache line.
 //!
 //! ```text
 //!  hash ──low bits──> [ 10 tags of 16 bits │ - │ how many lie further on │ 10 places of 32 bits ]
@@ -6,16 +6,16 @@
 
 /// Places in a bucket.
 const WIDTH: usize = 10;
-/// How many of them are filled on average when there must be more buckets.
+/// Average number of filled places per bucket above which more buckets are needed.
 const FULL: usize = 5;
 /// The least number of buckets.
 const LEAST: usize = 16;
 
-/// One line of the cache.
+/// One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
-    /// Four tags each; the last one counts those that belong here and found no room.
+    /// Four tags in each word; the last tag of all counts the places that belong here and found no room.
     tags: [u64; 3],
     places: [u32; WIDTH],
 }
@@ -39,7 +39,7 @@ impl Bucket {
     fn beyond(&self) -> u16 {
         (self.tags[2] >> 48) as u16
     }
-    /// Asks about each place with that tag; false alarms are possible.
+    /// Calls `is_it` for each place with that tag; places of other hashes may have the same tag.
     #[inline(always)]
     fn find(&self, tag: u16, mut is_it: impl FnMut(u32) -> bool) -> Option<usize> {
         let all = u64::from(tag).wrapping_mul(ONES);
@@ -58,7 +58,7 @@ impl Bucket {
     }
 }
 
-/// See the module's words. Tags are never 0.
+/// The index, see the module documentation. Tags are never 0.
 #[derive(Debug)]
 pub(crate) struct Buckets {
     buckets: Vec<Bucket>,
@@ -82,7 +82,7 @@ impl Buckets {
         hash as usize & (self.buckets.len() - 1)
     }
 
-    /// The place with this hash of which `is_it` says that it is the one.
+    /// The place with this hash for which `is_it` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut at, tag) = (self.home(hash), tag_of(hash));
@@ -98,13 +98,13 @@ impl Buckets {
         }
     }
 
-    /// Whether there must be more buckets before a place is added.
+    /// Whether more buckets are needed before a place is added.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.len >= self.buckets.len() * FULL
     }
 
-    /// Begins again with more buckets.
+    /// Starts again with twice as many buckets and all places.
     #[cold]
     #[inline(never)]
     pub fn grow(&mut self, all: impl Iterator<Item = (u64, u32)>) {
@@ -113,7 +113,7 @@ impl Buckets {
         all.for_each(|(hash, place)| self.add(hash, place));
     }
 
-    /// Adds a place that is not there.
+    /// Adds a place that is not in the index.
     #[inline(always)]
     pub fn add(&mut self, hash: u64, place: u32) {
         self.len += 1;
@@ -132,7 +132,7 @@ impl Buckets {
         }
     }
 
-    /// Takes a place out.
+    /// Removes a place.
     #[inline(always)]
     pub fn remove(&mut self, hash: u64, place: u32) {
         let (home, tag, most) = (self.home(hash), tag_of(hash), self.buckets.len() - 1);
@@ -163,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Few hashes, so that buckets run over and tags are the same; each place is there once.
+        /// Few hashes, so that buckets overflow and tags are equal; each place is there once.
         #[test]
         fn what_was_added_and_not_removed_is_found(
             steps in prop::collection::vec((any::<bool>(), 0_u32..400, 0_u64..4, 0_u64..3), 1..1_500),

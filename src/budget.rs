@@ -1,24 +1,23 @@
-//! How much may be remembered.
+//! The memory budget.
 
-/// How much may be remembered, in MiB: what `--memory` says.
+/// The memory budget in MiB, as `--memory` sets it.
 ///
-/// The bounds of tables are named as they are with 64 MiB, and are as many times larger or smaller as there is more memory or
-/// less. No table takes memory before it needs it.
+/// The bounds of tables are given for 64 MiB, and scale with the budget. No table takes memory before it needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget(u32);
 
 impl Budget {
-    /// Where nothing else is said, in MiB.
+    /// The default budget, in MiB.
     pub const DEFAULT_MIB: u32 = 64;
-    /// The most that can be said, in MiB.
+    /// The largest budget, in MiB.
     pub const MOST_MIB: u32 = 16_384;
 
-    /// So many MiB, from 1 to [`Budget::MOST_MIB`].
+    /// A budget of `mib` MiB, limited to the range from 1 to [`Budget::MOST_MIB`].
     pub fn mib(mib: u32) -> Budget {
         Budget(mib.clamp(1, Budget::MOST_MIB))
     }
 
-    /// How much a table may hold that holds `most` with 64 MiB; at least one.
+    /// The bound of a table that holds `most` entries with 64 MiB; at least one.
     pub fn of(self, most: usize) -> usize {
         (most.saturating_mul(self.0 as usize) / Budget::DEFAULT_MIB as usize).max(1)
     }
@@ -30,7 +29,7 @@ impl Default for Budget {
     }
 }
 
-/// Of protocols that remember nothing.
+/// For protocols that remember nothing.
 impl From<Budget> for () {
     fn from(_: Budget) {}
 }

@@ -1,8 +1,8 @@
-//! What is known of frames, by their numbers.
+//! Values of frames, by frame number.
 
 use std::collections::VecDeque;
 
-/// What is known of the latest frames, by their numbers: these rise. Whoever keeps it bounds it.
+/// Values of the latest frames, by frame number, in rising order. The owner has to bound it.
 #[derive(Debug)]
 pub struct ByFrame<T>(VecDeque<(u64, T)>);
 
@@ -13,24 +13,24 @@ impl<T> Default for ByFrame<T> {
 }
 
 impl<T> ByFrame<T> {
-    /// Remembers what is known of a frame behind the last one.
+    /// Remembers the value of a frame, which must come after the last one.
     pub fn push(&mut self, frame: u64, value: T) {
         self.0.push_back((frame, value));
     }
 
-    /// Forgets the oldest frame, and gives what was known of it.
+    /// Forgets the oldest frame, and returns its value.
     pub fn pop(&mut self) -> Option<T> {
         self.0.pop_front().map(|(_, value)| value)
     }
 
-    /// How many are remembered.
+    /// Number of frames remembered.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// What is known of a frame; `None` where nothing was, or it is forgotten.
+    /// The value of a frame; `None` where it has none, or is forgotten.
     pub fn get(&self, frame: u64) -> Option<&T> {
-        // Nearly always the last one; others have waited.
+        // Nearly always it is the last frame; other frames hold datagrams that were pending.
         let at = match self.0.back() {
             Some((last, _)) if *last == frame => self.0.len().checked_sub(1)?,
             _ => self.0.binary_search_by_key(&frame, |(number, _)| *number).ok()?,
@@ -38,7 +38,7 @@ impl<T> ByFrame<T> {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    /// What is known of the last frame that is not behind that one; `None` where all are, or those are forgotten.
+    /// The value of the last frame up to that one; `None` where there is none, or it is forgotten.
     pub fn up_to(&self, frame: u64) -> Option<&T> {
         let behind = self.0.partition_point(|(number, _)| *number <= frame);
         self.0.get(behind.checked_sub(1)?).map(|(_, value)| value)

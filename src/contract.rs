@@ -1,4 +1,4 @@
-//! The vocabulary that all stages share, as plain data: what recognising, pairing and decoding say to each other, and what a
+//! The types that all stages share, as plain data: the results of recognising, pairing and decoding, and what a
 //! protocol declares.
 
 mod declared;
@@ -22,13 +22,13 @@ pub use split::{
 /// How sure a recognition is; also the three values of `--min-confidence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Not enough to claim the datagram; worth remembering until its conversation has spoken.
+    /// Not enough to claim the datagram, but worth remembering until its conversation shows more.
     Hint,
     /// The bytes could be it, and could be something else.
     Low,
     /// Several independent fields agree.
     Medium,
-    /// Chance is out of the question.
+    /// A coincidence is practically excluded.
     High,
 }
 
@@ -66,8 +66,7 @@ impl Direction {
             Direction::S2c => "s2c",
         }
     }
-    /// Client and server of a datagram between two ends, source first; and its source and destination,
-    /// client first.
+    /// Turns source and destination into client and server, or client and server into source and destination.
     #[inline(always)]
     pub fn order<T>(self, [first, second]: [T; 2]) -> [T; 2] {
         match self {
@@ -77,68 +76,68 @@ impl Direction {
     }
 }
 
-/// What a message does in an exchange.
+/// The role of a message in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Asks; the last part of a request that spans datagrams.
+    /// A request, or the last part of a request that spans datagrams.
     Request,
-    /// Answers.
+    /// An answer, or the last part of one.
     Response,
     /// A request whose last part is still to come: the parts are one exchange.
     RequestPart,
-    /// A part of an answer, more follow.
+    /// A part of an answer; further parts follow.
     ResponsePart,
-    /// A request by its looks, but it could be an answer: the conversation must tell.
+    /// Looks like a request, but could be an answer: the conversation decides.
     MaybeRequest,
-    /// An answer by its looks, but it could be a request: the conversation must tell.
+    /// Looks like an answer, but could be a request: the conversation decides.
     MaybeResponse,
-    /// Neither asks nor answers: damaged beyond that, or travelling the wrong way.
+    /// Neither a request nor an answer: it is too damaged, or travels the wrong way.
     Stray,
 }
 
-/// What recognising learns of a payload by a look at a few bytes, without decoding it.
+/// What a probe finds out about a payload by examining a few bytes, without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Index into [`Info::messages`].
     pub message: u8,
-    /// What it does.
+    /// Its role in an exchange.
     pub role: Role,
     /// Index into [`Info::steps`].
     pub step: u8,
-    /// What ties the answer to its request besides the addresses; `None` where only order does.
+    /// The key that an answer shares with its request; `None` where they are matched by addresses and order only.
     pub key: Option<u64>,
-    /// In a request: what the decoder of the answer must know (SQP: which chunks were asked for).
-    /// In an answer of a step that [issues](StepInfo::issues) a value: that value.
+    /// In a request: what the decoder of the answer has to know of it (SQP: which chunks were asked for). In an
+    /// answer of a step that [issues](StepInfo::issues) a value: that value.
     pub request_state: u32,
-    /// What the bytes alone are worth.
+    /// Confidence by the bytes alone.
     pub level: Level,
-    /// What the bytes are worth once they pair with a request.
+    /// Confidence once it is paired with a request.
     pub paired: Level,
-    /// It begins a message, as far as its bytes tell; where messages span datagrams, others may go on
-    /// with one.
+    /// It begins a message, as far as its bytes show; where messages span datagrams, a datagram may continue one
+    /// instead.
     pub begins: bool,
-    /// Where the parts of an answer have numbers: which one it is.
+    /// Which part of an answer it is, where the parts are numbered.
     pub part: Option<Part>,
 }
 
 impl Probe {
-    /// In the request_state of a request: its answer comes in one datagram, though that has the number of a part.
+    /// Flag in the request_state of a request: its answer comes in one datagram, although that has a part number.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
 
-    /// The same of a message that goes astray: it neither asks nor answers, and no pair makes it surer.
+    /// The same as a stray message: it neither asks nor answers, and pairing does not raise its confidence.
     pub const fn astray(self) -> Probe {
         Probe { role: Role::Stray, key: None, paired: self.level, ..self }
     }
 }
 
-/// A part of an answer whose parts have numbers. They may come in any order.
+/// A part of an answer whose parts are numbered. They may come in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its number, from 0, up to 254.
     pub number: u8,
-    /// How many there are, where it says so.
+    /// Number of parts, where the part says so.
     pub total: Option<u8>,
-    /// The message that they make, where it says so: index into [`Info::messages`].
+    /// The message that the parts make up, where the part says so: index into [`Info::messages`].
     pub makes: Option<u8>,
 }
 
@@ -147,22 +146,22 @@ pub struct Part {
 pub struct Known {
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// How sure the conversation, or the server it belongs to, is.
+    /// Confidence of the conversation, or of the server.
     pub level: Level,
-    /// The two ends have spoken before; otherwise only the server is known.
+    /// The two ends have exchanged datagrams before; otherwise only the server is known.
     pub conversation: bool,
     /// A request of the conversation is open.
     pub open: bool,
-    /// What its receiver sent waits for an answer, and may instead have issued this value to its sender.
+    /// The datagram of the receiver that waits for an answer may instead have issued this value to the sender.
     pub issued: Option<u32>,
-    /// Steps of which a request is open, one bit each, where its own bytes do not tell what it is.
+    /// Steps with an open request, one bit each, where the bytes of the datagram do not tell what it is.
     pub awaited: u32,
-    /// The user says that the port speaks the protocol, or asks what it would make of the datagram.
+    /// The user says that the port speaks the protocol, or asks how the datagram reads in that protocol.
     pub pinned: bool,
 }
 
 impl Known {
-    /// That the two ends have spoken before, so surely, and nothing else.
+    /// Only that the two ends have exchanged datagrams before, with that confidence.
     pub const fn of(direction: Direction, level: Level) -> Known {
         Known { direction, level, conversation: true, open: false, issued: None, awaited: 0, pinned: false }
     }
@@ -170,23 +169,23 @@ impl Known {
 
 // --- Pairing
 
-/// What a datagram is to its exchange.
+/// How a datagram belongs to an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// It neither asks nor answers.
     Nothing,
-    /// It asks: a new exchange.
+    /// A request that opens an exchange.
     Asked {
         /// Number of the exchange.
         exchange: u64,
-        /// Frame of its answer, where that stands before it in the file.
+        /// Frame of its answer, where that comes before it in the file.
         answered_by: Option<u64>,
-        /// None of the step was open when it was asked.
+        /// No other request of the step was open when it was sent.
         alone: bool,
-        /// One with its key was answered before.
+        /// A request with its key was answered before.
         reused: bool,
     },
-    /// It repeats a request that is still open, or is a further part of one.
+    /// It repeats an open request, or is a further part of one.
     Retransmission {
         /// Number of the exchange.
         exchange: u64,
@@ -195,7 +194,7 @@ pub enum Pairing {
         /// A further part of a request, not a repetition.
         part: bool,
     },
-    /// It answers.
+    /// It answers a request.
     Answered(Answer),
     /// It is a copy of an earlier answer.
     DuplicateResponse {
@@ -208,22 +207,23 @@ pub enum Pairing {
         /// What the request asked, see [`Probe::request_state`].
         asked: u32,
     },
-    /// The capture holds it twice: it is no datagram of its own, and nothing is paired with it.
+    /// It is a copy that the capture holds of another datagram; it is not paired.
     DuplicateFrame {
-        /// The frame that holds it first.
+        /// The frame of the original.
         of: u64,
-        /// What the request asked that it would have to answer, see [`Probe::request_state`].
+        /// What the request asked that it seems to answer, see [`Probe::request_state`].
         asked: Option<u32>,
     },
-    /// It answers nothing that was asked.
+    /// An unsolicited answer.
     Unsolicited {
         /// Other requests of the step are open.
         open: bool,
-        /// What the only one of them asked, to which it does not belong: see [`Context::asked`].
+        /// What the only open request asked, to which it does not belong: see [`Context::asked`].
         asked: Option<u32>,
         /// A request of another step is open.
         other_step: bool,
-        /// The client waits for an answer of another port of the same host, and order does not prove that this is it.
+        /// The client waits for an answer of another port of the same host, and order does not prove that this is
+        /// that answer.
         elsewhere: bool,
     },
 }
@@ -244,15 +244,15 @@ pub struct Answer {
     pub late: bool,
     /// Payload of the request in bytes, on the wire.
     pub request_bytes: u32,
-    /// A second, different answer to the request.
+    /// A further, different answer to the request.
     pub second: bool,
-    /// The answer before it was the same message.
+    /// The answer before it was the same kind of message.
     pub alike: bool,
-    /// It has no key, and the request has one.
+    /// It has no key, although the request has one.
     pub keyless: bool,
-    /// The request is one of another step.
+    /// The request belongs to another step.
     pub other_step: bool,
-    /// It is a part with the number of another one, or beyond the last.
+    /// It is a part with the number of another one, with another total, or beyond the last.
     pub contradicts: bool,
     /// It carries the value issued last to the client, not the one the request carries.
     pub foreign_key: bool,
@@ -262,16 +262,16 @@ pub struct Answer {
     pub shuffled: bool,
     /// Payload of the parts before it in bytes, on the wire.
     pub before: u32,
-    /// It comes from another endpoint than the one that was asked.
+    /// It comes from another endpoint than the request was sent to.
     pub elsewhere: bool,
 }
 
 impl Answer {
-    /// Payload of the answer as far as it has come in bytes, on the wire, with this datagram of it.
+    /// Payload of the answer so far in bytes, on the wire, including this datagram.
     pub fn bytes(&self, d: &Datagram<'_>) -> usize {
         (self.before as usize).saturating_add(d.wire_len())
     }
-    /// Whether it is with this datagram that the answer becomes larger than so many bytes.
+    /// Whether this datagram makes the answer larger than `most` bytes.
     #[inline(always)]
     pub fn exceeds(&self, most: usize, d: &Datagram<'_>) -> bool {
         self.bytes(d) > most && self.before as usize <= most
@@ -306,7 +306,7 @@ impl Pairing {
             _ => false,
         }
     }
-    /// What the request asked that it answers, or would have to answer; see [`Context::asked`].
+    /// What the request asked that it answers or seems to answer; see [`Context::asked`].
     pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),
@@ -326,40 +326,40 @@ pub struct Issued {
     pub used: bool,
 }
 
-/// A datagram with everything that cross-packet rules may look at.
+/// A datagram with everything that cross-packet rules may examine.
 #[derive(Debug)]
 pub struct Observation<'a> {
     /// The datagram itself.
     pub datagram: &'a Datagram<'a>,
-    /// What it is a part of.
+    /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,
-    /// What it is.
+    /// What its bytes show.
     pub probe: &'a Probe,
-    /// What it is to its exchange.
+    /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
-    /// Who asks.
+    /// The client.
     pub client: Endpoint,
-    /// Who answers.
+    /// The server.
     pub server: Endpoint,
     /// Requests of the conversation since its last answer, 255 at most.
     pub unanswered: u8,
-    /// The value the server had issued last to this client before this datagram.
+    /// The last value that the server issued to this client before this datagram.
     pub issued: Option<Issued>,
     /// The conversation may be older than the capture.
     pub edge: bool,
 }
 
 impl Observation<'_> {
-    /// The bytes of the message: those of the datagram, or what it and other parts make.
+    /// The bytes of the message: the payload of the datagram, or the message that it completes.
     pub fn bytes(&self) -> &[u8] {
         self.piece.map_or(self.datagram.payload, |piece| piece.bytes(self.datagram))
     }
 }
 
-/// Most rules that one datagram breaks by what went before it; no protocol raises more.
+/// Most rules that one datagram breaks in view of earlier ones; no protocol raises more.
 const MAX_RAISED: usize = 8;
 
-/// Rules that a datagram breaks by what went before it, each once, without the heap.
+/// Rules that a datagram breaks in view of earlier ones, each once, without the heap.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
 
@@ -377,11 +377,11 @@ impl Raised {
     #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
         if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // a ninth has no place, and there is none
+            let _ = self.0.try_push((rule, at)); // there is room for eight, and never a ninth
         }
     }
-    /// Forgets the protocols' own: the datagram was found to be something else to its exchange. What the capture or
-    /// the path did to it stands.
+    /// Forgets the protocol's own rules, because the pairing of the datagram has changed. Rules about what the
+    /// capture or the path did to it stay.
     #[cold]
     pub fn reconsider(&mut self) {
         self.0.retain(|(rule, _)| rule.is_shared());
@@ -414,24 +414,24 @@ pub struct Context {
     pub message: u8,
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// The paired request's request_state; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`] set, that of the only
-    /// open request, to which the datagram does not belong.
+    /// The request_state of the paired request; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`]
+    /// set, the request_state of the only open request, to which the datagram does not belong.
     pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
     pub missing: usize,
     /// An earlier datagram began the message.
     pub continues: bool,
-    /// It is a part of a message, or joined of parts, in this layout: index into [`Joining::layouts`].
+    /// The layout of a part, or of the parts that were joined: index into [`Joining::layouts`].
     pub layout: Option<u8>,
     /// Passwords may be shown.
     pub secrets: bool,
 }
 
 impl Context {
-    /// See [`Context::asked`]; a bit that no request_state uses which a decoder reads.
+    /// See [`Context::asked`]; a bit that is not used in any request_state that a decoder reads.
     pub const NOT_ITS_OWN: u32 = 1 << 31;
 
-    /// Of a whole message that nothing else is known of.
+    /// The context of a whole message of which nothing else is known.
     pub const fn of(message: u8, direction: Direction) -> Context {
         Context {
             message,

@@ -1,8 +1,8 @@
-//! Rules that belong to no protocol: what a capture leaves out, and what every answer may show.
+//! Rules that belong to no protocol: about what a capture leaves out, and about what any answer may show.
 
 use crate::rule::{Cite, Example, Step::*, rules};
 
-/// How a capture ends and begins is nobody's standard; this is where its place is described.
+/// No standard prescribes how a capture begins and ends; this document describes it.
 const CAPTURE: Cite = Cite {
     doc: "pcapng",
     section: "Section Header Block: a capture begins at any time",

@@ -1,21 +1,22 @@
-//! Places in a list by hash, for whoever knows what is at a place.
+//! An index of places in a list by hash; its owner knows what is at a place.
 //!
-//! What is gone from the list is not taken out: that would mean two ways to slow memory, one after the other, each time.
-//! It is passed over when something else is found at its place, and left out when there is no more room.
+//! Places are not removed when their entry leaves the list: that would mean two accesses to slow memory, one after
+//! the other, each time. They are skipped when something else is found there, and dropped when there is no more
+//! room.
 
 use hashbrown::HashTable;
 use std::cell::Cell;
 
-/// So many wrong answers for each place in use, and it is time to tidy up.
+/// The index is tidied up after this many wrong answers for each place in use.
 const PATIENCE: usize = 8;
-/// The least that there is room for.
+/// The least capacity.
 const LEAST: usize = 16;
 
-/// See the module's words.
+/// The index, see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Places<P> {
     table: HashTable<P>,
-    /// How often a place was not the one: seldom, but where the same one comes and goes again and again.
+    /// How often a place was not the right one: seldom, except where the same entry comes and goes again and again.
     wrong: Cell<usize>,
 }
 
@@ -26,8 +27,8 @@ impl<P> Default for Places<P> {
 }
 
 impl<P: Copy> Places<P> {
-    /// The place with this hash of which `is_it` says that it is the one; it is asked about others, too, and about
-    /// places that something else has taken since, or nothing.
+    /// The place with this hash for which `is_it` holds. `is_it` is also called for other places, including places
+    /// that hold something else by now, or nothing.
     #[inline(always)]
     pub fn find(&self, hash: u64, is_it: impl Fn(P) -> bool) -> Option<P> {
         let right = |&place: &P| {
@@ -40,7 +41,8 @@ impl<P: Copy> Places<P> {
         self.table.find(hash, right).copied()
     }
 
-    /// Adds a place. `all` are those in use with their hashes, this one among them; there are `most` of them at most.
+    /// Adds a place. `all` yields the places in use with their hashes, including this one; there are at most `most`
+    /// of them.
     #[inline(always)]
     pub fn add<I: Iterator<Item = (u64, P)>>(
         &mut self,
@@ -52,11 +54,11 @@ impl<P: Copy> Places<P> {
         if self.table.len() == self.table.capacity() || self.wrong.get() > PATIENCE * most.max(LEAST) {
             return self.tidy(most, all());
         }
-        // There is room, so that nothing is hashed anew.
+        // There is room, so no place is hashed again.
         self.table.insert_unique(hash, place, |_| hash);
     }
 
-    /// Begins again with what is in use; that fills two thirds at most.
+    /// Starts again with the places in use, which fill two thirds at most.
     #[cold]
     #[inline(never)]
     fn tidy(&mut self, most: usize, all: impl Iterator<Item = (u64, P)>) {
@@ -83,7 +85,7 @@ mod tests {
         let mut places = Places::default();
         let asked = Cell::new(0_usize);
         for n in 0..20 * MOST {
-            // Always the same key, each time at another place, and found at none of the earlier ones.
+            // The key is always the same, each time at another place, and is found at none of the earlier ones.
             let at = (n % MOST) as u16;
             let found = places.find(7, |_| {
                 asked.set(asked.get() + 1);

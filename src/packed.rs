@@ -1,13 +1,13 @@
-//! Numbers and yes or no in few bytes, for what is kept by the tens of thousands.
+//! Numbers and flags in few bytes, for entries that are kept by the tens of thousands.
 
-/// A number below 2^48, in six bytes: so many frames take 2^52 bytes of a capture at least.
+/// A number below 2^48, in six bytes: 2^48 frames would take at least 2^52 bytes of a capture.
 ///
-/// Larger ones are taken for the largest.
+/// Larger numbers are stored as the largest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count([u16; 3]);
 
 impl Count {
-    /// The largest that is told from others.
+    /// The largest number; larger ones are stored as this one.
     const MAX: u64 = (1 << 48) - 1;
 
     #[inline(always)]
@@ -23,7 +23,7 @@ impl Count {
     }
 }
 
-/// Eight times yes or no, each told by a bit of its own.
+/// Eight flags, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks(u8);
 
@@ -40,7 +40,7 @@ impl Marks {
     pub const fn has(self, mark: u8) -> bool {
         self.0 & mark != 0
     }
-    /// Whether of these marks exactly those are there.
+    /// Whether exactly the flags `there` are set among the flags `marks`.
     #[inline(always)]
     pub const fn of_these_only(self, marks: u8, there: u8) -> bool {
         self.0 & marks == there
@@ -51,7 +51,7 @@ impl Marks {
     }
 }
 
-/// Yes or no for each of many numbers, a bit each; no beyond those that there is room for.
+/// A flag for each of many numbers, one bit each; not set for numbers beyond the capacity.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 
@@ -63,7 +63,7 @@ impl Bits {
             self.0.resize(len.div_ceil(64), 0);
         }
     }
-    /// Says yes; nothing happens where there is no room.
+    /// Sets the flag of a number; does nothing beyond the capacity.
     #[inline(always)]
     pub fn set(&mut self, number: usize) {
         if let Some(word) = self.0.get_mut(number / 64) {
@@ -74,11 +74,11 @@ impl Bits {
     pub fn has(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
-    /// Says no of all.
+    /// Clears all flags.
     pub fn clear(&mut self) {
         self.0.fill(0);
     }
-    /// The highest number of which it is yes.
+    /// The highest number whose flag is set.
     pub fn last(&self) -> Option<usize> {
         let at = self.0.iter().rposition(|word| *word != 0)?;
         Some(at * 64 + self.0[at].ilog2() as usize)

@@ -11,9 +11,10 @@ use crate::protocols::Id;
 pub struct Packet<'a, S> {
     /// The datagram.
     pub datagram: &'a Datagram<'a>,
-    /// The bytes that its fields and findings speak of: its payload, or the message that it and other parts make.
+    /// The bytes that its fields and findings refer to: its payload, or the message that it completes together with
+    /// other parts.
     pub bytes: &'a [u8],
-    /// What it is a part of.
+    /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,
     /// Its protocol.
     pub id: Id,
@@ -23,21 +24,21 @@ pub struct Packet<'a, S> {
     pub step: u8,
     /// Which way it travels.
     pub direction: Direction,
-    /// How sure the recognition is.
+    /// Confidence of the recognition.
     pub level: Level,
     /// Index of its server, or [`crate::conversation::NONE`].
     pub server_index: u32,
-    /// What it is to its exchange.
+    /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
     /// What the message says about its server, or where decoding stopped.
     pub decoded: &'a Decoded<'a>,
-    /// What the report's own listener heard.
+    /// What the report's own listener has recorded.
     pub sink: &'a S,
-    /// Rules that it breaks by what went before it, whatever the user makes of them.
+    /// Rules that it breaks in view of earlier datagrams, whatever their severity for the user.
     pub raised: &'a Raised,
     /// The rules it breaks.
     pub findings: &'a [Finding],
-    /// Further ones that were only counted.
+    /// Number of further findings, which were only counted.
     pub more_findings: u32,
 }
 
@@ -52,7 +53,7 @@ impl<S> Packet<'_, S> {
         self.decoded.as_ref().ok().filter(|facts| !facts.is_empty())
     }
 
-    /// The same for a report that listens otherwise.
+    /// The same for a report with another listener.
     #[cfg(feature = "page")]
     pub(crate) fn heard_by<'b, T>(&'b self, sink: &'b T) -> Packet<'b, T> {
         let Packet { datagram, id, message, step, direction, level, server_index, pairing, .. } = *self;
@@ -76,7 +77,7 @@ impl<S> Packet<'_, S> {
         }
     }
 
-    /// What is known where it is decoded once more. `secrets` says whether passwords may be shown.
+    /// The context for decoding it once more. `secrets` says whether passwords may be shown.
     fn context(&self, secrets: bool) -> Context {
         let Packet { message, direction, pairing, datagram, .. } = *self;
         let (asked, continues) = (pairing.asked(), pairing.continues());
@@ -85,7 +86,7 @@ impl<S> Packet<'_, S> {
         Context { message, direction, asked, missing, continues, layout, secrets }
     }
 
-    /// The message that it and other parts make.
+    /// The message that it completes together with other parts.
     pub fn whole(&self) -> Option<&Whole> {
         self.piece?.whole.as_ref()
     }
@@ -96,11 +97,11 @@ impl<S> Packet<'_, S> {
         if let Some(piece) = self.piece {
             piece.tell(self.id.info(), heard);
         }
-        // What stops decoding is a finding of the packet already; the fields before it count.
+        // A fault that stops decoding is a finding of the packet already; the fields before it count.
         let _ = self.id.dissect(self.bytes, &self.context(secrets), heard);
     }
 
-    /// Where a byte of it stands in the capture; `None` where it was put together.
+    /// The offset of one of its bytes in the capture; `None` where it was reassembled or joined.
     pub fn file_offset(&self, at: u16) -> Option<u64> {
         self.datagram.file_offset(at).filter(|_| self.whole().is_none())
     }

@@ -1,4 +1,4 @@
-//! Conformance rules: each one is a document, a check and its own proof.
+//! Conformance rules: each one contains its explanation, its source and the examples that test it.
 
 /// How bad a broken rule is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,15 +40,16 @@ pub struct Rule {
     pub cite: Cite,
     /// Every exchange with a given server raises it: reported on the first datagram only.
     pub per_server: bool,
-    /// It misses something that may stand before the capture: then it is a note.
+    /// It reports something as missing that may have come before the capture: then its finding is a note.
     pub needs_past: bool,
-    /// It compares the sizes of request and answer, and its findings say them.
+    /// It compares the sizes of request and answer, and its findings state them.
     pub ratio: bool,
-    /// An answer that breaks it went to a client that has not proven its address, though the protocol has a way.
+    /// An answer that breaks it went to a client that has not proven its address, although the protocol has a way
+    /// to do that.
     pub unproven: bool,
     /// Who is at fault.
     pub side: Side,
-    /// Its number among those that are said once a server.
+    /// Its number among the once-per-server rules.
     pub once: std::sync::atomic::AtomicU8,
     /// Severity in the strict profile, where it differs.
     pub strict: Option<Severity>,
@@ -67,7 +68,7 @@ impl PartialEq for Rule {
 /// Who is at fault where a rule is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Who sent the datagram; of an exchange without an answer, the server.
+    /// The sender of the datagram; of an exchange without an answer, the server.
     Sender,
     /// The client.
     Client,
@@ -75,7 +76,7 @@ pub enum Side {
     Server,
     /// The network between them: loss, copies, delay.
     Path,
-    /// Who made the capture.
+    /// Whoever made the capture.
     Capture,
 }
 
@@ -124,14 +125,14 @@ impl Rule {
     }
 }
 
-/// A conversation that shows something: a rule being broken, or a protocol being kept.
+/// A conversation that shows how a rule is broken, or how a protocol is used correctly.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The server's UDP port where it matters.
     pub server_port: Option<u16>,
-    /// The capture begins with it: what went before may be missing.
+    /// The capture begins with it: earlier datagrams may be missing.
     pub at_start: bool,
-    /// What is sent, in order.
+    /// What happens, in order.
     pub steps: &'static [Step],
 }
 
@@ -165,7 +166,7 @@ pub enum Step {
     Wait(u32),
     /// A whole frame: link type, length on the wire in bytes, and what was captured of it.
     Frame(u16, u32, &'static str),
-    /// The frame before once more, a tenth of a millisecond later, as a mirrored port shows it.
+    /// A copy of the frame before it, a tenth of a millisecond later, as a mirrored port shows it.
     Copy,
 }
 
@@ -229,8 +230,8 @@ macro_rules! level {
 }
 pub(crate) use level;
 
-/// Declares rules and, from the same text, their list, so that no rule exists unlisted: `RULES`, or what `list NAME;` says
-/// where a file has several. The doc comment is the explanation users read.
+/// Declares rules and, from the same text, the list of them, so that no rule is missing from it: `RULES`, or the
+/// name that `list NAME;` gives where a file has several lists. The doc comment is the explanation users read.
 macro_rules! rules {
     (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
         cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?

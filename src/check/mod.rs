@@ -1,4 +1,4 @@
-//! From a broken rule to a finding: how bad, where, who is at fault, and what to say about it.
+//! Turns a broken rule into a finding: how bad, where, who is at fault, and what to say about it.
 
 mod policy;
 mod silence;
@@ -16,29 +16,29 @@ use std::fmt;
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// How bad it is here.
+    /// Its severity here.
     pub severity: Severity,
-    /// The field it speaks of.
+    /// The field that it is about.
     pub field: Option<&'static Field>,
-    /// Indices on the way to the field.
+    /// Indices on the path to the field.
     pub index: Index,
-    /// The bytes of the payload it speaks of; `None` for an exchange.
+    /// The bytes of the payload that it is about; `None` for an exchange.
     pub span: Option<Span>,
     /// How many bytes the field needs, where too few are left; else 0.
     pub needs: u32,
-    /// It is a note, whatever the rule is elsewhere.
+    /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
-    /// What a server left without an answer, where the rule is about that.
+    /// The requests that a server left without an answer, where the rule is about that.
     pub silence: Option<Silence>,
     /// Who is at fault: never [`Side::Sender`] once it is reported.
     pub fault: Side,
-    /// What made this one happen: then it is a symptom, and counts nowhere.
+    /// The cause of this finding, which is then a symptom and is not counted.
     pub caused_by: Option<Cause>,
 }
 
-/// The finding that made another one happen.
+/// The finding that caused another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cause {
     /// Its rule.
@@ -72,7 +72,7 @@ impl Finding {
         Finding { span, ..Finding::of_exchange(rule) }
     }
 
-    /// The findings about what a datagram of `len` bytes breaks by what went before it.
+    /// The findings about the rules that a datagram of `len` bytes breaks in view of earlier ones.
     pub fn of_raised(raised: &Raised, len: usize) -> impl Iterator<Item = Finding> {
         raised.iter().map(move |(rule, at)| {
             let whole = Finding::of_datagram(rule, len);
@@ -86,7 +86,8 @@ impl Finding {
         Finding { field, index, span: Some(at), needs, minor, ..Finding::of_exchange(rule) }
     }
 
-    /// Says who is at fault where that is whoever sent the datagram; of an exchange, the server.
+    /// Replaces [`Side::Sender`] as the side at fault by the client or the server, given the direction of the
+    /// datagram; for an exchange, the direction of its answer.
     pub fn sent(&mut self, direction: Direction) {
         self.fault = match (self.fault, direction) {
             (Side::Sender, Direction::C2s) => Side::Client,
@@ -95,7 +96,7 @@ impl Finding {
         };
     }
 
-    /// Whether it stands for itself, rather than being a symptom of another one.
+    /// Whether it is counted, because it is not a symptom of another finding.
     pub fn counts(&self) -> bool {
         self.caused_by.is_none()
     }
@@ -160,7 +161,7 @@ impl Counts {
             Severity::Note => self.note += 1,
         }
     }
-    /// Those of a severity.
+    /// The number of findings of a severity.
     pub fn of(&self, severity: Severity) -> u64 {
         match severity {
             Severity::Error => self.error,
@@ -168,13 +169,13 @@ impl Counts {
             Severity::Note => self.note,
         }
     }
-    /// Adds so many others.
+    /// Adds the counts of others.
     pub fn merge(&mut self, other: &Counts) {
         self.error += other.error;
         self.warning += other.warning;
         self.note += other.note;
     }
-    /// Takes back so many that were counted.
+    /// Subtracts findings that were counted before.
     pub fn take_back(&mut self, other: &Counts) {
         self.error = self.error.saturating_sub(other.error);
         self.warning = self.warning.saturating_sub(other.warning);
@@ -184,7 +185,7 @@ impl Counts {
     pub fn record(&self) -> serde_json::Value {
         serde_json::json!({ "error": self.error, "warning": self.warning, "note": self.note })
     }
-    /// All of them.
+    /// The number of all findings.
     pub fn total(&self) -> u64 {
         self.error + self.warning + self.note
     }

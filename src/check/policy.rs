@@ -1,4 +1,4 @@
-//! What the user makes of the rules: profile, selection, levels.
+//! The user's settings for the rules: profile, selection, severities.
 
 use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
@@ -11,7 +11,7 @@ pub enum Profile {
     /// The severities of the rules.
     #[default]
     Default,
-    /// What every real server does is a note.
+    /// Findings about what every real server does are notes.
     Lenient,
 }
 
@@ -27,20 +27,20 @@ impl Profile {
     }
 }
 
-/// A name that means no rule.
+/// A name that matches no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// As written.
     pub name: String,
 }
 
-/// Whether a rule is meant by its id, or by the beginning of it: `SQP`, `SQP-TXN`, `SQP-TXN-004`. Case does
-/// not matter.
+/// Whether a name matches a rule: its id, or the beginning of it: `SQP`, `SQP-TXN`, `SQP-TXN-004`. Case does not
+/// matter.
 pub fn matches(name: &str, rule: &Rule) -> bool {
     within(rule.id, name)
 }
 
-/// Whether all rules that `name` means are among those that `whole` means.
+/// Whether all rules that `name` matches are among those that `whole` matches.
 pub fn within(name: &str, whole: &str) -> bool {
     let Some((head, tail)) = name.split_at_checked(whole.len()) else { return false };
     head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
@@ -65,10 +65,10 @@ impl Policy {
         policy
     }
 
-    /// Gives the rules that a name means a severity, or switches them off with `None`.
+    /// Sets the severity of the rules that a name matches, or switches them off with `None`.
     ///
     /// # Errors
-    /// When no rule is meant.
+    /// When the name matches no rule.
     pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
         let mut any = false;
         for rule in crate::protocols::rules().filter(|rule| matches(name, rule)) {
@@ -78,10 +78,10 @@ impl Policy {
         if any { Ok(()) } else { Err(Unknown { name: name.to_owned() }) }
     }
 
-    /// Switches off everything but the rules that the names mean.
+    /// Switches off all rules except those that the names match.
     ///
     /// # Errors
-    /// When a name means no rule.
+    /// When a name matches no rule.
     pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
         if let Some(name) =
             names.iter().find(|name| !crate::protocols::rules().any(|rule| matches(name, rule)))

@@ -1,4 +1,4 @@
-//! What a server left without an answer.
+//! The requests that a server left without an answer.
 
 use crate::capture::Time;
 use std::fmt;
@@ -6,25 +6,25 @@ use std::fmt;
 /// The requests to a server that answered none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// Datagrams, those sent again among them.
+    /// Number of datagrams, including retransmissions.
     pub requests: u32,
-    /// Those that an ICMP error refused.
+    /// Number of datagrams that an ICMP error refused.
     pub refused: u32,
     /// Milliseconds from the first to the last.
     pub millis: u32,
-    /// The capture holds no answer of anybody.
+    /// The capture holds no answer from any server.
     pub nobody: bool,
 }
 
 impl Silence {
-    /// So many requests, of which so many were refused, between these times.
+    /// The silence of a server after that many requests, of which `refused` were refused, between these times.
     pub fn new(requests: u64, refused: u64, (first, last): (Time, Time), nobody: bool) -> Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
         Silence { requests: count(requests), refused: count(refused), millis, nobody }
     }
 
-    /// Whether the capture may lack one direction: an ICMP error shows that there are two.
+    /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.
     pub fn is_one_way(&self) -> bool {
         self.nobody && self.refused == 0
     }

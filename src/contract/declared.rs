@@ -1,4 +1,5 @@
-//! What a protocol declares: its steps with their rules, everything static, and what it does by hand.
+//! What a protocol declares: its steps and their rules, its other static properties, and its hand-written
+//! functions.
 
 use super::message::{Begins, Message, recognise, recognise_known};
 use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
@@ -6,54 +7,61 @@ use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::rule::{Example, Rule, Severity};
 use std::net::SocketAddrV4;
 
-/// One step of a protocol: a question and its answer.
+/// One step of a protocol: a request and its answer.
 #[derive(Debug)]
 pub struct StepInfo {
     /// Name in records: `challenge`, `query`, `status`, `request`.
     pub name: &'static str,
-    /// Hex digits of the key; 0 where order pairs.
+    /// Number of hex digits of the key; 0 where requests and answers are paired by order.
     pub key_digits: usize,
-    /// An answer without a key is paired by order, with a request that has none if there is one; one with a key never is.
+    /// An answer without a key is paired by order, preferably with a request without a key; an answer with a key is
+    /// never paired by order.
     pub keyless: bool,
-    /// Its clients send the same key again and again: of open requests the one counts that was not given up.
+    /// Clients send the same key again and again: of the open requests with it, one that was not given up is
+    /// preferred.
     pub reuses_keys: bool,
-    /// What is asked of a broadcast or multicast address, any host may answer from its own, or none; the key tells.
+    /// A request to a broadcast or multicast address may be answered by any hosts from their own addresses, or by
+    /// none; the key matches the answers.
     pub many: bool,
-    /// An answer may carry the key of an earlier request of this step instead, where only one of its own is open.
+    /// A step whose keys its answers may repeat: an answer may carry the key of an earlier request of that step
+    /// instead of its own request's, if only one request of its own step is open.
     pub key_of: Option<u8>,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
     pub retransmits: bool,
-    /// Any second answer to a key is a copy, even a different one.
+    /// Any second answer to a key counts as a copy, even a different one.
     pub once: bool,
-    /// Its answer comes in lines, each a datagram and some the same; the first one closes the exchange, and none is known to be
-    /// the last.
+    /// The answer comes in lines, each in a datagram of its own and some of them equal; the first one closes the
+    /// exchange, and no line is known to be the last.
     pub lines: bool,
-    /// Servers may leave it unanswered: that is a note.
+    /// Servers may leave the request unanswered: the finding about that is a note.
     pub may_be_silent: bool,
-    /// Its answers have no end: each further one belongs to the same request, unless another one is open or the late window is over.
+    /// Its answers have no end: each further datagram belongs to the same request, unless another request is open
+    /// or the late window is over.
     pub open_ended: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
-    /// Bits in the request_state of a request that say that it carries a value which an answer issued: it has proven its address.
+    /// Bits in the request_state of a request that say that the request carries a value which an answer issued: the
+    /// client has proven its address.
     pub carries: u32,
-    /// A field of the request that its answer repeats, so that their states are equal. Only such a pair is as
-    /// sure as [`Probe::paired`] says; others are medium at most. What is wrong with it there, is here too.
+    /// A field of the request that its answer repeats, so that their request states are equal. Only such a pair has
+    /// the confidence [`Probe::paired`]; others have medium at most. An error in this field of the request is
+    /// repeated in the answer.
     pub repeats: Option<&'static Field>,
-    /// What its datagrams break by their pairing.
+    /// The rules that its datagrams break by their pairing.
     pub rules: StepRules,
 }
 
-/// The rules that a step breaks by pairing alone, as far as its protocol has them: they are the same everywhere, and raised in one
-/// place, see [`crate::exchange`].
+/// The rules of a step that depend on pairing alone, as far as its protocol has them: they are the same for all
+/// protocols, and are raised in one place, see [`crate::exchange`].
 #[derive(Debug)]
 pub struct StepRules {
-    /// No answer has come in time, or none at all; of the exchange.
+    /// No answer has come in time, or none at all; a rule about the exchange.
     pub unanswered: Option<&'static Rule>,
-    /// An answer that nobody asked for.
+    /// An unsolicited answer.
     pub unasked: Option<&'static Rule>,
-    /// An answer whose key is that of no open request, though there are some.
+    /// An answer whose key is that of no open request, although requests are open.
     pub other_key: Option<&'static Rule>,
     /// A request while another one of the step is open.
     pub overlapping: Option<&'static Rule>,
@@ -63,36 +71,38 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also); or where it has none of
-    /// these, one that answers nothing while such a request is open.
+    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also); or where the
+    /// message has no such steps, an answer to nothing while a request of another step is open.
     pub other_step: Option<&'static Rule>,
-    /// An answer that nobody asked for, where a request of another step is open.
+    /// An unsolicited answer, where a request of another step is open.
     pub mistaken: Option<&'static Rule>,
     /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
     pub earlier_key: Option<&'static Rule>,
     /// A part of an answer that contradicts another one.
     pub contradicting: Option<&'static Rule>,
-    /// An answer of which parts are missing when the window is over; of the exchange.
+    /// An answer of which parts are missing when the window is over; a rule about the exchange.
     pub incomplete: Option<&'static Rule>,
     /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
     pub second: Option<&'static Rule>,
-    /// An answer of whose parts none is missing as far as is known, but none says that it is the last; of the exchange. Without
-    /// it that breaks `incomplete`.
+    /// An answer of which no part is known to be missing, but no part says that it is the last; a rule about the
+    /// exchange. Without this rule, such an answer breaks `incomplete`.
     pub unended: Option<&'static Rule>,
-    /// An answer behind the answer window.
+    /// An answer after the answer window.
     pub late: Option<&'static Rule>,
-    /// An answer that came before.
+    /// A copy of an earlier answer.
     pub copy: Option<&'static Rule>,
-    /// A part behind one with a higher number, or one that came before; otherwise only the latter breaks [`copy`](Self::copy).
+    /// A part after one with a higher number, or a copy of a part; otherwise only the copy breaks a rule,
+    /// [`copy`](Self::copy).
     pub shuffled: Option<&'static Rule>,
-    /// An answer more than so many times as large as a request that [carries](StepInfo::carries) nothing.
+    /// An answer more than that many times as large as its request, if the request [carries](StepInfo::carries) no
+    /// issued value.
     pub larger: Option<(usize, &'static Rule)>,
-    /// Where the key stands in an answer, where the rules about it are to point to that.
+    /// Where the key is in an answer, if the rules about the key are to point to it.
     pub key_at: Option<Span>,
 }
 
 impl StepRules {
-    /// None at all.
+    /// No rules.
     pub const NONE: StepRules = StepRules {
         unanswered: None,
         unasked: None,
@@ -115,7 +125,7 @@ impl StepRules {
         key_at: None,
     };
 
-    /// The one that nearly every step has, and no other.
+    /// Only the rule about missing answers, which nearly every step has.
     pub const fn new(unanswered: &'static Rule) -> StepRules {
         StepRules { unanswered: Some(unanswered), ..StepRules::NONE }
     }
@@ -149,11 +159,12 @@ impl StepInfo {
         }
     }
 
-    /// What a pair is worth whose parts are worth `paired`, and which have these states; 0 says nothing.
+    /// Confidence of a pair, by the confidence `paired` of its datagrams and their request states; a state of 0
+    /// says nothing.
     pub fn worth(&self, paired: Level, states: [u32; 2]) -> Level {
         let agree = states[0] == states[1] && states[0] != 0;
         match agree {
-            // Who gets back what it sent speaks with an echo.
+            // A client that gets back what it sent is talking to an echo service.
             true if self.issues => paired.min(Level::Low),
             false if self.repeats.is_some() => paired.min(Level::Medium),
             _ => paired,
@@ -161,24 +172,24 @@ impl StepInfo {
     }
 }
 
-/// Where a cause stands, seen from its symptom.
+/// Where a cause is, relative to its symptom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// In the same datagram.
     Same,
     /// In the request that was not answered.
     Request,
-    /// In a datagram of the server that came while the request was open, and answered nothing.
+    /// In a datagram of the server that came while the request was open, and was no answer.
     Instead,
-    /// In the request; the symptom is in its answer. Both are about the field that it [repeats](StepInfo::repeats). A rule that
-    /// may be such a cause is one of itself.
+    /// In the request; the symptom is in its answer. Both are about the field that the answer
+    /// [repeats](StepInfo::repeats). A rule that may be such a cause is also a cause of itself.
     Asked,
-    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. Here, too, a rule that may be
-    /// a cause is one of itself.
+    /// In an earlier datagram of the server; the symptom is in a later request of the conversation. Here, too, a
+    /// rule that may be a cause is also a cause of itself.
     Earlier,
 }
 
-/// Broken rules, any of which makes others break: where they stand, they themselves, and their symptoms.
+/// Broken rules that cause others to be broken: where the causes are, the causes, and their symptoms.
 pub type Causation = (Relation, &'static [&'static Rule], &'static [&'static Rule]);
 
 /// Everything static about a protocol.
@@ -192,33 +203,34 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// How payloads begin that a probe recognises by hand, of any length; those of the messages' forms are not repeated.
+    /// Beginnings of payloads, of any length, that a hand-written probe recognises; the beginnings in the messages'
+    /// forms are not repeated here.
     pub first: &'static [&'static [u8]],
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
-    /// Where messages span datagrams, the message that a part is shown as: index into `messages`.
+    /// Where messages span datagrams, the message that a part is reported as: index into `messages`.
     pub fragment: Option<u8>,
-    /// Where messages are cut into parts that the engine joins: how.
+    /// How the engine joins messages that are split into parts, if the protocol has such messages.
     pub joining: Option<&'static Joining>,
     /// Its steps.
     pub steps: &'static [StepInfo],
     /// Answer window in milliseconds of capture time.
     pub window_ms: u32,
-    /// What the ends of the datagram break until the decoder says otherwise.
+    /// The rules that the ends of the datagram break until the decoder sets others.
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
-    /// The declared rules, file by file; the last file has those that take more than one datagram.
+    /// The declared rules, file by file; the last file has the rules that need more than one datagram.
     pub rules: &'static [&'static [&'static Rule]],
-    /// Which of them make others break, beside what holds for every protocol: who sends a request with an error in it gets no
-    /// answer.
+    /// Which rules cause others to be broken, in addition to what holds for every protocol: a request with an error
+    /// in it gets no answer.
     pub causes: &'static [Causation],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
 
 impl Info {
-    /// Whether breaking `cause` makes `symptom` happen, which then counts nowhere.
+    /// Whether breaking `cause` causes `symptom`, which then is not counted.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         let itself = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
         let declared = |(its, causes, symptoms): &Causation| {
@@ -233,7 +245,7 @@ impl Info {
         self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
     }
 
-    /// Whether several messages may answer the requests of a step, so that which one did is worth telling.
+    /// Whether several messages may answer the requests of a step, so that it is worth reporting which one did.
     pub fn has_several_answers(&self, step: u8) -> bool {
         let answers = |message: &&Message| {
             let its = message.step == step || message.answers.also.contains(&step);
@@ -253,16 +265,16 @@ impl Info {
     }
 }
 
-/// Where a client stands that asks a server.
+/// How far a client has come that queries a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// Requests that have been answered.
+    /// Number of requests that have been answered.
     pub answered: usize,
-    /// Everything is to be asked for, and not only what every client wants.
+    /// Ask for everything, not only for what every client wants.
     pub all: bool,
     /// Random bits, for cookies.
     pub random: u64,
-    /// The server's address, where it is one of IPv4.
+    /// The server's address, if that is an IPv4 address.
     pub server: Option<SocketAddrV4>,
     /// Payload of the answer to the first request; empty before it.
     pub first: &'a [u8],
@@ -270,11 +282,11 @@ pub struct Ask<'a> {
 
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
-    /// What its cross-packet rules remember: bounded.
+    /// The state of its cross-packet rules, which is bounded.
     type Memory: From<Budget>;
     /// Everything static.
     const INFO: Info;
-    /// Which of its messages may begin with a byte; not to be written by hand.
+    /// The messages that may begin with each byte; derived, not to be written by hand.
     const BEGINS: &'static Begins = &Self::INFO.begins();
 
     /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
@@ -285,16 +297,16 @@ pub trait Protocol {
         recognise::<Self>(payload, wire_len)
     }
 
-    /// Reads a datagram again when its conversation or server is known; `None` if it is none of ours. By default by the forms
-    /// of its messages.
+    /// Reads a datagram again when its conversation or server is known; `None` if it does not belong to the
+    /// protocol. By default by the forms of its messages.
     fn probe_known(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         recognise_known::<Self>(payload, wire_len, known)
     }
 
-    /// Decodes a datagram for whoever listens, and writes what it says about its server into [`Cursor::facts`].
+    /// Decodes a datagram into a sink, and writes what it says about its server into [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
 
-    /// How many entries that memory has forgotten for want of room.
+    /// Number of entries that the memory has forgotten for lack of room.
     fn forgotten(_memory: &Self::Memory) -> u64 {
         0
     }

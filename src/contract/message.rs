@@ -1,8 +1,8 @@
-//! Messages as data: how their bytes begin, and what follows from that.
+//! Messages as data: how their bytes begin, and what is derived from that.
 //!
-//! A protocol lists its messages in [`Info::messages`]. Where that tells them from everything else, the defaults of
-//! [`Protocol`] need no more: the table of first bytes, how sure a datagram is by the number of its
-//! fixed bits, which way it travels, what it does, its step and its key.
+//! A protocol lists its messages in [`Info::messages`]. Where their fixed bytes distinguish them from everything
+//! else, the defaults of [`Protocol`] derive all that is needed: the table of first bytes, the confidence from the
+//! number of fixed bits, direction, role, step and key.
 
 use super::{Direction, Info, Known, Level, Part, Probe, Protocol, Role};
 
@@ -18,40 +18,42 @@ pub struct Message {
     pub name: &'static str,
     /// Which way it travels; `None` where both ends send it.
     pub direction: Option<Direction>,
-    /// What it does.
+    /// Its role in an exchange.
     pub role: Role,
     /// Index into [`Info::steps`].
     pub step: u8,
-    /// How it begins, the surest form first; none where the protocol recognises it by hand.
+    /// How it begins, the surest form first; empty where the protocol recognises it by hand.
     pub forms: &'static [Form],
-    /// Finds what ties the answer to its request.
+    /// Finds the key that an answer shares with its request.
     pub key: Option<KeyOf>,
-    /// Finds what the decoder of the answer must know, see [`Probe::request_state`].
+    /// Finds what the decoder of the answer has to know, see [`Probe::request_state`].
     pub request_state: Option<fn(&[u8]) -> u32>,
-    /// Finds its number, where it may be a part of an answer.
+    /// Finds its part number, where it may be a part of an answer.
     pub part: Option<PartOf>,
-    /// What it is worth once it pairs with a request.
+    /// Its confidence once it is paired with a request.
     pub paired: Level,
-    /// Which requests it may answer beside the open ones of its step.
+    /// The requests that it may answer beside the open ones of its step.
     pub answers: Answers,
 }
 
 /// Which requests an answer may belong to, beside the open ones of its own step.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers {
-    /// Further steps whose requests it may answer, where none of its own is open; the first of them goes first.
+    /// Further steps whose requests it may answer where no request of its own step is open; steps listed earlier
+    /// are preferred.
     pub also: &'static [u8],
-    /// The requests of all these steps are alike: the oldest goes first, and one that [carries](super::StepInfo::carries)
-    /// nothing before one that does.
+    /// The requests of all these steps are equivalent: the oldest is preferred, and a request that
+    /// [carries](super::StepInfo::carries) nothing is preferred to one that does.
     pub alike: bool,
-    /// Requests with one of these bits in their request_state it never answers.
+    /// Bits of the request_state: it never answers a request that has one of them.
     pub spares: u32,
-    /// Where nothing is open: first answers, by their messages, behind which it may belong to the same request.
+    /// Messages that, as a first answer, it may follow as a further answer to the same request, where no request is
+    /// open.
     pub follows: &'static [u8],
 }
 
 impl Answers {
-    /// The requests of its own step, once each.
+    /// Only the requests of its own step, once each.
     pub const OWN: Answers = Answers { also: &[], alike: false, spares: 0, follows: &[] };
 }
 
@@ -71,11 +73,11 @@ impl Message {
             answers: Answers::OWN,
         }
     }
-    /// A question of a step.
+    /// A request of a step.
     pub const fn request(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
         Message { direction: Some(Direction::C2s), role: Role::Request, step, forms, ..Message::named(name) }
     }
-    /// An answer to a step's question.
+    /// An answer of a step.
     pub const fn response(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
         Message { direction: Some(Direction::S2c), role: Role::Response, step, forms, ..Message::named(name) }
     }
@@ -87,7 +89,7 @@ impl Message {
     pub const fn keyed(self, key: KeyOf) -> Message {
         Message { key: Some(key), ..self }
     }
-    /// The same, with what its answer must know.
+    /// The same, with what the decoder of its answer has to know.
     pub const fn remembers(self, request_state: fn(&[u8]) -> u32) -> Message {
         Message { request_state: Some(request_state), ..self }
     }
@@ -95,12 +97,12 @@ impl Message {
     pub const fn in_parts(self, part: PartOf) -> Message {
         Message { part: Some(part), ..self }
     }
-    /// The same, worth no more than that once it pairs with a request.
+    /// The same, with that confidence at most once it is paired with a request.
     pub const fn paired(self, paired: Level) -> Message {
         Message { paired, ..self }
     }
 
-    /// The same, which answers other requests, too.
+    /// The same, which also answers other requests.
     pub const fn answering(self, answers: Answers) -> Message {
         Message { answers, ..self }
     }
@@ -109,7 +111,7 @@ impl Message {
         self.answering(Answers { also, ..Answers::OWN })
     }
 
-    /// Marks the bytes that it may have at that offset where nothing else is known.
+    /// Marks the byte values that it may have at that offset, as far as its forms need no further knowledge.
     const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
         while i < self.forms.len() {
@@ -131,7 +133,7 @@ impl Message {
         }
     }
 
-    /// What recognising says of it, at that level.
+    /// The probe of a payload that is this message, at that level.
     pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
         let alone = part.is_none_or(|Part { number, total, .. }| (number, total) == (0, Some(1)));
@@ -152,27 +154,27 @@ impl Message {
 /// Fixed bytes of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// What stands in front: any of these.
+    /// Alternative bytes in front.
     heads: &'static [&'static [u8]],
-    /// What follows that.
+    /// Fixed bytes after those.
     begins: &'static [u8],
     /// Further bytes, at an offset from the start of the payload.
     then: (usize, &'static [u8]),
-    /// What may stand behind `begins`, unless the message ends there; empty where anything may.
+    /// Bytes that may follow `begins`, unless the message ends there; empty where any byte may follow.
     ends: &'static [u8],
     /// Letters are compared without case.
     caseless: bool,
     /// Least and most length on the wire in bytes.
     length: (usize, usize),
-    /// What else must hold of the payload.
+    /// A further condition on the payload.
     when: Option<fn(&[u8]) -> bool>,
-    /// How sure it is, where the number of fixed bits does not tell.
+    /// Its confidence, where that does not follow from the number of fixed bits.
     level: Option<Level>,
-    /// What else must be known, for its bytes prove nothing.
+    /// What else must be known, because its bytes alone prove nothing.
     needs: Needs,
 }
 
-/// What must be known beside the bytes.
+/// Knowledge required beside the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Needs {
     Nothing,
@@ -199,7 +201,7 @@ impl Form {
             needs: Needs::Nothing,
         }
     }
-    /// The same behind any of these.
+    /// The same after any of these bytes.
     pub const fn behind(self, heads: &'static [&'static [u8]]) -> Form {
         Form { heads, ..self }
     }
@@ -215,19 +217,19 @@ impl Form {
     pub const fn caseless(self) -> Form {
         Form { caseless: true, ..self }
     }
-    /// The same with that many bytes on the wire.
+    /// The same with a length on the wire, in bytes, from `least` to `most`.
     pub const fn long(self, least: usize, most: usize) -> Form {
         Form { length: (least, most), ..self }
     }
-    /// The same where something else holds, too.
+    /// The same with a further condition.
     pub const fn when(self, holds: fn(&[u8]) -> bool) -> Form {
         Form { when: Some(holds), ..self }
     }
-    /// The same, but so sure.
+    /// The same with a fixed confidence.
     pub const fn level(self, level: Level) -> Form {
         Form { level: Some(level), ..self }
     }
-    /// The same, but only in a conversation or with a server that is known.
+    /// The same, but only in a known conversation or with a known server.
     pub const fn known(self) -> Form {
         Form { needs: Needs::Known, ..self }
     }
@@ -236,12 +238,13 @@ impl Form {
         Form { needs: Needs::Awaited, ..self }
     }
 
-    /// The same, but only in a conversation where a request of its step is open, and where no message is recognised by its bytes.
+    /// The same, but only in a conversation where a request of its step is open, for datagrams that no probe
+    /// recognised by their bytes.
     pub const fn due(self) -> Form {
         Form { needs: Needs::Due, ..self }
     }
 
-    /// Whether its bytes prove something where nothing is known.
+    /// Whether its bytes are evidence without further knowledge.
     const fn is_alone(&self) -> bool {
         matches!(self.needs, Needs::Nothing)
     }
@@ -268,7 +271,7 @@ impl Form {
         }
     }
 
-    /// Marks the lengths that it may have with a bit; the last one stands for all that are longer.
+    /// Marks the lengths that it may have with a bit; the last entry stands for all longer ones.
     const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
         let ((least, most), (at, then)) = (self.length, self.then);
         let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
@@ -288,7 +291,7 @@ impl Form {
         }
     }
 
-    /// How sure it is that the payload has this form, in a message of that step; `None` where it has not.
+    /// The confidence that the payload has this form, in a message of that step; `None` where it has not.
     fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, step: u8) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {
@@ -320,7 +323,7 @@ impl Form {
         Some(if exact { level } else { level.min(Level::Medium) })
     }
 
-    /// Whether it goes on so behind its head.
+    /// Whether the bytes after the head have this form.
     fn follows(&self, rest: &[u8]) -> bool {
         let Some((word, behind)) = rest.split_at_checked(self.begins.len()) else { return false };
         let same = if self.caseless { word.eq_ignore_ascii_case(self.begins) } else { word == self.begins };
@@ -341,7 +344,7 @@ const fn mark_all(table: &mut [u32], bit: u32) {
 }
 
 impl Info {
-    /// Marks the bytes at that offset with which a probe may recognise a payload.
+    /// Marks the byte values that payloads which a probe may recognise can have at that offset.
     pub const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
         while i < self.first.len() {
@@ -359,7 +362,8 @@ impl Info {
         }
     }
 
-    /// Marks the lengths on the wire with which a probe may recognise a payload; the last one stands for all that are longer.
+    /// Marks the lengths on the wire that payloads which a probe may recognise can have; the last entry stands for
+    /// all longer ones.
     pub const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
         if !self.first.is_empty() {
             mark_all(table, bit);
@@ -371,7 +375,7 @@ impl Info {
         }
     }
 
-    /// The bytes that a payload may begin with which a probe recognises.
+    /// The first bytes of payloads that a probe may recognise.
     pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
         let mut table = [0; 256];
         self.mark(0, 1, &mut table);
@@ -390,7 +394,8 @@ impl Info {
         table
     }
 
-    /// What a conversation or server that is known for sure sends that is taken for this message, but goes astray.
+    /// The stray probe of a payload that looks like this message; `None` unless the conversation or server has
+    /// medium confidence at least.
     pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Probe> {
         if known.level < Level::Medium {
             return None;
@@ -398,13 +403,14 @@ impl Info {
         Some(self.messages.get(usize::from(message))?.probe(message, payload, Level::Medium).astray())
     }
 
-    /// A part belongs to the step of the message that it says to make.
+    /// Gives a part the step of the message that the part says it belongs to.
     fn with_step_of_whole(&self, probe: Probe) -> Probe {
         let whole = probe.part.and_then(|part| self.messages.get(usize::from(part.makes?)));
         Probe { step: whole.map_or(probe.step, |whole| whole.step), ..probe }
     }
 
-    /// The surest of these messages, one bit each; of equals the first. Where something is known, those that travel this way.
+    /// The surest of these messages (one bit each), in a tie the first. Where something is known, only messages of
+    /// that direction count.
     fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Probe> {
         let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
         while let at = left.trailing_zeros() as usize
@@ -430,19 +436,19 @@ impl Info {
     }
 }
 
-/// For every byte, the messages that may begin with it, one bit each.
+/// For every first byte, the messages that may begin with it, one bit each.
 pub type Begins = [u32; 256];
 
-/// The message that the payload is by its own bytes, the surest; of equals the first.
+/// Recognises a payload by its own bytes alone: the surest message, in a tie the first.
 #[inline]
 pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Probe> {
-    // Nearly always the first byte says that it is none.
+    // Nearly always the first byte rules out all messages.
     let bits = P::BEGINS[usize::from(*payload.first()?)];
     if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
 }
 
-/// What the payload is in a conversation or with a server that is known: a message that travels this way, or one that goes
-/// astray.
+/// Recognises a payload in a known conversation or with a known server: a message of that direction, or a stray
+/// one.
 pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let info = const { &P::INFO };
     if let Some(g) = info.surest(payload, wire_len, Some(known), u32::MAX) {
@@ -451,7 +457,7 @@ pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, kn
     recognise::<P>(payload, wire_len).map(Probe::astray)
 }
 
-/// A key from any bytes: equal ones have the same, others another one but for chance (FNV-1a).
+/// A key from any bytes: equal bytes have equal keys, others have different keys except by chance (FNV-1a).
 pub fn hashed(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)

@@ -1,4 +1,4 @@
-//! Messages that were cut into datagrams and are joined again: what a part says of itself, and what the whole was made of.
+//! Messages that were split into datagrams and are joined again: the header of a part, and the joined message.
 
 use super::Info;
 use crate::decode::{FieldSink, Shape, Span, Value, fields};
@@ -43,13 +43,13 @@ pub struct Split {
     pub layout: u8,
     /// How many parts there are.
     pub total: u8,
-    /// Its number, from 0.
+    /// Number of the part, from 0.
     pub number: u8,
-    /// Bytes of the message that a part holds, but for the last one; where the layout says so.
+    /// Message bytes in each part but the last one, where the layout has that field.
     pub size: Option<u16>,
     /// Size and CRC-32 of the message, where it is compressed with bzip2.
     pub packed: Option<[u32; 2]>,
-    /// Where its bytes of the message begin.
+    /// Offset of its message bytes in the payload.
     pub body: u16,
 }
 
@@ -58,24 +58,24 @@ pub struct Split {
 pub enum Layout {
     /// Nothing.
     Unknown,
-    /// The server used this one before.
+    /// The layout that the server used before.
     Used(u8),
-    /// The first part of the message had this one.
+    /// The layout of the first part of the message.
     Certain(u8),
 }
 
-/// How a protocol cuts its messages.
+/// How a protocol splits its messages.
 #[derive(Debug)]
 pub struct Joining {
     /// Names of the layouts.
     pub layouts: &'static [&'static str],
     /// Reads the header of a part; `None` where it has none.
     pub read: fn(&[u8], Layout) -> Option<Split>,
-    /// The messages that may be cut: indices into [`Info::messages`](super::Info::messages).
+    /// The messages that may be split: indices into [`Info::messages`](super::Info::messages).
     pub makes: &'static [u8],
-    /// The joined bytes are none of them.
+    /// The rule broken where the joined bytes are none of these messages.
     pub foreign: &'static Rule,
-    /// They cannot be expanded, or not to what was said.
+    /// The rule broken where the joined bytes cannot be decompressed, or not to the announced size and checksum.
     pub damaged: &'static Rule,
 }
 
@@ -84,41 +84,41 @@ pub struct Joining {
 pub struct Whole {
     /// Index into [`Info::messages`](super::Info::messages).
     pub message: u8,
-    /// Its bytes, as many as can be decoded.
+    /// Its bytes, up to the most that can be decoded.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// Length of the whole message in bytes.
     pub length: u32,
     /// Frames of its parts in their file, in the order of their numbers.
     pub parts: Vec<u64>,
 }
 
-/// A datagram that is a part of a message, and the message if it completes that.
+/// A datagram that is a part of a message, and the message if the datagram completes it.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// Its header.
     pub split: Split,
-    /// What it completes.
+    /// The message that it completes.
     pub whole: Option<Whole>,
-    /// What is wrong with that, if it cannot be read.
+    /// The rule that the completed message breaks, if it cannot be read.
     pub broken: Option<&'static Rule>,
-    /// Frame of the first part of it that contradicts others.
+    /// Frame of the first part of the message that contradicts others.
     pub contradicted: Option<u64>,
 }
 
 impl Whole {
-    /// Bytes beyond those that can be decoded.
+    /// Number of bytes beyond those that can be decoded.
     pub fn missing(&self) -> usize {
         (self.length as usize).saturating_sub(self.bytes.len())
     }
 }
 
 impl Piece {
-    /// The bytes that fields and findings speak of: the payload of the datagram, or the message that it completes.
+    /// The bytes that fields and findings refer to: the payload of the datagram, or the message that it completes.
     pub fn bytes<'a>(&'a self, d: &Datagram<'a>) -> &'a [u8] {
         self.whole.as_ref().map_or(d.payload, |whole| &whole.bytes)
     }
 
-    /// Tells what a joined message was made of. None of it stands in the message.
+    /// Tells the sink how a joined message was made up. None of this is in the message itself.
     #[cold]
     pub fn tell<S: FieldSink>(&self, info: &Info, sink: &mut S) {
         let (Split { id, layout, total, number, size, packed, .. }, at) = (self.split, Span::default());
