@@ -49,8 +49,6 @@ pub struct Rule {
     pub unproven: bool,
     /// Who is at fault.
     pub side: Side,
-    /// Its number among the once-per-server rules.
-    pub once: std::sync::atomic::AtomicU8,
     /// Severity in the strict profile, where it differs.
     pub strict: Option<Severity>,
     /// Severity in the lenient profile, where it differs.
@@ -247,7 +245,6 @@ macro_rules! rules {
             ratio: false $(|| $ratio)?,
             unproven: false $(|| $unproven)?,
             side: $crate::rule::side![$($side)?],
-            once: std::sync::atomic::AtomicU8::new(u8::MAX),
             strict: $crate::rule::level![$($strict)?],
             lenient: $crate::rule::level![$($lenient)?],
             examples: &[$($example),+],

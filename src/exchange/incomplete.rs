@@ -103,7 +103,7 @@ pub(super) struct Reply<'a> {
     pub d: &'a Datagram<'a>,
     pub v: &'a Verdict,
     pub now: Time,
-    /// See [`Table::fingerprint`].
+    /// See `Table::fingerprint`.
     pub hash: u32,
 }
 
