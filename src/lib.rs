@@ -52,7 +52,7 @@ pub mod contract;
 pub mod conversation;
 pub mod decode;
 pub mod docs;
-mod escape;
+pub mod escape;
 pub mod example;
 pub mod exchange;
 pub mod filter;

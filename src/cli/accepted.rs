@@ -5,7 +5,7 @@ use super::config::Config;
 use super::outcome::why;
 use super::output::Target;
 use super::suppress::Suppressions;
-use crate::report::shown;
+use crate::escape::shown;
 use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use jiff::civil::Date;
 use std::io::{self, Write};

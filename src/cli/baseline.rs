@@ -5,7 +5,7 @@
 
 use super::suppress::is_fingerprint;
 use super::text::Text;
-use crate::report::{harmless, shown};
+use crate::escape::{harmless, shown};
 use crate::verdict::{Entry, Excuse};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};

@@ -4,10 +4,11 @@ use super::choices::{Colour, DumpFormat};
 use super::common_args::Common;
 use super::terminal::screen;
 use super::text::{absent, perhaps};
+use crate::escape::quoted;
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::Id;
-use crate::report::{Detail, Explain, Shown, WHENS, When, quoted};
+use crate::report::{Detail, Explain, Shown, WHENS, When};
 use clap::Args;
 use jiff::tz::TimeZone;
 

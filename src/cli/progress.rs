@@ -8,7 +8,7 @@
 
 use super::common_args::Common;
 use super::terminal::name;
-use crate::report::short;
+use crate::escape::short;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Read};

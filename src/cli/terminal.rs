@@ -3,8 +3,8 @@
 use super::choices::Colour;
 use super::common_args::Common;
 use super::wrap::Wrap;
+use crate::escape::shown;
 use crate::report::screen::{Screen, Sort};
-use crate::report::shown;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 

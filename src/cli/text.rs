@@ -1,6 +1,6 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
-use crate::report::{quoted, shown};
+use crate::escape::{quoted, shown};
 use crate::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};

@@ -2,9 +2,9 @@
 
 use super::choices::CheckFormat;
 use super::text::absent;
+use crate::escape::quoted;
 use crate::filter::{Filter, FilterError};
 use crate::protocols::Id;
-use crate::report::quoted;
 use crate::rule::Severity;
 use crate::similar::similar;
 use clap::ValueEnum;

@@ -2,7 +2,7 @@
 
 use super::text::absent;
 use crate::check::matches;
-use crate::report::quoted;
+use crate::escape::quoted;
 use crate::similar::similar;
 use clap::ValueEnum;
 use toml::Spanned;

@@ -9,8 +9,8 @@ use super::value::Datum;
 use super::view::View;
 use super::{MAX_NODES, Needs};
 use crate::decode::{SECRET, Span};
+use crate::escape::quoted;
 use crate::net::UDP_HEADER;
-use crate::report::quoted;
 
 /// Most columns: as many as a filter may have operands.
 pub const MAX_COLUMNS: usize = MAX_NODES;

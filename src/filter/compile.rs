@@ -7,7 +7,7 @@ use super::plan::{Member, Plan, Relation, Side, Source, Step, Term};
 use super::syntax::{self, Atom, Cut, Element, Expr, Operand, Quantifier, Rest, Test, Until};
 use super::value::Constant;
 use super::{FilterError, MAX_PATTERNS, REGEX_SIZE};
-use crate::report::quoted;
+use crate::escape::quoted;
 use regex::bytes::{Regex, RegexBuilder};
 
 /// Deepest nesting of a regular expression.
@@ -340,7 +340,7 @@ fn no_field(operand: &Operand) -> FilterError {
 }
 
 fn shown(text: &str) -> String {
-    crate::report::shown(text).into_owned()
+    crate::escape::shown(text).into_owned()
 }
 
 /// The source of a name's values; a declared field is added to the fields to pick, in a slot of its own.

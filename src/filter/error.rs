@@ -1,7 +1,7 @@
 //! Errors in an expression, and their place.
 
 use super::syntax::Place;
-use crate::report::shown;
+use crate::escape::shown;
 use std::fmt;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;

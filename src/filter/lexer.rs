@@ -196,7 +196,7 @@ fn unreadable(rest: &str, start: usize) -> FilterError {
             here,
             format!(
                 "The character {} means nothing here; texts stand in double quotes.",
-                crate::report::quoted(&c.to_string())
+                crate::escape::quoted(&c.to_string())
             ),
         ),
     }
@@ -217,7 +217,7 @@ fn text_error(rest: &str, start: usize) -> FilterError {
                 here,
                 format!(
                     "{} is no escape; write a backslash twice, or the text raw: r\"...\".",
-                    crate::report::quoted(escaped.get(..len).unwrap_or_default())
+                    crate::escape::quoted(escaped.get(..len).unwrap_or_default())
                 ),
             );
         };

@@ -5,7 +5,7 @@ use super::kinds::{Kind, Words};
 use super::syntax::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
-use crate::report::quoted;
+use crate::escape::quoted;
 use crate::similar::similar;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -149,7 +149,7 @@ fn no_word(word: &str, words: Words, all: &[&str]) -> String {
 }
 
 fn unfit(operand: &Operand, kind: Kind, field: &str, why: Option<String>) -> FilterError {
-    let value = crate::report::shown(&operand.to_string()).into_owned();
+    let value = crate::escape::shown(&operand.to_string()).into_owned();
     let what = match (why, kind, &operand.atom) {
         (Some(why), ..) => {
             let mut chars = why.chars();

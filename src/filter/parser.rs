@@ -12,7 +12,7 @@
 use super::lexer::Token;
 use super::syntax::{Atom, Cut, Element, Expr, Operand, Place, Quantifier, Relation, Rest, Test, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
-use crate::report::quoted;
+use crate::escape::quoted;
 
 /// Reads an expression; `len` is its length in bytes.
 ///

@@ -3,7 +3,8 @@
 use super::data::Data;
 use super::table::{self, Table, escaped};
 use super::{Gathered, table::MAX_ROWS};
-use crate::report::{MORE_MEMORY, count, dropped_remark, harmless};
+use crate::escape::harmless;
+use crate::report::{MORE_MEMORY, count, dropped_remark};
 use crate::verdict::Verdict;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,8 @@
 //! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows the same columns of further rows.
 
 use crate::docs::page_of;
-use crate::report::{duration, shown};
+use crate::escape::shown;
+use crate::report::duration;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

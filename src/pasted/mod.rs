@@ -157,7 +157,7 @@ struct Found<'a> {
 
 /// The beginning of a text, quoted for messages.
 fn shown(text: &str) -> String {
-    crate::report::quoted(&text.chars().take(12).collect::<String>())
+    crate::escape::quoted(&text.chars().take(12).collect::<String>())
 }
 
 /// The bytes of pairs of hex digits; other characters are left out.

@@ -1,7 +1,7 @@
 //! Lines of columns on a terminal: as wide as what is in them, and no wider than the screen.
 
 use super::screen::{Screen, style};
-use super::short;
+use crate::escape::short;
 use crate::line::Line;
 use crate::rule::Severity;
 use unicode_width::UnicodeWidthStr;

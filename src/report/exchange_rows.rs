@@ -2,10 +2,11 @@
 
 use super::fields::Layout;
 use super::format::seconds;
-use super::{Files, Report, Totals, shown};
+use super::{Files, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
 use crate::decode::Notes;
+use crate::escape::shown;
 use crate::exchange::Exchange;
 use crate::timestamps::stamp;
 use std::io::{self, Write};

@@ -1,10 +1,10 @@
 //! Packets as rows of the fields that the user names: tshark's `-T fields`, and CSV and TSV.
 
 use super::recent_frames::{Missed, Recent};
-use super::{Report, Totals, Wants, secrets, shown};
+use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::{Notes, Span};
-use crate::escape::{guarded, quoted_cell};
+use crate::escape::{guarded, quoted_cell, shown};
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;

@@ -3,9 +3,10 @@
 //! A datagram may be told of long after its frame is gone, so what is shown of the frame's headers is kept when the
 //! frame comes by: small facts, not bytes, of a bounded number of frames.
 
-use super::{Place, shown};
+use super::Place;
 use crate::by_frame::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
+use crate::escape::shown;
 use crate::filter::FrameFacts;
 use crate::net::{self, Datagram, DropReason};
 use crate::timestamps::stamp;

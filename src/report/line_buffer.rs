@@ -4,9 +4,10 @@
 use super::aligned::Fitted;
 use super::format::{left, push_endpoint, right};
 use super::time_column::decimals;
-use super::{Files, Place, Totals, shown};
+use super::{Files, Place, Totals};
 use crate::capture::{self, Time};
 use crate::decode::push_u64;
+use crate::escape::shown;
 use crate::line::Line;
 use crate::net::Endpoint;
 use crate::rule::Severity;

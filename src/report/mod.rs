@@ -55,7 +55,6 @@ mod unclaimed;
 #[cfg(all(test, feature = "page"))]
 mod width_tests;
 
-pub use crate::escape::{Safe, harmless, is_hostile, line_start, quoted, short, shown};
 pub use crate::packet::Packet;
 pub use crate::timestamps::Stamps;
 pub use capture_record::capture_record;

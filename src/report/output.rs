@@ -68,7 +68,7 @@ impl<W: Write> Output<W> {
     /// When it cannot be written.
     pub fn value(&mut self, value: &Value) -> io::Result<()> {
         self.begin();
-        self.line.extend_from_slice(super::harmless(value).as_bytes());
+        self.line.extend_from_slice(crate::escape::harmless(value).as_bytes());
         self.end()
     }
 

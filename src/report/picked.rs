@@ -2,10 +2,11 @@
 
 use super::field_tree::value;
 use super::secrets::{in_tree, in_unclaimed};
-use super::{Files, Report, Wants, harmless};
+use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::{Heard, Json, Node};
+use crate::escape::harmless;
 use crate::filter::masked;
 use crate::net::Datagram;
 use crate::packet::Packet;

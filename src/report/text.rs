@@ -7,10 +7,11 @@ use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::screen::Screen;
 use super::time_column::{Origin, Times, When};
-use super::{Place, Report, Totals, Wants, quoted, short};
+use super::{Place, Report, Totals, Wants};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
 use crate::decode::{Notes, Value, push, push_u64};
+use crate::escape::{quoted, short};
 use crate::exchange::Pairing;
 use crate::line::Line;
 use crate::looks_like::looks_like;

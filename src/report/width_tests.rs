@@ -1,10 +1,11 @@
 //! Columns hold whatever a server calls itself.
 
+use super::Totals;
 use super::screen::{MAX_CELL, Screen, arrange};
 use super::server::{Server, ServerFacts};
 use super::summary::Summary;
-use super::{Totals, short, shown};
 use crate::capture::{CaptureInfo, Interface};
+use crate::escape::{short, shown};
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use unicode_width::UnicodeWidthStr;

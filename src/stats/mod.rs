@@ -13,7 +13,7 @@ mod sheet;
 mod tables;
 mod traffic;
 
-pub use crate::report::Safe;
+pub use super::escape::Safe;
 pub(crate) use columns::KINDS;
 pub use screen::write;
 use sheet::Sheet;

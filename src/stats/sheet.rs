@@ -2,7 +2,7 @@
 
 use super::histogram::Bucket;
 use crate::capture::Time;
-use crate::report::Safe;
+use crate::escape::Safe;
 use crate::timestamps::stamp;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};

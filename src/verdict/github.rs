@@ -5,7 +5,7 @@
 
 use super::{Entry, Excuse, Verdict, markdown};
 use crate::check::Counts;
-use crate::report::{is_hostile, shown};
+use crate::escape::{is_hostile, shown};
 use crate::rule::Severity;
 use hashbrown::HashMap;
 use std::borrow::Cow;

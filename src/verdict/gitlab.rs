@@ -5,7 +5,7 @@
 
 use super::sarif::sentence;
 use super::{Entry, Verdict, path};
-use crate::report::harmless;
+use crate::escape::harmless;
 use crate::rule::Severity;
 use hashbrown::HashSet;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The verdict as records: `finding`, `rule`, then the `summary`.
 
 use super::{Entry, Excuse, RuleResult, Verdict};
-use crate::report::harmless;
+use crate::escape::harmless;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

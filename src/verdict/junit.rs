@@ -10,8 +10,8 @@
 
 use super::github::{address, told};
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
+use crate::escape::shown;
 use crate::protocols::Id;
-use crate::report::shown;
 use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
 use quick_xml::events::{BytesDecl, BytesText, Event};

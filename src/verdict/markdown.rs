@@ -5,8 +5,9 @@
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
 use crate::docs::page_of;
+use crate::escape::shown;
 use crate::protocols::Id;
-use crate::report::{MORE_MEMORY, count, dropped_remark, shown};
+use crate::report::{MORE_MEMORY, count, dropped_remark};
 use crate::rule::Rule;
 use hashbrown::HashMap;
 use std::io::{self, Write};

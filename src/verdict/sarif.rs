@@ -8,7 +8,7 @@ mod descriptor;
 
 use super::{Entry, Excuse, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
-use crate::report::harmless;
+use crate::escape::harmless;
 use crate::rule::Rule;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

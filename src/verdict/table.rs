@@ -3,8 +3,9 @@
 use super::wrap::wrapped;
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
+use crate::escape::{line_start, shown};
 use crate::report::screen::style;
-use crate::report::{count, dropped_remark, line_start, shown};
+use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;
 use hashbrown::HashMap;

@@ -1,6 +1,7 @@
 //! The promises of the house, each held for every protocol and every rule without naming any.
 
 mod declared;
+mod one_way;
 
 use crate::kit::feed;
 use crate::kit::feed::{

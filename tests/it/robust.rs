@@ -5,7 +5,7 @@
 use crate::bodies;
 use crate::seeds;
 use bodies::BODIES;
-use qdissect::report::is_hostile;
+use qdissect::escape::is_hostile;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};

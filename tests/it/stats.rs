@@ -1,8 +1,9 @@
 //! `qdissect stats`: what is counted, in every form it is written in.
 
 use crate::kit::play::{H1, H2, MS, OK, QI, S, START, Shot, c, foreign, report, s};
+use qdissect::escape::is_hostile;
 use qdissect::pipeline::Options;
-use qdissect::report::{Form, Output, is_hostile};
+use qdissect::report::{Form, Output};
 use qdissect::stats::{self, Section, Stats};
 use serde_json::Value;
 use std::process::{Command, Output as Ended};

@@ -9,7 +9,7 @@ mod tests;
 use super::command_line::command;
 use super::diagnostics::error;
 use super::outcome::{self, FAILED, OK};
-use crate::report::quoted;
+use crate::escape::quoted;
 use crate::schema;
 use args::{GenerateCommand, ManArgs};
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Error messages for captures that fail, with advice what to do.
 
 use super::program::{Kind, Program};
-use crate::report::shown;
+use crate::escape::shown;
 use crate::similar::similar;
 use std::io;
 use std::process::ExitStatus;

@@ -4,8 +4,9 @@ use crate::cli::choices::{DumpFormat, TopArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
+use crate::escape::shown;
 use crate::filter::Columns;
-use crate::report::{Layout, shown};
+use crate::report::Layout;
 use crate::similar::similar;
 use clap::Args;
 use std::time::Duration;
@@ -90,7 +91,7 @@ impl LiveArgs {
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, count, .. } = &self.common;
         if let Some(file) = files.first() {
-            let file = crate::report::quoted(&file.to_string_lossy());
+            let file = crate::escape::quoted(&file.to_string_lossy());
             return Err(format!(
                 "`live` captures and reads no file, and {file} would be one: `qdissect dump` reads files, and a \
                  capture filter stands behind -f."

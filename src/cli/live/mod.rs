@@ -19,10 +19,11 @@ use super::terminal;
 use super::{columns, filter, interrupt};
 use crate::capture::{ErrorKind, Source};
 use crate::decode::Listener;
+use crate::escape::shown;
 use crate::filter::Columns;
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::summary::Summary;
-use crate::report::{self, Details, Layout, Lister, Output, Report, Totals, shown};
+use crate::report::{self, Details, Layout, Lister, Output, Report, Totals};
 use args::LiveArgs;
 #[cfg(target_os = "linux")]
 use confine::Confinement;

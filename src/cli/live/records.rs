@@ -8,7 +8,7 @@
 use crate::capture::{Cut, Cutter};
 use crate::cli::outcome::why;
 use crate::cli::output::folder;
-use crate::report::shown;
+use crate::escape::shown;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use crate::check::Finding;
 use crate::decode::Tree;
+use crate::escape::short;
 pub use crate::report::screen::style;
-use crate::report::short;
 use anstyle::Style;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;

@@ -184,7 +184,7 @@ fn message(said: &Dissection) -> String {
 mod tests {
     use super::super::page::written as text;
     use super::*;
-    use crate::report::is_hostile;
+    use crate::escape::is_hostile;
     use crate::rule::Step;
 
     #[test]

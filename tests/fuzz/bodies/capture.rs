@@ -1,11 +1,12 @@
 //! Captures as files: whole ones, blocks of pcapng, and compressed ones.
 
 use qdissect::capture::{Comments, ErrorKind, Frame, Source, Writer};
+use qdissect::escape::is_hostile;
 use qdissect::pipeline::{Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::Summary;
-use qdissect::report::{Form, Output, is_hostile, summary};
+use qdissect::report::{Form, Output, summary};
 use std::io::{self, Read};
 
 use crate::kit::play::everything;

@@ -3,10 +3,11 @@
 use crate::kit::play::{everything, report, shots};
 use qdissect::check::Finding;
 use qdissect::decode::Notes;
+use qdissect::escape::is_hostile;
 use qdissect::exchange::Exchange;
 use qdissect::filter::{Columns, Filter, FilterError, Pick, View};
 use qdissect::protocols::Id;
-use qdissect::report::{Packet, Report, is_hostile};
+use qdissect::report::{Packet, Report};
 use std::io;
 use std::sync::LazyLock;
 

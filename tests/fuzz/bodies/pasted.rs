@@ -3,8 +3,8 @@
 
 use crate::kit::play::{Shot, everything};
 use crate::kit::{format::FORMATTERS, records};
+use qdissect::escape::is_hostile;
 use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read};
-use qdissect::report::is_hostile;
 
 /// The forms that can be asked for.
 const FORMS: [Option<Form>; 6] =

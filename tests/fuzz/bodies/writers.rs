@@ -10,6 +10,7 @@ use crate::kit::ci::{hold_github, hold_junit, hold_markdown, written, xml};
 use crate::kit::play::{Shot, frame};
 use qdissect::capture::{CaptureInfo, Source};
 use qdissect::check::Policy;
+use qdissect::escape::is_hostile;
 use qdissect::exchange::Windows;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline};
@@ -17,7 +18,7 @@ use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     Detail, Details, ExchangeRows, Exchanges, Explain, Fields, Form, Layout, Lister, Output, Records, Report,
-    Style, Totals, is_hostile, server_rows,
+    Style, Totals, server_rows,
 };
 use qdissect::rule::Severity;
 use qdissect::stats::{self, Section, Stats};

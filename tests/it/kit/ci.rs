@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Options as Dialect, Parser, Tag, TagEnd};
 use qdissect::check::Counts;
-use qdissect::report::is_hostile;
+use qdissect::escape::is_hostile;
 use qdissect::rule::Severity;
 use qdissect::verdict::{JunitStyle, Verdict, github, junit};
 use roxmltree::{Document, Node};

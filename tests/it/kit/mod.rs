@@ -12,5 +12,6 @@ pub mod play;
 pub mod records;
 pub mod run;
 pub mod said;
+pub mod sources;
 pub mod tshark;
 pub mod written;

@@ -1,25 +1,10 @@
 //! The tables of `docs/limits.md`, held against the sources: every bound has a row, and every row a test that reaches
 //! the bound, or the reason why nothing does.
 
+use crate::kit::sources::sources;
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Every source file below a folder of the checkout.
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let mut folders = vec![PathBuf::from(folder)];
-    let mut sources = vec![];
-    while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ext| ext == "rs") {
-                sources.push((path.clone(), fs::read_to_string(path).unwrap()));
-            }
-        }
-    }
-    sources
-}
+use std::path::Path;
 
 /// What stands in backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {

@@ -2,11 +2,12 @@
 
 use crate::kit::play::{Shot, everything, frame};
 use qdissect::capture::{CaptureInfo, Source};
+use qdissect::escape::harmless;
 use qdissect::net;
 use qdissect::pasted;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Form, Output, Records, Report, Totals, harmless};
+use qdissect::report::{Form, Output, Records, Report, Totals};
 use qdissect::stats::{self, Section, Stats};
 use qdissect::verdict::{Check, Entry, Excuse, finding_record, ndjson};
 use serde_json::Value;
