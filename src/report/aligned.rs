@@ -1,4 +1,4 @@
-//! Lines of columns on a terminal: as wide as what is in them, and no wider than the screen.
+//! Lays out lines in columns on a terminal: each column is as wide as its cells, and no line is wider than the screen.
 
 use super::screen::{Screen, style};
 use crate::escape::short;
@@ -6,46 +6,46 @@ use crate::line::Line;
 use crate::rule::Severity;
 use unicode_width::UnicodeWidthStr;
 
-/// Most lines gathered for common widths of their columns.
+/// Most lines that are gathered to give their columns common widths.
 const GATHERED: usize = 200;
-/// Least room for what stands behind the columns, and with findings in it.
+/// Least room for the text after the columns: without findings, and with findings in it.
 const REST: [usize; 2] = [12, 28];
-/// Least room for the first words there.
+/// Least room for the first words after the columns.
 const WORDS: usize = 10;
-/// Least room for the words in the middle, below which they are left out.
+/// Least room for the middle words, below which they are left out.
 const MIDDLE: usize = 4;
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    /// Its cells stand at the right.
+    /// Whether its cells are aligned to the right.
     pub right: bool,
 }
 
-/// A column by its place, and the least width that it may be cut to where a line is too long; it is left out where
-/// that is 0.
+/// A column by its index, and the least width to which it may be cut where a line is too long. The column is left out where
+/// the least width is 0.
 pub(super) type GiveWay = (usize, usize);
 
-/// Lines that wait for the widths of their columns.
+/// Lines that wait until the widths of their columns are known.
 #[derive(Debug)]
 pub(super) struct Fitted {
     screen: Screen,
     columns: &'static [Column],
-    /// What is cut or left out, the least important first.
+    /// Columns that are cut or left out, the least important first.
     give_way: &'static [GiveWay],
-    /// Ends of the cells of the line that is being written, and the severity of a finding.
+    /// Ends of the cells of the line that is being written, each with a severity where the cell is a finding.
     marks: Vec<(usize, Option<Severity>)>,
     rows: Vec<Row>,
-    /// Width of each column, and of what stands behind them.
+    /// Width of each column, and of the text after the columns.
     widths: Vec<usize>,
     rest: usize,
 }
 
 #[derive(Debug)]
 enum Row {
-    /// A line that stays as it is.
+    /// A line without cells, which stays as it is.
     Plain(String),
-    /// Cells: one for each column, then words: the first, those in the middle, and findings.
+    /// Cells: one for each column, then the first words, the middle words, and findings.
     Cells(Vec<(String, Option<Severity>)>),
 }
 
@@ -55,12 +55,12 @@ impl Fitted {
         Fitted { screen, columns, give_way, marks: vec![], rows: vec![], widths, rest: 0 }
     }
 
-    /// A cell ends here.
+    /// Marks the end of a cell.
     pub fn mark(&mut self, at: usize, severity: Option<Severity>) {
         self.marks.push((at, severity));
     }
 
-    /// Takes a line, in cells where ends of cells were marked.
+    /// Takes a line, and splits it into cells where their ends were marked.
     pub fn take(&mut self, line: &[u8]) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if self.marks.is_empty() {
@@ -83,12 +83,12 @@ impl Fitted {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Whether enough lines wait.
+    /// Whether enough lines wait to be laid out.
     pub fn is_full(&self) -> bool {
         self.rows.len() >= GATHERED
     }
 
-    /// Appends the lines that wait.
+    /// Lays out the waiting lines and appends them.
     pub fn lay_out(&mut self, out: &mut Line) {
         let widths = self.fitting();
         for row in std::mem::take(&mut self.rows) {
@@ -100,7 +100,7 @@ impl Fitted {
         }
     }
 
-    /// The widths of the columns, as far as the screen has room.
+    /// The widths of the columns, made narrower where the screen lacks room.
     fn fitting(&self) -> Vec<usize> {
         let mut widths = self.widths.clone();
         for &(column, least) in self.give_way {
@@ -129,7 +129,7 @@ impl Fitted {
         line + &self.rest(rest, room)
     }
 
-    /// What stands behind the columns: of findings as many as fit, and then of the words.
+    /// The text after the columns: the first words, the middle words where there is room, and as many findings as fit.
     fn rest(&self, cells: &[(String, Option<Severity>)], room: usize) -> String {
         let words: Vec<_> =
             cells.iter().filter(|(cell, severity)| severity.is_none() && !cell.is_empty()).collect();
@@ -153,7 +153,7 @@ impl Fitted {
         left = left.saturating_sub(middle.width());
         let mut rest = first + &middle;
         for (at, (cell, severity)) in findings.iter().enumerate() {
-            // The last one that is shown tells that there are more.
+            // An ellipsis after the last finding shown tells that there are more.
             let further = if at + 1 < findings.len() { 2 } else { 0 };
             let fits = left > cell.width() + further;
             let shown =
@@ -175,7 +175,7 @@ mod tests {
     const COLUMNS: &[Column] = &[Column { right: true }, Column { right: false }, Column { right: false }];
     const GIVE_WAY: &[GiveWay] = &[(2, 4), (2, 0), (1, 5)];
 
-    /// What rows become: cells have a bar behind them, and findings begin with an exclamation mark.
+    /// The rows as they are laid out. In `rows`, a bar follows each cell, and findings begin with an exclamation mark.
     fn fitted(width: u16, rows: &[&str]) -> Vec<String> {
         let mut fitted = Fitted::new(Screen { width, ..Screen::default() }, COLUMNS, GIVE_WAY);
         for row in rows {

@@ -1,4 +1,4 @@
-//! Bytes of a payload as rows of hex and text, what is wrong with them marked, and passwords masked.
+//! Shows the bytes of a payload as rows of hex and text, with faulty bytes marked and passwords masked.
 //!
 //! ```text
 //! 0010  08 48 69 67 68 72 69 73 65 1e 64                  .Highrise.d
@@ -11,31 +11,32 @@ use crate::decode::Span;
 use crate::rule::Severity;
 use std::fmt::Write;
 
-/// Bytes of a row.
+/// Bytes in a row.
 const ROW: usize = 16;
 
-/// What is known of each byte of a payload.
+/// A payload, and what is known of each of its bytes.
 #[derive(Debug)]
 pub(super) struct Bytes<'a> {
     payload: &'a [u8],
-    /// The worst that is wrong with each byte.
+    /// The worst severity of the findings about each byte.
     marks: Vec<Option<Severity>>,
-    /// Nobody may see it.
+    /// Whether each byte is hidden.
     hidden: Vec<bool>,
 }
 
 impl<'a> Bytes<'a> {
-    /// Bytes of which nothing is wrong and nothing hidden.
+    /// A payload in which no byte is marked or hidden.
     pub fn new(payload: &'a [u8]) -> Bytes<'a> {
         Bytes { payload, marks: vec![None; payload.len()], hidden: vec![false; payload.len()] }
     }
 
-    /// Hides passwords.
+    /// Hides the bytes of passwords.
     pub fn hide(&mut self, secrets: &[Span]) {
         secrets.iter().for_each(|at| of(&mut self.hidden, *at).fill(true));
     }
 
-    /// Marks the bytes that findings speak of. One about the whole payload marks none: it says nothing of any byte.
+    /// Marks the bytes that findings are about. A finding about the whole payload marks none: it says nothing about single
+    /// bytes.
     pub fn mark(&mut self, findings: &[Finding]) {
         let whole = self.payload.len();
         for f in findings {
@@ -46,7 +47,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Appends the rows. Marks are colours, or a second line.
+    /// Appends the rows. Marks are colours, or a second line with `^`.
     pub fn write(&self, out: &mut String, colour: bool) {
         for at in (0..self.payload.len()).step_by(ROW) {
             let row = at..self.payload.len().min(at + ROW);
@@ -76,7 +77,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The part of a list that stands for these bytes.
+/// The entries of a list for the bytes of a span.
 fn of<T>(list: &mut [T], span: Span) -> &mut [T] {
     let end = usize::from(span.end).min(list.len());
     list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()

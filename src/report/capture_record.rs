@@ -14,7 +14,7 @@ pub fn capture_record(name: &str, facts: &CaptureInfo) -> Value {
     })
 }
 
-/// An interface in it.
+/// An interface of the capture.
 fn interface_record(interface: &Interface) -> Value {
     let Interface { link, snaplen, name, .. } = interface;
     let mut record = json!({ "name": name, "link": link_name(*link), "snaplen": snaplen });

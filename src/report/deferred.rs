@@ -1,4 +1,5 @@
-//! What the summary holds back of a server that has answered nothing so far: in the end it may be a symptom of that.
+//! Holds back the summary's findings about servers that have answered nothing so far: they may turn out to be symptoms of
+//! that.
 
 use super::server::{Broken, Server};
 use super::summary::Summary;
@@ -7,7 +8,7 @@ use crate::check::Finding;
 use crate::exchange::Exchange;
 
 impl Server {
-    /// Whether it has answered a request of what goes on.
+    /// Whether it has answered a request since findings were last released.
     fn answers(&self) -> bool {
         self.answered + self.late > self.before
     }
@@ -25,7 +26,7 @@ impl Server {
 }
 
 impl Summary {
-    /// What was found of an exchange with a server that has its place.
+    /// Takes the findings of an exchange with a server that has a place in the table.
     #[cold]
     pub(super) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
         let first = self.files.places.place(e.request_frame);
@@ -37,7 +38,7 @@ impl Summary {
         self.count(findings, e.request_frame);
     }
 
-    /// Counts what was held back of servers: nothing more is found of them that would explain it.
+    /// Counts the findings that were held back and that no silent server explains.
     fn release(&mut self) {
         self.settle_all();
         for server in self.servers.iter_mut().flatten() {
@@ -56,7 +57,7 @@ impl Summary {
         }
     }
 
-    /// Nothing goes on with what has been read so far; of that, these servers answered nothing.
+    /// No further file continues what has been read so far, in which these servers answered nothing.
     pub(super) fn tell_silent(&mut self, servers: &[Silent]) {
         for Silent { frame, exchange: e, finding } in servers {
             self.count(&[*finding], *frame);

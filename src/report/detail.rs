@@ -1,4 +1,5 @@
-//! Everything of each packet, for people: its layers and fields as a tree, its bytes, and why it is what it is.
+//! Shows everything about each packet to people: its layers and fields as a tree, its bytes, and why it was recognised as
+//! it was.
 
 use super::bytes::Bytes;
 use super::explain::{Explain, Teller};
@@ -16,7 +17,7 @@ use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
-/// A layer whose details may be wanted.
+/// A layer whose details can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The frame.
@@ -27,12 +28,12 @@ pub enum Shown {
     Ip,
     /// The UDP header.
     Udp,
-    /// A protocol of ours.
+    /// A query protocol.
     Query(Id),
 }
 
 impl Shown {
-    /// The layer of a name: `frame`, `eth`, `ip`, `udp`, or a protocol's.
+    /// The layer with this name: `frame`, `eth`, `ip`, `udp`, or the name of a protocol.
     pub fn by_name(name: &str) -> Option<Shown> {
         Some(match name {
             "frame" => Shown::Frame,
@@ -44,7 +45,7 @@ impl Shown {
     }
 }
 
-/// How much is told of each packet.
+/// How much is shown of each packet.
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
     /// The tree of layers and fields instead of a line.
@@ -53,11 +54,11 @@ pub struct Detail {
     pub only: Vec<Shown>,
     /// The bytes of the payload.
     pub hex: bool,
-    /// Why it is what it is said to be, and what happened in each exchange.
+    /// Whether to explain why each packet was recognised as it was, and what happened in each exchange.
     pub explain: Option<Explain>,
-    /// Colours are welcome.
+    /// Whether to write colours.
     pub colour: bool,
-    /// Passwords may be shown, also in bytes that nobody claims.
+    /// Whether to show passwords, also in datagrams that no protocol claims.
     pub secrets: bool,
     /// No packets, only the counts at the end.
     pub quiet: bool,
@@ -82,14 +83,14 @@ pub struct Details<W: Write> {
     detail: Detail,
     heads: Heads,
     teller: Option<Teller>,
-    /// Frames of datagrams that were put together, by the frame that they are told of.
+    /// Frames of the fragments of reassembled datagrams, by the frame with which a datagram is reported.
     joined: Joined,
     comments: Comments,
 }
 
 impl<W: Write> Details<W> {
-    /// Details to `out`, each packet at once or in large pieces. `heads` puts a line with its name before those of
-    /// each file.
+    /// Writes details to `out`, each packet at once (`flush`) or in large pieces. `heads` puts a line with the name of a
+    /// file before its packets.
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
         let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.when.clone());
         let teller = detail.explain.clone().map(Teller::new);
@@ -134,7 +135,7 @@ impl<W: Write> Details<W> {
         self.layer(out, Shown::Udp, layers::udp(d));
     }
 
-    /// The layer with the frames that a datagram was put together from.
+    /// Adds the frames of the fragments from which a datagram was reassembled to a layer.
     fn joined(&self, mut layer: Layer, d: &Datagram<'_>, here: Place) -> Layer {
         let pieces = self.joined.of(d);
         if !pieces.is_empty() {
@@ -197,14 +198,14 @@ impl<W: Write> Details<W> {
         }
     }
 
-    /// Writes what belongs to a packet; an empty line divides it from the next.
+    /// Writes the text of a packet; an empty line separates it from the next.
     fn write(&mut self, mut text: String) -> io::Result<()> {
         if self.detail.tree || self.detail.hex {
             text.push('\n');
         }
         match text.strip_suffix('\n') {
             Some(text) => self.lister.line(text),
-            None => Ok(()), // a line of its own
+            None => Ok(()), // nothing but the packet's line
         }
     }
 
@@ -232,7 +233,7 @@ impl<W: Write> Report for Details<W> {
         }
     }
 
-    /// What is explained later may follow from it.
+    /// A packet that a filter left out may still explain exchanges that follow.
     fn hidden(&mut self, p: &Packet<'_, Self::Sink>) {
         if let Some(teller) = &mut self.teller {
             teller.see(p);
@@ -322,14 +323,14 @@ impl<W: Write> Report for Details<W> {
     }
 }
 
-/// Appends a line so many levels deep.
+/// Appends a line, indented by so many levels.
 fn push(out: &mut String, level: usize, line: &str) {
     out.push_str(&INDENT.repeat(level));
     out.push_str(line);
     out.push('\n');
 }
 
-/// What follows from other packets, as tshark shows what it made up itself.
+/// What other packets tell about a packet, in square brackets, as tshark shows what it derives itself.
 fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     out.extend(pairing.exchange().map(|id| format!("[Exchange: {id}]")));

@@ -1,4 +1,4 @@
-//! One line an exchange: streaming, in fixed columns, for people.
+//! Shows exchanges to people as they close: one line each, in fixed columns.
 
 #[cfg(feature = "page")]
 use super::aligned::{Column, Fitted, GiveWay};
@@ -32,7 +32,7 @@ impl<W: Write> Exchanges<W> {
         const RIGHT: Column = Column { right: true };
         const LEFT: Column = Column { right: false };
         const COLUMNS: &[Column] = &[RIGHT, RIGHT, LEFT, LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT];
-        // Key, bytes and step, then what can be looked up by the rest.
+        // The key, bytes and step give way first, then what can be looked up by the rest.
         const GIVE_WAY: &[GiveWay] = &[
             (5, 8),
             (5, 0),
@@ -54,7 +54,7 @@ impl<W: Write> Exchanges<W> {
         self
     }
 
-    /// The names of the columns.
+    /// Writes the names of the columns.
     fn title(&mut self) -> io::Result<()> {
         const NAMES: [(&str, usize, bool); 10] = [
             ("id", 6, true),
@@ -87,7 +87,7 @@ impl<W: Write> Exchanges<W> {
 }
 
 impl<W: Write> Exchanges<W> {
-    /// All columns but the last.
+    /// Appends all columns but the last.
     fn what(&mut self, e: &Exchange) {
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
@@ -110,7 +110,7 @@ impl<W: Write> Exchanges<W> {
             Some(time) => push_duration(text, time),
             None => text.push(b'-'),
         }
-        // The sign of µs has one column and two bytes.
+        // The `µ` of `µs` takes one column and two bytes.
         let wide = usize::from(text.ends_with("µs".as_bytes()));
         right(text, from, 12 + wide);
         self.lines.mark(None);
@@ -121,7 +121,7 @@ impl<W: Write> Exchanges<W> {
         }
     }
 
-    /// A cell behind a blank, filled up to so many columns.
+    /// Appends a cell after a blank, filled up to so many columns.
     fn cell(&mut self, width: usize, write: impl FnOnce(&mut Line)) {
         let text = &mut self.lines.text;
         text.push(b' ');
@@ -131,7 +131,7 @@ impl<W: Write> Exchanges<W> {
         self.lines.mark(None);
     }
 
-    /// The frames of an exchange; the line stands among those of the file `here`.
+    /// Appends the frames of an exchange; the line is among those of the file `here`.
     fn frames(&mut self, e: &Exchange, asked: Place, here: Place) {
         let text = &mut self.lines.text;
         text.add(b"  ");

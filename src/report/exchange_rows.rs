@@ -14,7 +14,7 @@ use std::io::{self, Write};
 /// How much is gathered before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// The columns; the keys are those of the records, where these have them.
+/// The columns, named by the keys of the records where these have them.
 const COLUMNS: &[&str] = &[
     "file",
     "id",
@@ -130,7 +130,7 @@ impl<W: Write> Report for ExchangeRows<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        // Names without a capture below them would say that it was read.
+        // The header alone would suggest that a capture had been read.
         if totals.files == 0 { Ok(()) } else { self.write() }
     }
 }

@@ -1,6 +1,6 @@
-//! Why a datagram is what it is said to be, and what happened in an exchange, in plain sentences.
+//! Explains in plain sentences why a datagram was recognised as it was, and what happened in an exchange.
 //!
-//! All of this is found out again from the payload and from what reports hear, for the few who ask.
+//! All of this is worked out again from the payload and from what reports are told, for the few users who ask.
 
 use super::duration;
 use crate::bounded::Bounded;
@@ -10,19 +10,19 @@ use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Id, Level, Probe};
 
-/// Clients of a server whose latest challenge is remembered.
+/// Most pairs of client and server whose latest challenge is remembered.
 const MAX_ISSUED: usize = 16_384;
 
-/// What must be known to explain.
+/// The settings that explanations need.
 #[derive(Clone, Debug)]
 pub struct Explain {
-    /// Which recognisers spoke, and what was pinned.
+    /// Which protocols were looked for, and which ports were pinned to a protocol.
     pub choice: Choice,
-    /// How long answers were waited for.
+    /// How long the pipeline waited for answers.
     pub windows: Windows,
 }
 
-/// Explains, and remembers what for.
+/// Explains packets and exchanges, and remembers the challenges that this needs.
 #[derive(Debug)]
 pub(super) struct Teller {
     explain: Explain,
@@ -30,7 +30,7 @@ pub(super) struct Teller {
     issued: Bounded<(Endpoint, Endpoint, Id), (u64, u64)>,
 }
 
-/// Names a frame, with its file where that is another one.
+/// Names a frame, with its file where that is another one than the current file.
 pub(super) type Name<'a> = &'a dyn Fn(u64) -> String;
 
 impl Teller {
@@ -38,7 +38,7 @@ impl Teller {
         Teller { explain, issued: Bounded::new(MAX_ISSUED) }
     }
 
-    /// Remembers what later exchanges follow from.
+    /// Remembers a value that is issued, for the exchanges that follow from it.
     pub fn see<S>(&mut self, p: &Packet<'_, S>) {
         let issues = p.id.info().steps.get(usize::from(p.step)).is_some_and(|step| step.issues);
         if issues
@@ -50,7 +50,7 @@ impl Teller {
         }
     }
 
-    /// Why a datagram is what it is said to be, and nothing else.
+    /// Why a packet was recognised as its protocol, and not as another one.
     pub fn packet<S>(&self, p: &Packet<'_, S>, name: Name<'_>) -> Vec<String> {
         let own = p.id.info();
         let mut out = vec![self.recognised(p)];
@@ -101,13 +101,13 @@ impl Teller {
         text + "."
     }
 
-    /// Why nobody claims a datagram.
+    /// Why no protocol claims a datagram.
     pub fn unclaimed(&self, d: &Datagram<'_>) -> Vec<String> {
         let all: Vec<_> = Id::ALL.iter().collect();
         self.lost(&all, d, None).map(|why| format!("Not recognised: not {why}.")).into_iter().collect()
     }
 
-    /// Why a datagram is none of these; `winner` is who has it, and how surely.
+    /// Why a datagram belongs to none of these protocols. `winner` is the protocol that claims it, with its confidence.
     fn lost(&self, ids: &[&Id], d: &Datagram<'_>, winner: Option<(&str, Level)>) -> Option<String> {
         let (mut silent, mut misfits, mut foreign, mut out) = (vec![], vec![], vec![], vec![]);
         for &&id in ids {
@@ -202,12 +202,12 @@ fn ports(d: &Datagram<'_>) -> [u16; 2] {
     [d.src.port(), d.dst.port()]
 }
 
-/// What a protocol makes of the bytes alone.
+/// What a protocol recognises from the bytes alone.
 fn look(id: Id, d: &Datagram<'_>) -> Option<Probe> {
     id.probe(d.payload, d.wire_len(), ports(d))
 }
 
-/// A message and how sure its bytes are.
+/// A message, and how sure its bytes are.
 fn looks_like(id: Id, g: &Probe) -> String {
     let message = id.info().message_name(g.message);
     match g.level {
@@ -216,7 +216,7 @@ fn looks_like(id: Id, g: &Probe) -> String {
     }
 }
 
-/// Why a protocol does not have the datagram, although it could be its.
+/// Why a protocol does not claim the datagram, although it recognises it.
 fn beaten(g: &Probe, winner: Option<(&str, Level)>) -> String {
     match winner {
         None => "but nothing confirms that, or less surely than --min-confidence asks".into(),
@@ -229,7 +229,7 @@ fn beaten(g: &Probe, winner: Option<(&str, Level)>) -> String {
 mod tests {
     use super::*;
 
-    /// A query of a client with that token, which nobody answered.
+    /// A client's query with that token, which was not answered.
     fn exchange(client: Endpoint, server: Endpoint, token: u64) -> Exchange {
         let step = Id::Sqp.info().steps.iter().position(|step| !step.issues).expect("queries");
         Exchange { step: step as u8, key: Some(token), ..Exchange::unanswered(1, Id::Sqp, [client, server]) }

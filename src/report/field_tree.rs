@@ -1,4 +1,4 @@
-//! The fields of a message as a tree for people, each finding below the field that it speaks of.
+//! Shows the fields of a message as a tree for people, each finding below the field that it is about.
 //!
 //! ```text
 //! token: 2512209022 [1..5] 95bd447e
@@ -16,14 +16,14 @@ use crate::decode::{Node, Tree, Value, display};
 /// How fields are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// The first bytes of each field beside it.
+    /// Whether the first bytes of each field stand beside it.
     pub bytes: bool,
-    /// Colours are welcome.
+    /// Whether to write colours.
     pub colour: bool,
 }
 
-/// The lines of a tree and of the findings in it, each level four blanks deeper than the one around it. Text of the
-/// network is harmless in them. `place` names the frame of a cause.
+/// The lines of a tree and of the findings in it; each level is indented by four more blanks than the level around it. Text
+/// from the network is escaped. `place` names the frame of a cause.
 pub fn fields(
     tree: &Tree,
     payload: &[u8],
@@ -47,8 +47,8 @@ pub fn fields(
     out
 }
 
-/// The field that a finding speaks of: the one with its bytes, or the last around its first byte, or the first that
-/// shares a byte with it.
+/// The field that a finding is about: the field with exactly its bytes, or the last field around its first byte, or the
+/// first field that shares a byte with it.
 fn owner(nodes: &[Node], f: &Finding) -> Option<usize> {
     let (field, span) = (f.field?, f.span?);
     let own = || nodes.iter().enumerate().filter(|(_, n)| n.field == field);
@@ -58,7 +58,7 @@ fn owner(nodes: &[Node], f: &Finding) -> Option<usize> {
     exact.or_else(around).or_else(beside).map(|(i, _)| i)
 }
 
-/// A field: name, value, where its bytes are, and what they are.
+/// A field: name, value, offsets of its bytes, and the bytes.
 fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
     let key = node.field.key;
     let value = node.value(payload).map(|v| format!(": {}", value(node, v))).unwrap_or_default();
@@ -70,11 +70,10 @@ fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
     line.trim_end().to_owned()
 }
 
-/// A value with its name, if it has one; a code that stands for its name alone as hex digits, as many as its bytes
-/// have.
+/// A value with its name, if it has one. A code with a name is written in hex, with as many digits as its bytes have.
 pub(super) fn value(node: &Node, value: Value<'_>) -> String {
     match value {
-        // What only follows from bytes has no width of its own.
+        // A value that is only derived from bytes has no width of its own.
         Value::Named(v, Some(name)) if !node.derived => {
             let bytes = usize::from(node.at.end.saturating_sub(node.at.start)).clamp(1, 4);
             format!("{v:#0width$x} ({name})", width = 2 + 2 * bytes)
@@ -86,12 +85,12 @@ pub(super) fn value(node: &Node, value: Value<'_>) -> String {
     }
 }
 
-/// A finding: severity, rule, what is wrong, who is at fault or what made it happen. Below its field it need not
-/// name that.
+/// A finding: severity, rule, what is wrong, which side is at fault, and the finding that caused it. Below its field
+/// (`below`) it need not name the field.
 pub fn finding_line(f: &Finding, below: bool, colour: bool, place: &dyn Fn(u64) -> String) -> String {
     let screen = Screen { width: 0, colour, ..Screen::default() };
     let id = screen.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
-    // Where bytes are missing, the finding names the field itself.
+    // A finding about missing bytes names the field in its own text.
     let path = f.path().filter(|_| !below && f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
     let fault = f.fault.name();
     let why = match f.caused_by {

@@ -16,11 +16,11 @@ const BUFFER: usize = 64 * 1024;
 /// How cells are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As tshark does: nothing but what [`Layout::quote`] says stands around a value.
+    /// As tshark does: only the quotes of [`Layout::quote`] stand around a value.
     Plain,
-    /// RFC 4180: cells in quotes where they need them. No cell is a formula to a spreadsheet.
+    /// RFC 4180: cells in quotes where they need them. A spreadsheet takes no cell for a formula.
     Csv,
-    /// Tabs and line ends in values are escaped. No cell is a formula to a spreadsheet.
+    /// Tabs and line ends in values are escaped. A spreadsheet takes no cell for a formula.
     Tsv,
 }
 
@@ -35,22 +35,22 @@ pub enum Occurrence {
     All,
 }
 
-/// What stands between, around and above the values.
+/// The separators, quotes and header of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// How cells are written.
     pub style: Style,
-    /// The byte order mark comes first.
+    /// Whether a byte order mark comes first.
     pub mark: bool,
-    /// The names come first.
+    /// Whether the names of the columns come first.
     pub header: bool,
-    /// Between columns.
+    /// Stands between columns.
     pub separator: char,
-    /// Around every value that is there.
+    /// Stands around every cell that is not empty.
     pub quote: Option<char>,
-    /// Which values.
+    /// Which of several values are written.
     pub occurrence: Occurrence,
-    /// Between several values.
+    /// Stands between several values of a field.
     pub aggregator: char,
 }
 
@@ -68,12 +68,12 @@ impl Layout {
         }
     }
 
-    /// A text in a cell.
+    /// A text as a cell.
     pub(crate) fn text(&self, text: &str) -> String {
         self.cell(&[Printed { text: text.to_owned(), free: true }])
     }
 
-    /// Appends the names of the columns, which as in tshark are never in quotes of [`Layout::quote`].
+    /// Appends the names of the columns, which, as in tshark, never stand in the quotes of [`Layout::quote`].
     pub(crate) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
         Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
     }
@@ -87,7 +87,7 @@ impl Layout {
             match self.quote.filter(|_| !cell.is_empty()) {
                 Some(quote) => {
                     out.push(quote);
-                    // Doubled, so that the value does not end where text from the network says so.
+                    // A quote in the value is doubled, so that text from the network cannot end the value.
                     cell.chars()
                         .for_each(|c| out.extend(std::iter::repeat_n(c, 1 + usize::from(c == quote))));
                     out.push(quote);
@@ -111,7 +111,7 @@ impl Layout {
             if i > 0 {
                 cell.push(self.aggregator);
             }
-            // Only what a cell begins with makes it a formula, and numbers make none.
+            // Only the beginning of a cell can make it a formula, and numbers make none.
             let guard = self.style != Style::Plain && value.free && cell.is_empty();
             cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
         }
@@ -147,7 +147,7 @@ impl<W: Write> Fields<W> {
         Fields { out, text, flush, quiet, layout, columns, pick, secrets, recent }
     }
 
-    /// What the columns asked for in vain.
+    /// What the columns needed, but lacked for want of room.
     pub fn missed(&self) -> Missed {
         Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: 0 }
     }
@@ -174,7 +174,7 @@ impl<W: Write> Fields<W> {
         self.out.flush()
     }
 
-    /// Frames are numbered through all files of a run, and in rows by their file.
+    /// Frames are numbered through all files of a run; rows give the number in the file.
     fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
         Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
     }
@@ -226,7 +226,7 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        // Names without a capture below them would say that it was read.
+        // The header alone would suggest that a capture had been read.
         if totals.files == 0 { Ok(()) } else { self.write() }
     }
 }

@@ -1,12 +1,12 @@
 //! Which file a frame stands in.
 //!
-//! Conversations go on across rotated files, so frames are numbered through all files of a run. What is
-//! written names the file and the number that the frame has there, as Wireshark shows it.
+//! Conversations go on across rotated files, so frames are numbered through all files of a run. Output names the file and
+//! the number that the frame has there, as Wireshark shows it.
 
 #[cfg(feature = "page")]
 use crate::capture::CaptureInfo;
 
-/// Most files whose names and facts are kept; further ones only count.
+/// Most files whose names and facts are kept; further files are only counted.
 #[cfg(feature = "page")]
 const MAX_FACTS: usize = 1_000;
 
@@ -17,7 +17,7 @@ pub struct Files {
     before: Vec<u64>,
 }
 
-/// A frame by its file.
+/// The place of a frame: its file, and its number there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Index of the file, in the order read.
@@ -32,18 +32,18 @@ impl Files {
         self.before.push(before);
     }
 
-    /// How many frames stand before each.
+    /// The number of frames before each file.
     #[cfg(feature = "page")]
     pub(crate) fn before(&self) -> impl Iterator<Item = u64> {
         self.before.iter().copied()
     }
 
-    /// How many there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.before.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no file.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
@@ -85,7 +85,7 @@ impl Captures {
         }
     }
 
-    /// Name of the only file; `None` where there are several: what is added up is of all of them.
+    /// Name of the only file; `None` where there are several, for totals are of all files.
     pub fn only(&self) -> Option<&str> {
         match self.list.as_slice() {
             [(name, _)] => Some(name),

@@ -1,4 +1,4 @@
-//! A display filter before any report: what does not pass is not told.
+//! Applies a display filter in front of any report: packets and exchanges that do not pass are not reported.
 
 use super::recent_frames::{Missed, Recent};
 use super::{Candidate, Report, Silent, Totals, Wants};
@@ -15,20 +15,20 @@ use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io;
 
-/// Exchanges of packets that passed, remembered until they close: more than can be open.
+/// Most exchanges of packets that passed, remembered until they close: more than can be open.
 const MAX_PASSED: usize = 262_144;
 
-/// Endpoints remembered that got datagrams which nobody claims: as many as could be told of as candidates.
+/// Most endpoints remembered that were sent datagrams which no protocol claims: as many as can be candidates.
 const MAX_ASKED: usize = 4_096;
 
-/// What has passed, added up.
+/// The totals of what has passed.
 #[derive(Debug, Default)]
 struct Passed {
     totals: Totals,
-    /// Datagrams that nobody claims, by whom they were sent to.
+    /// Number of datagrams that no protocol claims, by their receiver.
     asked: HashMap<Endpoint, u64>,
-    /// What was counted of findings about requests without an answer, by the index of their server: at the end they may be
-    /// symptoms. The table of servers bounds it.
+    /// Counts of findings about exchanges, by the index of their server: at the end they may turn out to be symptoms of a
+    /// silent server. The table of servers bounds their number.
     held: HashMap<u32, Counts>,
 }
 
@@ -56,7 +56,7 @@ impl Passed {
         }
     }
 
-    /// Nothing goes on with what has been read so far; of that, these servers answered nothing.
+    /// No further file continues what has been read so far, in which these servers answered nothing.
     fn silent(&mut self, servers: &[Silent]) {
         for silent in servers {
             self.totals.findings.see(&silent.finding);
@@ -67,7 +67,7 @@ impl Passed {
         self.held.clear();
     }
 
-    /// The totals of a run, with the numbers of what passed in place of those of everything.
+    /// The totals of a run, in which the counts of what passed replace the counts of everything.
     fn of(&self, all: &Totals) -> Totals {
         let passed = self.totals.clone();
         let asked = |c: &Candidate| {
@@ -96,7 +96,7 @@ impl Passed {
     }
 }
 
-/// Asks a filter about packets and exchanges.
+/// Applies a filter to packets and exchanges.
 #[derive(Debug)]
 struct Gate {
     filter: Filter,
@@ -106,7 +106,7 @@ struct Gate {
     recent: Recent,
     /// Numbers of exchanges whose packets passed.
     passed: Numbered<()>,
-    /// Exchanges that may have been among those that it forgot.
+    /// Exchanges that did not pass, but may be among the exchanges that `passed` forgot.
     forgotten: u64,
 }
 
@@ -117,7 +117,7 @@ impl Gate {
         Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
     }
 
-    /// Frames are numbered through all files of a run, and in filters by their file.
+    /// Frames are numbered through all files of a run; filters use the number in the file.
     fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
         Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
     }
@@ -134,7 +134,7 @@ impl Gate {
         let known = View { file: name.as_deref(), facts, bytes, comments, ..View::of_packet(p) };
         let view = View { datagram: Some(&d), picked: Some(&self.pick), ..known };
         let passes = self.filter.matches(&view);
-        // A copy comes when its exchange has closed.
+        // A duplicate response comes after its exchange has closed.
         let copy = matches!(p.pairing, Pairing::DuplicateResponse { .. });
         if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
             self.passed.insert(exchange, ());
@@ -158,7 +158,8 @@ impl Gate {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
-        // Of what it does not have, only its packets can tell; outcomes and findings may be its alone.
+        // A filter about datagrams lets an exchange pass by its packets alone, unless it asks for outcomes or findings,
+        // which may be the exchange's own.
         let own = !self.needs.datagram || self.needs.outcome || self.needs.findings;
         let passes =
             self.passed.get(e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
@@ -167,7 +168,7 @@ impl Gate {
     }
 }
 
-/// A report that tells another one of what passes a filter: of packets, of datagrams that nobody claims, and of
+/// A report that passes on to another report what passes a filter: packets, datagrams that no protocol claims, and
 /// exchanges that pass themselves or have a packet that does.
 pub struct Filtered<'r, S> {
     report: &'r mut dyn Report<Sink = S>,
@@ -177,19 +178,20 @@ pub struct Filtered<'r, S> {
 }
 
 impl<'r, S: Listener> Filtered<'r, S> {
-    /// One before `report`. `secrets` says whether passwords may be looked at, as in the options of the pipeline.
+    /// A filter in front of `report`. `secrets` says whether the filter may look at passwords, as in the options of the
+    /// pipeline.
     pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report<Sink = S>) -> Self {
         let wants = report.wants();
         Filtered { report, gate: Gate::new(filter, secrets), passed: Passed::default(), wants }
     }
 
-    /// The totals of a run, with the numbers of what passed in place of those of everything, which stand in
+    /// The totals of a run, in which the counts of what passed replace the counts of everything; these stand in
     /// [`Totals::of`].
     pub fn narrow(&self, totals: &Totals) -> Totals {
         self.passed.of(totals)
     }
 
-    /// What was judged without all that the filter asks for.
+    /// What the filter needed, but lacked for want of room.
     pub fn missed(&self) -> Missed {
         let Gate { recent, pick, forgotten, .. } = &self.gate;
         Missed { frames: recent.missed, values: pick.missed(), exchanges: *forgotten }

@@ -1,4 +1,5 @@
-//! The end of the summary on a screen: what everything adds up to, what nobody answered, and what memory has cost.
+//! Writes the end of the summary on a screen: totals, requests that were not answered, and what the limits of memory have
+//! cost.
 
 use super::server::Server;
 use super::server_counters::MAX_TIMED;
@@ -10,10 +11,10 @@ use anstyle::Style;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// A number of exchanges, and how they ended.
+/// A count of exchanges, and the outcome that it counts.
 type Outcome = (fn(&Totals) -> u64, &'static str);
 
-/// Writes it.
+/// Writes the end of the summary.
 pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
     let outcomes: [Outcome; 4] = [
         (|t| t.late, "late"),
@@ -59,7 +60,8 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
     }
 }
 
-/// Servers that were asked more than once and answered nothing, those asked most first, whatever a rule says of them.
+/// Writes the servers that were asked more than once and answered nothing, the servers asked most first, whether or not a
+/// rule reports them.
 fn unanswering(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     let silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
     let mut servers: Vec<_> = summary.servers().filter(silent).collect();
@@ -75,7 +77,7 @@ fn unanswering(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     }
 }
 
-/// What could be requests that nobody answered; those of most datagrams come first.
+/// Writes the endpoints that may have been sent requests without an answer, the endpoints with most datagrams first.
 fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     let (listed, more) = t.candidates();
     listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
@@ -85,7 +87,7 @@ fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     }
 }
 
-/// What the bounds of memory have cost, and what a capture of one side lacks.
+/// Writes what the limits of memory have cost, and what a capture of one side lacks.
 pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),

@@ -1,4 +1,4 @@
-//! What lines are made of, written by hand: these go to a line for every packet.
+//! Formats numbers, addresses and times. The code is written by hand, for it runs for every packet.
 
 use crate::decode::{decimal, hex_digits, nine, push, push_u64};
 use crate::line::Line;
@@ -8,15 +8,15 @@ use std::ops::Range;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// An octet in decimal and a point.
+/// An octet in decimal, followed by a point.
 #[derive(Clone, Copy)]
 struct Octet {
-    /// The first character in the lowest byte.
+    /// The characters, with the first in the lowest byte.
     text: u64,
     bits: u32,
 }
 
-/// All of them.
+/// All octets.
 static OCTETS: [Octet; 256] = {
     let mut all = [Octet { text: 0, bits: 0 }; 256];
     let mut n = 0;
@@ -61,7 +61,7 @@ fn push_v4(line: &mut Line, octets: [u8; 4]) {
     line.pop(); // the last point
 }
 
-/// RFC 5952, section 4.
+/// Appends an IPv6 address (RFC 5952, section 4).
 #[inline(never)]
 fn push_v6(line: &mut Line, e: Endpoint) {
     let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
@@ -82,7 +82,7 @@ fn push_v6(line: &mut Line, e: Endpoint) {
     }
 }
 
-/// The first of the longest runs of zeros; empty where none has two.
+/// The first of the longest runs of zeros; empty where no run has two.
 fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
     let (mut longest, mut run) = (0..0, 0..0);
     for (at, segment) in segments.iter().enumerate() {
@@ -94,13 +94,13 @@ fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
     longest
 }
 
-/// Appends the key of an exchange: `0x` and at least so many hex digits, of which sixteen is the most.
+/// Appends the key of an exchange: `0x` and at least `digits` hex digits, at most sixteen.
 pub(crate) fn push_key(line: &mut Line, key: u64, digits: usize) {
     line.add(b"0x");
     push_hex_digits(line, key, digits);
 }
 
-/// Appends at least so many hex digits, of which sixteen is the most.
+/// Appends at least `digits` hex digits, at most sixteen.
 #[inline]
 fn push_hex_digits(line: &mut Line, v: u64, digits: usize) {
     let needed = (67 - v.leading_zeros() as usize) / 4;
@@ -108,7 +108,7 @@ fn push_hex_digits(line: &mut Line, v: u64, digits: usize) {
     line.push_first(&hex_digits(v << (64 - 4 * digits)), digits);
 }
 
-/// Appends seconds with so many decimals, at most nine; what is finer is dropped, and with none the point, too.
+/// Appends seconds with so many decimals, at most nine. Further decimals are dropped, and with no decimals the point, too.
 pub(super) fn push_decimals(line: &mut Line, nanos: i64, decimals: usize) {
     if nanos < 0 {
         line.push(b'-');
@@ -118,7 +118,7 @@ pub(super) fn push_decimals(line: &mut Line, nanos: i64, decimals: usize) {
     push_fraction(line, nanos % SECOND, decimals);
 }
 
-/// Appends a point and the first of nine digits; nothing where none are wanted.
+/// Appends a point and the first `decimals` of nine digits; nothing where `decimals` is 0.
 pub(super) fn push_fraction(line: &mut Line, nanos: u64, decimals: usize) {
     if decimals > 0 {
         line.push(b'.');
@@ -137,7 +137,7 @@ pub(super) fn push_duration(line: &mut Line, nanos: i64) {
         1_000_000..SECOND => (1_000, 3, " ms"),
         _ => (1_000_000, 3, " s"),
     };
-    // In steps of the last decimal.
+    // The duration, rounded, in units of the last decimal.
     let steps = (n + step / 2) / step;
     let scale = 10u64.pow(decimals as u32);
     push_u64(line, steps / scale);
@@ -145,7 +145,7 @@ pub(super) fn push_duration(line: &mut Line, nanos: i64) {
     line.extend_from_slice(unit.as_bytes());
 }
 
-/// Moves what stands behind `from` to the right, so that it fills `width` columns: plain ASCII.
+/// Moves the text after `from`, which is plain ASCII, to the right, so that it fills `width` columns.
 pub(super) fn right(line: &mut Line, from: usize, width: usize) {
     let (end, wanted) = (line.len(), from + width);
     if end < wanted {
@@ -155,7 +155,7 @@ pub(super) fn right(line: &mut Line, from: usize, width: usize) {
     }
 }
 
-/// Fills up what stands behind `from` to `width` columns: plain ASCII.
+/// Fills up the text after `from`, which is plain ASCII, with blanks to `width` columns.
 pub(super) fn left(line: &mut Line, from: usize, width: usize) {
     while line.len() < from + width {
         line.push(b' ');
@@ -178,7 +178,7 @@ pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
     out.push_first(&decimals, wanted);
 }
 
-/// The same for tables.
+/// Seconds as text, with as many decimals as it takes.
 pub fn seconds(nanos: i64) -> String {
     Line::text(|out| push_seconds(out, Some(nanos)))
 }

@@ -1,7 +1,7 @@
 //! The layers around a datagram, for people: frame, link, IP, UDP.
 //!
-//! A datagram may be told of long after its frame is gone, so what is shown of the frame's headers is kept when the
-//! frame comes by: small facts, not bytes, of a bounded number of frames.
+//! A datagram may be reported long after its frame has gone. What is shown of a frame's headers is therefore kept when the
+//! frame is read: small facts, not bytes, of a bounded number of frames.
 
 use super::Place;
 use crate::by_frame::ByFrame;
@@ -14,15 +14,15 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-/// Frames whose headers are remembered: many more than the datagrams that may wait to be told of, for frames of others
-/// pass meanwhile.
+/// Most frames whose headers are remembered: many more than the datagrams that may wait to be reported, for the frames of
+/// other datagrams pass meanwhile.
 pub const MAX_HEADS: usize = 16_384;
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
-/// A level of the tree.
+/// The indentation of a level of the tree.
 pub(super) const INDENT: &str = "    ";
 
-/// A line of summary with what belongs to it below.
+/// A summary line, with its details below.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     pub summary: String,
@@ -49,7 +49,7 @@ pub(super) struct Head {
     outer: Option<Outer>,
 }
 
-/// The outermost IP header, but for what [`FrameFacts`] have of it.
+/// The outermost IP header, without what [`FrameFacts`] hold of it.
 #[derive(Debug)]
 struct Outer {
     src: IpAddr,
@@ -62,7 +62,7 @@ struct Outer {
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     heads: ByFrame<Head>,
-    /// Names of the file's interfaces, as they are shown.
+    /// Names of the file's interfaces, escaped.
     names: Vec<Option<Rc<str>>>,
 }
 
@@ -111,7 +111,7 @@ fn outer(packet: &[u8]) -> Option<Outer> {
     }
 }
 
-/// Whether the words of an IPv4 header add up to what a right checksum makes of them (RFC 791, section 3.1).
+/// Whether the checksum of an IPv4 header is right: the words must add up to 0xffff (RFC 791, section 3.1).
 fn adds_up(header: &[u8]) -> bool {
     let words = header.as_chunks::<2>().0.iter().map(|w| u32::from(u16::from_be_bytes(*w)));
     let sum: u32 = words.sum(); // at most 30 words
@@ -190,7 +190,7 @@ pub(super) fn ip(head: &Head) -> Option<Layer> {
     )
 }
 
-/// Number and name of what an IP packet carries, where query traffic may lie in it.
+/// Number of the protocol in an IP packet, with a name for protocols in which query traffic may lie.
 fn protocol(number: u8) -> String {
     let name = match number {
         0 => "hop-by-hop options",
@@ -206,7 +206,7 @@ fn protocol(number: u8) -> String {
     format!("{number} ({name})")
 }
 
-/// The innermost IP header of a datagram from a tunnel, of which only the ends are known.
+/// The innermost IP header of a datagram from a tunnel, of which only the addresses are known.
 pub(super) fn inner_ip(d: &Datagram<'_>) -> Layer {
     let (src, dst) = (d.src.socket_addr().ip(), d.dst.socket_addr().ip());
     let version = if d.src.octets().is_some() { 4 } else { 6 };
@@ -239,7 +239,7 @@ mod tests {
         Frame { number, time: Time::UNKNOWN, link: 101, interface: 0, at: 0, wire_len, bytes }
     }
 
-    /// The example of an IPv4 header that textbooks add up: checksum b861.
+    /// The IPv4 header that textbooks use as an example: its checksum is b861.
     const HEADER: [u8; 20] =
         [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
 
@@ -249,7 +249,7 @@ mod tests {
         let mut wrong = HEADER;
         wrong[8] = 0x3f;
         assert_eq!(outer(&wrong).and_then(|o| o.sum), Some((0xb861, false)));
-        // Options that the capture cut off: nothing can be said of the sum.
+        // The capture cut off the options, so the checksum cannot be verified.
         wrong[0] = 0x46;
         assert_eq!(outer(&wrong).map(|o| o.sum), Some(None));
     }

@@ -1,4 +1,5 @@
-//! Lines for people on their way out: gathered, with the names of their files above them, and on a terminal made to fit.
+//! Gathers lines for people before they are written, puts the names of files above their lines, and makes lines fit a
+//! terminal.
 
 #[cfg(feature = "page")]
 use super::aligned::Fitted;
@@ -15,32 +16,32 @@ use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// `203.0.113.255:65535` and two more.
+/// Columns for an IPv4 endpoint: `203.0.113.255:65535` and two more.
 const ENDPOINT: usize = 21;
 
-/// Gathers lines and hands them on in large pieces, or one by one; none but the counts when quiet.
+/// Gathers lines and writes them in large pieces, or one by one. Writes nothing but the counts when quiet.
 pub(super) struct Lines<W: Write> {
     out: W,
     pub(super) text: Line,
     flush: bool,
     pub(super) quiet: bool,
-    /// Say which file the lines that follow belong to.
+    /// Whether to write which file the following lines belong to.
     heads: bool,
-    /// The file whose head was written last, and the first whose head was never.
+    /// The file whose name was written last, and the first file whose name has not been written.
     head: Option<usize>,
     next: usize,
     pub(super) files: Files,
     pub(super) named: Vec<Named>,
-    /// Columns of an endpoint: room for IPv4, and from the first longer one on for that.
+    /// Columns for an endpoint: enough for IPv4, and from the first longer endpoint on enough for that.
     width: usize,
-    /// On a terminal, lines wait here for the widths of their columns.
+    /// Lines for a terminal wait here until the widths of their columns are known.
     #[cfg(feature = "page")]
     fitted: Option<Box<Fitted>>,
 }
 
-/// What lines say about a file.
+/// What lines need of a file.
 pub(super) struct Named {
-    /// As it is shown.
+    /// Its name, escaped.
     pub(super) name: Box<str>,
     /// Its first time stamp.
     pub(super) first: Time,
@@ -67,13 +68,13 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Lines shall fit a terminal.
+    /// Makes lines fit a terminal.
     #[cfg(feature = "page")]
     pub(super) fn fit(&mut self, fitted: Fitted) {
         self.fitted = Some(Box::new(fitted));
     }
 
-    /// A cell of the line ends here, that of a finding where there is a severity.
+    /// Marks the end of a cell; `severity` is given where the cell is a finding.
     pub(super) fn mark(&mut self, severity: Option<Severity>) {
         #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
@@ -83,7 +84,7 @@ impl<W: Write> Lines<W> {
         let _ = severity;
     }
 
-    /// What has been written is a line, or several, that waits with others. Whether it has to wait no longer.
+    /// Puts the written line, or several, with the lines that wait. Returns whether they need not wait any longer.
     #[cfg(feature = "page")]
     fn gather(&mut self) -> Option<bool> {
         let fitted = self.fitted.as_mut()?;
@@ -92,7 +93,7 @@ impl<W: Write> Lines<W> {
         Some(self.flush || fitted.is_full())
     }
 
-    /// Appends both ends of a conversation, and an arrow between them.
+    /// Appends both endpoints of a conversation, with an arrow between them.
     pub(super) fn ends(&mut self, ends: [Endpoint; 2]) {
         const ARROW: &str = " → ";
         let text = &mut self.text;
@@ -108,7 +109,7 @@ impl<W: Write> Lines<W> {
             return fitted.mark(text.len(), None);
         }
         self.width = self.width.max(first).max(second);
-        // The first one stands at the right of its column, the second at the left.
+        // The first endpoint is aligned to the right, the second to the left.
         right(text, from, self.width + ARROW.len() + second);
         left(text, from, self.width + ARROW.len() + self.width);
     }
@@ -128,11 +129,11 @@ impl<W: Write> Lines<W> {
         self.files.begin(before);
         let decimals = decimals(&facts.interfaces);
         self.named.push(Named { name: shown(name).into(), first: Time::UNKNOWN, decimals });
-        // What waits speaks of earlier files, if there are any.
+        // If there are earlier files, datagrams that still wait belong to those.
         if self.files.len() == 1 { self.heads(0) } else { Ok(()) }
     }
 
-    /// The place of a frame; the line that follows is about its file.
+    /// The place of a frame that the next line is about; writes the name of its file first, where that has changed.
     pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
         let place = self.files.place(frame);
         if self.head != Some(place.file) {
@@ -141,7 +142,7 @@ impl<W: Write> Lines<W> {
         Ok(place)
     }
 
-    /// Says that lines about a file follow, and that there are none about those passed over.
+    /// Writes the name of a file whose lines follow, and the names of files before it that have no lines.
     fn heads(&mut self, file: usize) -> io::Result<()> {
         let from = self.next.min(file);
         self.head = Some(file);
@@ -158,7 +159,7 @@ impl<W: Write> Lines<W> {
         if self.flush { self.write() } else { Ok(()) }
     }
 
-    /// A frame that may stand in another file than the line.
+    /// Names a frame, with its file where that is not the file `here`.
     pub(super) fn other(&self, frame: u64, here: usize) -> String {
         let place = self.files.place(frame);
         match self.named.get(place.file).filter(|_| place.file != here) {
@@ -167,7 +168,7 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// The same behind what stands before it.
+    /// Appends `before` and the name of a frame, as `other` gives it.
     pub(super) fn push_other(&mut self, before: &str, frame: u64, here: usize) {
         self.text.extend_from_slice(before.as_bytes());
         let place = self.files.place(frame);
@@ -179,7 +180,7 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// The end: where no lines were wanted, the counts.
+    /// Ends the output; when quiet, writes the counts.
     pub(super) fn finish(&mut self, t: &Totals) -> io::Result<()> {
         if self.next < self.files.len() {
             self.heads(self.files.len() - 1)?;

@@ -1,4 +1,4 @@
-//! Where packets, exchanges, findings and totals go: one file per output format.
+//! Reports: they take packets, exchanges, findings and totals from the pipeline. Each output format has a file.
 
 #[cfg(feature = "page")]
 mod aligned;
@@ -100,14 +100,14 @@ use std::io;
 /// What a report needs of the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Datagrams in frame order: one that waits holds up those behind it.
+    /// Datagrams in frame order: a datagram that waits holds up all that follow it.
     pub ordered: bool,
-    /// Remarks that are made once for each server every time, for it judges at the end; and which servers are there with
-    /// one side only is decided then.
+    /// Remarks that are otherwise made once for each server are made every time, because the report judges at the end; only
+    /// then is it decided which servers were captured with one side only.
     pub every: bool,
-    /// At the end, which servers answered nothing.
+    /// The report is told at the end which servers answered nothing.
     pub silence: bool,
-    /// It may want to hear of every frame.
+    /// The report may need every frame.
     pub frames: bool,
     /// Datagrams that no protocol claims are [counted](Report::foreign), although they are not shown.
     pub foreign: bool,
@@ -118,28 +118,29 @@ pub struct Wants {
 pub struct Silent {
     /// Frame of the last datagram that asked it.
     pub frame: u64,
-    /// The exchange of that, which was told before.
+    /// The exchange of that datagram, which was reported before.
     pub exchange: Exchange,
-    /// What is to be said of it.
+    /// The finding about the server.
     pub finding: Finding,
 }
 
 /// Takes what the pipeline finds. Every method has a default that does nothing.
 pub trait Report {
-    /// What it listens to while a datagram is decoded.
+    /// The listener that it has the decoders call.
     type Sink: Listener;
     /// What it needs of the pipeline; asked once, before anything else.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Whether it wants to hear of frames as things stand: a filter may look at nothing but messages. Where not, it may be
-    /// told of them, or not.
+    /// Whether it needs frames at present: a filter may look at messages only. Where it does not, it may still be told of
+    /// frames.
     fn watches(&self) -> bool {
         self.wants().frames
     }
 
-    /// A frame, and what was found in it; only where it [wants](Wants::frames) that. What becomes of its datagram is told later, perhaps behind other frames.
+    /// A frame, and the result of parsing it; only where the report [wants](Wants::frames) frames. Its datagram is reported
+    /// later, perhaps after other frames.
     fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, DropReason>) {}
     /// A datagram of one of the protocols.
     ///
@@ -148,11 +149,12 @@ pub trait Report {
     fn packet(&mut self, _packet: &Packet<'_, Self::Sink>) -> io::Result<()> {
         Ok(())
     }
-    /// A datagram that no protocol claims; only where the user wants to see those.
+    /// A datagram that no protocol claims; only where the user wants to see such datagrams.
     fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
         Ok(())
     }
-    /// The same where the user does not want to see those, out of order; only where it [wants](Wants::foreign) that.
+    /// A datagram that no protocol claims, where the user does not want to see such datagrams. These come out of order, and
+    /// only where the report [wants](Wants::foreign) them.
     fn foreign(&mut self, _datagram: &Datagram<'_>) {}
     /// A filter has left out the datagram of a frame that this report was told of.
     fn left_out(&mut self, _frame: u64) {}
@@ -164,35 +166,36 @@ pub trait Report {
     fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
         Ok(())
     }
-    /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it:
-    /// frames are numbered through all files, see [`Files`]. What waits may still speak of earlier files.
+    /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it: frames are
+    /// numbered through all files, see [`Files`]. Datagrams that still wait may belong to earlier files.
     fn file(&mut self, _name: &str, _facts: &capture::CaptureInfo, _before: u64) -> io::Result<()> {
         Ok(())
     }
-    /// What a [`Datagram::tunnel`] stands for, before the first datagram that bears it: the tunnels that it came
-    /// through, the outermost first. Numbers count from 1.
+    /// The meaning of a [`Datagram::tunnel`], told before the first datagram that has this number: the tunnels that the
+    /// datagram came through, the outermost first. Numbers count from 1.
     fn tunnels(&mut self, _number: u16, _path: &[Tunnel]) {}
-    /// The datagram that will be told of a frame was put together from all of these, or as many as are remembered.
+    /// The datagram that will be reported with this frame was reassembled from all of `pieces`, or from as many as are
+    /// remembered.
     fn pieces(&mut self, _frame: u64, _pieces: &[u64]) {}
-    /// Before anything else: where the comments on frames will stand, by their number in the run, as soon as the
-    /// frames have been read.
+    /// Called before anything else: hands over the store in which the comments on frames will be found, by the number of
+    /// the frame in the run, as soon as the frames have been read.
     fn comments(&mut self, _comments: &Comments) {}
     /// The first frame of the file, with its time stamp.
     fn first_frame(&mut self, _time: Time) {}
-    /// A file has been read, to its end or as far as it goes: what it says about itself is known now, and what has been counted of
-    /// all files so far.
+    /// A file has been read, to its end or as far as possible: the facts that it gives about itself are known now, and the
+    /// totals of all files so far.
     fn file_read(&mut self, _facts: &capture::CaptureInfo, _totals: &Totals) {}
-    /// Of these servers only answers were seen, in a file that stands for itself or in all files together. Nothing else will be
-    /// told of these files.
+    /// Only answers of these servers were seen, in a file that stands for itself or in all files together. Nothing else
+    /// will be reported about these files.
     fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {
         Ok(())
     }
-    /// Nothing goes on with what has been read so far, and these servers answered nothing of it, in the order of the last
-    /// requests to them. Only where it [wants](Wants::silence) that, and there always.
+    /// No further file continues what has been read so far, in which these servers answered nothing; they come in the order
+    /// of the last requests to them. Called only where the report [wants](Wants::silence) that, and there always.
     fn silent(&mut self, _servers: &[Silent]) -> io::Result<()> {
         Ok(())
     }
-    /// The listener, at the end of every file: nearly everything in it has been decoded.
+    /// Gives the listener, at the end of every file, when nearly everything in it has been decoded.
     fn listened(&mut self, _sink: &mut Self::Sink) {}
     /// Everything has been read.
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
@@ -200,7 +203,7 @@ pub trait Report {
     }
 }
 
-/// What it means that captures dropped packets; `None` when they dropped none, or do not say.
+/// A remark on the packets that captures dropped; `None` when they dropped none, or do not say.
 pub fn dropped_remark(totals: &Totals) -> Option<String> {
     let dropped = totals.dropped.filter(|&n| n > 0)?;
     let capture = if totals.files == 1 { "The capture" } else { "The captures" };
@@ -210,7 +213,7 @@ pub fn dropped_remark(totals: &Totals) -> Option<String> {
     ))
 }
 
-/// A number of things: `1 packet`, `2 packets`.
+/// A count with its noun: `1 packet`, `2 packets`.
 pub fn count(n: u64, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{n} {what}{s}")

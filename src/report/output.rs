@@ -1,4 +1,4 @@
-//! JSON and NDJSON on their way out: objects gathered in one buffer.
+//! Writes JSON and NDJSON: objects are gathered in one buffer.
 
 use crate::line::Line;
 use serde_json::Value;
@@ -7,10 +7,10 @@ use std::io::{self, Write};
 /// How much is gathered before it is written, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// What stands before each object in [`Form::Bulk`]: `create` is the one operation that data streams take, too.
+/// The line before each object in [`Form::Bulk`]; data streams, too, take `create`, and no other operation.
 const INDEX: &[u8] = b"{\"create\":{\"_index\":\"qdissect\"}}\n";
 
-/// Which form the records take.
+/// The form of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One object a line.
@@ -21,23 +21,23 @@ pub enum Form {
     Bulk,
 }
 
-/// Objects on their way out, one a line: gathered, and written in large pieces or one by one.
+/// Gathers objects, one a line, and writes them in large pieces or one by one.
 pub struct Output<W: Write> {
     out: W,
     form: Form,
     flush: bool,
-    /// What has been gathered.
+    /// The gathered text.
     pub(super) line: Line,
     first: bool,
 }
 
 impl<W: Write> Output<W> {
-    /// Objects in `form` to `out`; `flush` hands every one on at once.
+    /// Writes objects in `form` to `out`; `flush` writes each object at once.
     pub fn new(out: W, form: Form, flush: bool) -> Self {
         Output { out, form, flush, line: Line::with_capacity(BUFFER * 2), first: true }
     }
 
-    /// What stands before an object.
+    /// Begins an object.
     pub(super) fn begin(&mut self) {
         match self.form {
             Form::Ndjson => {}
@@ -72,7 +72,7 @@ impl<W: Write> Output<W> {
         self.end()
     }
 
-    /// Writes what stands behind the last object.
+    /// Writes the end of the output, after the last object.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! One packet, picked by its frame: the fields of its message with their bytes, and its findings.
+//! Finds one packet by its frame: the fields of its message with their bytes, and its findings.
 
 use super::field_tree::value;
 use super::secrets::{in_tree, in_unclaimed};
@@ -13,7 +13,7 @@ use crate::packet::Packet;
 use serde_json::{Value, json};
 use std::io;
 
-/// Listens until the packet of a frame is told, and ends the reading with it.
+/// A report that waits for the packet of a frame, and ends the reading with it.
 pub struct Picked {
     frame: u64,
     files: Files,
@@ -21,7 +21,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Waits for the packet of a frame, by its number in the run.
+    /// A report that waits for the packet of a frame, given by its number in the run.
     pub fn new(frame: u64) -> Picked {
         Picked { frame, files: Files::default(), found: None }
     }
@@ -32,7 +32,7 @@ impl Picked {
         self.found.as_ref().map(harmless)
     }
 
-    /// Keeps what was found; there is nothing to read on for.
+    /// Keeps the result and stops the reading.
     fn keep(&mut self, found: Value) -> io::Result<()> {
         self.found = Some(found);
         Err(io::ErrorKind::Interrupted.into())
@@ -50,10 +50,10 @@ impl Picked {
 }
 
 impl Report for Picked {
-    /// That of records, for which the decoders are compiled anyway: the one packet is decoded once more.
+    /// The listener of records, for which the decoders are compiled anyway: the one packet is decoded once more.
     type Sink = Json;
 
-    /// As records want it, so that it is told the same.
+    /// The same as for records, so that the packet is reported in the same way.
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
@@ -89,7 +89,7 @@ impl Report for Picked {
     }
 }
 
-/// A field: how deep it stands, its name, its value as people read it, and where its bytes are.
+/// A field: its depth, its name, its value as people read it, and where its bytes are.
 fn field(node: &Node, bytes: &[u8]) -> Value {
     json!({
         "depth": node.depth, "name": node.field.key, "value": node.value(bytes).map(|v| value(node, v)),
@@ -104,7 +104,7 @@ mod tests {
     use crate::pipeline::{Options, Pipeline, Stopped};
     use std::path::Path;
 
-    /// What is said of a frame of the demo capture.
+    /// What is reported about a frame of the demo capture.
     fn pick(frame: u64) -> Option<Value> {
         let mut source = Source::open(Path::new("captures/demo.pcapng")).expect("a capture");
         let mut picked = Picked::new(frame);

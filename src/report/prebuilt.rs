@@ -1,4 +1,4 @@
-//! Parts of records that are the same for many, made ready once.
+//! Prepares the parts of records that are the same in many records.
 
 use crate::exchange::Exchange;
 use crate::line::Line;
@@ -16,15 +16,15 @@ pub(super) struct Ready {
 struct File {
     /// Its name as JSON.
     name: Box<[u8]>,
-    /// What a packet's record begins with, up to the number of the frame.
+    /// The beginning of a packet's record, up to the number of the frame.
     packet: Box<[u8]>,
 }
 
 #[derive(Debug)]
 struct Protocol {
-    /// From the protocol of a packet to its direction.
+    /// The text from the protocol of a packet to its direction.
     messages: Vec<Box<str>>,
-    /// From the protocol of an exchange to its client.
+    /// The text from the protocol of an exchange to its client.
     steps: Vec<Box<str>>,
 }
 
@@ -57,20 +57,20 @@ impl Ready {
         line.extend_from_slice(self.files.get(file).map_or(b"null", |file| &file.name));
     }
 
-    /// Appends what the record of a packet in a file begins with, up to the number of the frame.
+    /// Appends the beginning of the record of a packet in a file, up to the number of the frame.
     pub fn push_packet(&self, line: &mut Line, file: usize) {
         const NOWHERE: &[u8] = b"{\"type\":\"packet\",\"file\":null,\"frame\":";
         line.extend_from_slice(self.files.get(file).map_or(NOWHERE, |file| &file.packet));
     }
 
-    /// Appends what stands between the destination of a packet and the length of its payload.
+    /// Appends the text between the destination of a packet and the length of its payload.
     pub fn push_message(&self, line: &mut Line, id: Id, message: u8, direction: Direction, level: Level) {
         let messages = &self.protocols[id as usize].messages;
         let known = messages.get(usize::from(message)).or(messages.last()); // `unknown`
         line.extend_from_slice(known.map_or(b"", |text| text.as_bytes()));
         line.extend_from_slice(direction.name().as_bytes());
         line.add(b"\",\"confidence\":\"");
-        // Apart, for each is a copy of fixed length.
+        // Each of these names has an arm of its own, so that it is a copy of fixed length.
         match level.name() {
             "high" => line.add(b"high"),
             "medium" => line.add(b"medium"),
@@ -79,7 +79,7 @@ impl Ready {
         line.add(b"\",\"payload_length\":");
     }
 
-    /// Appends what stands between the file of an exchange and its client.
+    /// Appends the text between the file of an exchange and its client.
     pub fn push_step(&self, line: &mut Line, e: &Exchange) {
         line.extend_from_slice(self.protocols[e.protocol as usize].steps[usize::from(e.step)].as_bytes());
     }

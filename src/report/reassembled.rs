@@ -1,12 +1,12 @@
-//! The frames of datagrams that were put together from fragments.
+//! Remembers the frames of datagrams that were reassembled from fragments.
 
 use crate::bounded::Bounded;
 use crate::net::Datagram;
 
-/// Datagrams whose frames are remembered until they are told of; the oldest go first.
+/// Most datagrams whose frames are remembered until they are reported; the oldest go first.
 const MAX_JOINED: usize = 4_096;
 
-/// Frames by the number of the one that a datagram is told of.
+/// The frames of each datagram, by the number of the frame with which it is reported.
 #[derive(Debug)]
 pub(super) struct Joined(Bounded<u64, Box<[u64]>>);
 
@@ -17,12 +17,12 @@ impl Default for Joined {
 }
 
 impl Joined {
-    /// The datagram of a frame was put together from those.
+    /// Remembers that the datagram of a frame was reassembled from these frames.
     pub fn note(&mut self, frame: u64, pieces: &[u64]) {
         self.0.insert(frame, pieces.into());
     }
 
-    /// The frames of a datagram; none where it came in one.
+    /// The frames of a datagram; none where it came in one frame.
     pub fn of(&self, d: &Datagram<'_>) -> &[u64] {
         match self.0.get(&d.frame) {
             Some(pieces) if d.at >= Datagram::NOWHERE => pieces,

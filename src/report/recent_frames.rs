@@ -1,4 +1,4 @@
-//! FrameFacts of the frames whose datagrams have not all been told of.
+//! Remembers facts about frames until all their datagrams have been reported.
 
 use super::Files;
 use crate::by_frame::ByFrame;
@@ -8,25 +8,25 @@ use crate::net::{Datagram, DropReason, Endpoint};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// Frames remembered: sixteen times as many as wait in the pipeline, for those that do not wait pass by meanwhile.
+/// Most frames remembered: sixteen times as many as wait in the pipeline, for frames that do not wait pass meanwhile.
 pub const MAX_RECENT: usize = 16_384;
-/// Their bytes, where those are needed: 16 MiB.
+/// Most bytes kept of these frames, where bytes are needed: 16 MiB.
 pub const MAX_RECENT_BYTES: usize = 16 << 20;
-/// UDP conversations that get a number in each file.
+/// Most UDP conversations that get a number in each file.
 pub const MAX_STREAMS: usize = 262_144;
 
-/// What a filter or columns asked for in vain, for want of room.
+/// What a filter or columns needed, but lacked for want of room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Datagrams whose frames were not remembered any more: too many others came in between.
+    /// Datagrams whose frames were not remembered any more, because too many other frames came in between.
     pub frames: u64,
-    /// Datagrams with more values than are picked of one.
+    /// Datagrams with more values than are picked of a datagram.
     pub values: u64,
-    /// Exchanges of which it was forgotten whether one of their packets had passed.
+    /// Exchanges of which it was no longer known whether one of their packets had passed.
     pub exchanges: u64,
 }
 
-/// FrameFacts of recent frames, and their bytes, as far as they are needed.
+/// Facts about recent frames, and their bytes, as far as they are needed.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     needs: Needs,
@@ -35,13 +35,13 @@ pub(super) struct Recent {
     pub files: Files,
     /// Names of the files.
     names: Vec<Arc<str>>,
-    /// Of the file that is read: names of its interfaces, time stamps of its first frame and of the last one.
+    /// Of the file that is being read: names of its interfaces, time stamps of its first frame and of the latest one.
     interfaces: Vec<Option<Arc<str>>>,
     first: Option<Time>,
     before: Option<Time>,
-    /// Numbers of its UDP conversations.
+    /// Numbers of the file's UDP conversations.
     streams: HashMap<(Endpoint, Endpoint), u32>,
-    /// What captures say about packets.
+    /// The captures' comments on packets.
     pub comments: Comments,
     /// Datagrams whose frame was not remembered any more.
     pub missed: u64,
@@ -95,7 +95,7 @@ impl Recent {
         }
     }
 
-    /// The number of a conversation, as Wireshark counts them; none beyond those that are remembered.
+    /// The number of a conversation, as Wireshark counts; none for conversations beyond [`MAX_STREAMS`].
     fn stream(&mut self, src: Endpoint, dst: Endpoint) -> Option<u32> {
         let (known, key) = (self.streams.len(), if src <= dst { (src, dst) } else { (dst, src) });
         if known >= MAX_STREAMS {

@@ -1,5 +1,5 @@
-//! Remembers which frames a report was told of, and what was found in them, so that a second pass over
-//! the captures can pick them out.
+//! Remembers which frames were reported, and what was found in them, so that a second pass over the captures can pick them
+//! out.
 
 use super::reassembled::Joined;
 use super::{Files, Place, Report, Silent, Totals, Wants};
@@ -14,18 +14,18 @@ use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};
 
-/// Findings kept as text; further ones are only counted.
+/// Most findings kept as text; further findings are only counted.
 const MAX_COMMENTS: usize = 50_000;
-/// Findings kept of one frame, likewise: blocks of a capture must not grow without end.
+/// Most findings kept of one frame; further findings are only counted. Blocks of a capture must not grow without end.
 const MAX_OF_FRAME: usize = 64;
-/// Frames of one capture by number: one bit each.
+/// The marked frames of one capture, one bit for each frame.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
     bits: Bits,
 }
 
 impl Frames {
-    /// Remembers a frame, counted from 1.
+    /// Marks a frame; its number counts from 1.
     pub fn mark(&mut self, frame: u64) {
         let at = place(frame);
         self.bits.grow(at + 1);
@@ -43,7 +43,7 @@ impl Frames {
     }
 }
 
-/// The bit of a frame.
+/// The index of a frame's bit.
 fn place(frame: u64) -> usize {
     frame.saturating_sub(1) as usize
 }
@@ -53,25 +53,25 @@ fn place(frame: u64) -> usize {
 pub struct Capture {
     /// Frames whose datagrams were reported.
     pub frames: Frames,
-    /// What it says about itself, as far as it was read.
+    /// What the capture says about itself, as far as it was read.
     pub facts: CaptureInfo,
 }
 
 /// What is remembered of all captures.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Captures in the order read; one where frames come from no file.
+    /// Captures in the order read; a single one where frames come from no file.
     pub captures: Vec<Capture>,
-    /// What was found, by index of the capture and frame, in the order found.
+    /// Findings as text, by index of the capture and number of the frame, in the order found.
     pub comments: HashMap<(usize, u64), Vec<String>>,
-    /// Findings that are in no comment, for want of room.
+    /// Findings that were not kept for want of room.
     pub more: u64,
     /// Whether findings are kept at all.
     annotate: bool,
-    /// Findings in comments.
+    /// Number of findings kept.
     told: usize,
     files: Files,
-    /// Frames of datagrams that were put together and may be told of.
+    /// Frames of reassembled datagrams that may still be reported.
     joined: Joined,
 }
 
@@ -84,13 +84,13 @@ impl Kept {
         &mut self.captures[at]
     }
 
-    /// Remembers a frame, by its number in the run.
+    /// Marks a frame, by its number in the run.
     fn mark(&mut self, frame: u64) {
         let place = self.files.place(frame);
         self.capture(place.file).frames.mark(place.frame);
     }
 
-    /// Remembers the frames of a datagram.
+    /// Marks the frames of a datagram.
     fn mark_all(&mut self, datagram: &Datagram<'_>) {
         self.mark(datagram.frame);
         let pieces = self.joined.of(datagram).to_vec();
@@ -102,7 +102,7 @@ impl Kept {
         self.captures.get(place.file).is_some_and(|capture| capture.frames.has(place.frame))
     }
 
-    /// Remembers findings of a frame, by its number in the run; `unlisted` further ones are not among them.
+    /// Keeps findings of a frame, by its number in the run; `unlisted` further findings are only counted.
     fn comment(&mut self, frame: u64, findings: &[Finding], unlisted: u32) {
         if !self.annotate || findings.is_empty() {
             return;
@@ -122,7 +122,7 @@ impl Kept {
     }
 }
 
-/// A finding of a frame as a comment: severity, rule, who is at fault, what is wrong, where, and why.
+/// A finding of a frame as a comment: severity, rule, side at fault, what is wrong, where, and the cause.
 fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
     let Finding { rule, severity, fault, span, caused_by, .. } = finding;
     let mut text = format!("{} {} {}: {finding}", severity.name(), rule.id, fault.name());
@@ -135,7 +135,7 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
         text += &format!("; caused by {}", cause.rule.id);
         let there = files.place(cause.frame);
         if there != here {
-            // It may have another number where the comment is read.
+            // The frame may have another number in the file in which the comment is read.
             let original = if there.file == here.file { "the original" } else { "an earlier capture" };
             text += &format!(" in frame {} of {original}", there.frame);
         }
@@ -143,25 +143,25 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
     text
 }
 
-/// A report that remembers what it hears, and tells another one.
+/// A report that remembers what it is told, and passes it on to another report.
 ///
-/// Where that one cannot write any more, it is told no more, and everything is remembered all the same.
+/// Where the other report cannot write any more, nothing is passed on, but everything is still remembered.
 pub struct Recorder<'r, S> {
     report: &'r mut dyn Report<Sink = S>,
     kept: Kept,
     closed: bool,
-    /// Why the report is told no more, but for a reader that went away.
+    /// Why nothing is passed on any more; not set where a reader went away.
     lost: Option<io::Error>,
 }
 
 impl<'r, S> Recorder<'r, S> {
-    /// One before `report`, which also keeps findings if asked to.
+    /// A recorder in front of `report`, which also keeps findings if asked to.
     pub fn new(report: &'r mut dyn Report<Sink = S>, annotate: bool) -> Self {
         Recorder { report, kept: Kept { annotate, ..Kept::default() }, closed: false, lost: None }
     }
 
-    /// What was remembered; and why the report could not be written to its end, if so: a reader that went away is no
-    /// reason.
+    /// What was remembered, and the error if the report could not be written to its end. A reader that went away is no
+    /// error.
     pub fn into_parts(self) -> (Kept, Option<io::Error>) {
         (self.kept, self.lost)
     }
@@ -213,7 +213,7 @@ impl<S: Listener> Report for Recorder<'_, S> {
     }
 
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        // A filter may pass the exchange and not its request, which is then not written.
+        // A filter may let the exchange pass and not its request, which is then not written.
         if self.kept.is_marked(exchange.request_frame) {
             self.kept.comment(exchange.request_frame, findings, 0);
         }

@@ -1,4 +1,4 @@
-//! JSON and NDJSON records, one object a line, written by hand into one buffer a line.
+//! JSON and NDJSON records, one object a line. The code puts their text together by hand in one buffer.
 
 use super::format::{push_endpoint, push_ip, push_key, push_seconds};
 use super::output::Output;
@@ -25,36 +25,36 @@ use std::ops::Range;
 /// Writes records of captures, packets, exchanges and the summary.
 pub struct Records<W: Write> {
     out: Output<W>,
-    /// Also packets; otherwise only exchanges.
+    /// Whether packets are written, too; otherwise only exchanges.
     packets: bool,
-    /// Only captures and the summary.
+    /// Whether only captures and the summary are written.
     quiet: bool,
     files: Files,
     ready: Ready,
     /// `capture` records that wait for the records of the files before them.
     captures: VecDeque<Value>,
     stamps: Stamps,
-    /// What stands in the record of a datagram from a tunnel, by the tunnels' number.
+    /// The list of tunnels in the record of a datagram, by the tunnels' number.
     tunnels: HashMap<u16, String>,
-    /// Frames of datagrams that were put together, by the frame that they are told of.
+    /// Frames of reassembled datagrams, by the frame with which a datagram is reported.
     joined: Joined,
-    /// What captures say about packets.
+    /// The captures' comments on packets.
     comments: Comments,
-    /// Show passwords in bytes.
+    /// Whether passwords are shown in bytes.
     secrets: bool,
-    /// All bytes of each payload.
+    /// Whether all bytes of each payload are written.
     bytes: bool,
-    /// Which packets are written, and how many there were so far.
+    /// Which packets are written, and the number of packets met so far.
     range: Range<u64>,
     met: u64,
 }
 
-/// Bytes shown of a datagram that nobody claims.
+/// Most bytes shown of a datagram that no protocol claims.
 const MAX_PAYLOAD: usize = 64;
 
 impl<W: Write> Records<W> {
-    /// Records to `out`; with or without one for each packet, and none but of captures and the summary
-    /// when quiet.
+    /// Writes records to `out`, with or without a record for each packet; when quiet, only records of captures and the
+    /// summary.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
         Records {
             out,
@@ -74,8 +74,8 @@ impl<W: Write> Records<W> {
         }
     }
 
-    /// The same, which writes only these packets of all that it would, counted from 0, and the exchanges that close while it
-    /// does.
+    /// Limits the records to these of all packets that would be written, counted from 0, and to the exchanges that close
+    /// meanwhile.
     pub fn with_range(mut self, range: Range<u64>) -> Self {
         self.range = range;
         self
@@ -89,20 +89,21 @@ impl<W: Write> Records<W> {
         wanted && self.packets && !self.quiet
     }
 
-    /// The same, which shows all bytes of each payload, or of what nobody claims the first ones only.
+    /// Sets whether all bytes of each payload are written; otherwise only the first bytes of datagrams that no protocol
+    /// claims.
     pub fn with_bytes(mut self, bytes: bool) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// The same, which shows passwords in bytes, or not: else they are masked, and the first bytes of what nobody claims end
-    /// before them.
+    /// Sets whether passwords are shown in bytes; otherwise they are masked, and the first bytes of a datagram that no
+    /// protocol claims end before them.
     pub fn with_secrets(mut self, secrets: bool) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// Where a frame stands; what is said of its file comes first.
+    /// The place of a frame; writes the `capture` records up to its file first, if they still wait.
     #[inline]
     fn place(&mut self, frame: u64) -> io::Result<Place> {
         let place = self.files.place(frame);
@@ -123,7 +124,7 @@ impl<W: Write> Records<W> {
         Ok(())
     }
 
-    /// The name of the file in which a frame stands, if it is another one than that of the record.
+    /// Appends the name of a frame's file, if it is another file than that of the record.
     #[inline]
     fn push_other(&mut self, key: &str, file: usize, here: usize) {
         if file != here {
@@ -132,7 +133,7 @@ impl<W: Write> Records<W> {
         }
     }
 
-    /// What every record of a datagram begins with.
+    /// Writes the beginning of the record of any datagram.
     fn head(&mut self, d: &Datagram<'_>) -> io::Result<Place> {
         let place = self.place(d.frame)?;
         self.out.begin();
@@ -158,7 +159,7 @@ impl<W: Write> Records<W> {
         Ok(place)
     }
 
-    /// The frames that a datagram was put together from.
+    /// Appends the frames from which a datagram was reassembled.
     #[cold]
     fn fragments(&mut self, d: &Datagram<'_>) {
         let pieces = self.joined.of(d);
@@ -169,7 +170,7 @@ impl<W: Write> Records<W> {
         push(&mut self.out.line, format_args!(",\"fragments\":[{}]", frames.join(",")));
     }
 
-    /// What the capture says about the packet.
+    /// Appends the capture's comments on the packet.
     #[cold]
     fn comment(&mut self, said: &[Box<str>]) {
         let line = &mut self.out.line;
@@ -189,7 +190,7 @@ impl<W: Write> Records<W> {
         push(&mut self.out.line, format_args!(",\"encapsulation\":[{names}]"));
     }
 
-    /// What follows from pairing.
+    /// Appends the keys that follow from pairing, and the captured length where bytes are missing.
     fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, here: Place) {
         let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
@@ -285,7 +286,7 @@ impl<W: Write> Report for Records<W> {
         if self.quiet || !(self.range.start..=self.range.end).contains(&self.met) {
             return Ok(());
         }
-        // It stands with its answer; one without an answer, with its request.
+        // An exchange belongs to the file of its answer, or of its request where it has no answer.
         let asked = self.place(e.request_frame)?;
         let here = match e.response_frames() {
             [first, ..] => self.place(*first)?,
@@ -357,7 +358,7 @@ impl<W: Write> Report for Records<W> {
         self.ready.file(&json);
         self.files.begin(before);
         self.captures.push_back(capture_record(name, facts));
-        // What waits speaks of earlier files, if there are any, and if it is to be told at all.
+        // Datagrams that still wait may belong to earlier files, if there are any and if datagrams are written at all.
         if self.files.len() == 1 || self.quiet { self.catch_up(usize::MAX) } else { Ok(()) }
     }
 
@@ -378,7 +379,7 @@ impl<W: Write> Report for Records<W> {
 }
 
 impl<W: Write> Records<W> {
-    /// Numbers of the frames that answer, and a file for each where they stand in several.
+    /// Appends the numbers of the frames that answer, and a file for each where they stand in several files.
     fn response_frames(&mut self, e: &Exchange, here: Place) {
         let mut elsewhere = false;
         for (i, &frame) in e.response_frames().iter().enumerate() {
@@ -441,7 +442,7 @@ impl<W: Write> Records<W> {
     }
 }
 
-/// A finding, but for its cause and the closing brace.
+/// Appends a finding without its cause and without the closing brace.
 fn push_finding(line: &mut Line, f: &Finding) {
     push(
         line,

@@ -1,4 +1,4 @@
-//! The summary as a person sees it: the capture in two lines, servers, findings, counts.
+//! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::foot;
 use super::server::{Broken, Server};
@@ -26,7 +26,8 @@ const ROOMY: u16 = 80;
 /// Longest text from the network in a cell, in columns.
 pub(crate) const MAX_CELL: usize = 48;
 
-/// Longest address with its port that is kept in one line: IPv4 has 21, a short one of IPv6 not many more.
+/// Longest address with port that is kept in one line: an IPv4 address takes up to 21 columns, a short IPv6 address not
+/// many more.
 const MAX_ADDRESS: usize = 24;
 /// Blanks before a cell.
 const PADDING: u16 = 1;
@@ -49,7 +50,7 @@ pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &To
     foot(out, screen, summary, totals)
 }
 
-/// What was read, in two lines.
+/// Writes what was read: two lines, and between them the origin of a single capture, if it is known.
 pub(crate) fn head(
     out: &mut dyn Write,
     screen: Screen,
@@ -92,7 +93,7 @@ pub(crate) fn head(
     writeln!(out, "{line}")
 }
 
-/// What a capture says about its origin: a line, or none.
+/// Writes what a capture says about its origin: a line, or nothing.
 fn about(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&short(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
@@ -155,7 +156,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     more(out, screen, rows.len(), "server")
 }
 
-/// Puts the rows of servers in order.
+/// Sorts the rows of servers.
 fn order(rows: &mut [&Server], by: Sort) {
     rows.sort_by_key(|s| {
         let Counts { error, warning, .. } = s.findings;
@@ -170,8 +171,8 @@ fn order(rows: &mut [&Server], by: Sort) {
     }
 }
 
-/// Puts numbers, which stand from column `numbers` on, to the right. Where there is room, they and addresses stay in one
-/// piece, for half an address is none, and names give way.
+/// Aligns numbers, which begin with column `numbers`, to the right. Where there is room, numbers and addresses stay in one
+/// line, for half an address is of no use, and names give way.
 pub(super) fn arrange(screen: Screen, table: &mut Table, numbers: usize, longest: usize) {
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((PADDING, 0));
@@ -198,7 +199,7 @@ fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Res
     }
 }
 
-/// The busiest endpoints of what no protocol claims.
+/// Writes the busiest endpoints whose traffic no protocol claims.
 fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let rows = summary.foreign.busiest();
     if rows.is_empty() {
@@ -272,7 +273,7 @@ fn times(s: &Server) -> [String; 2] {
     [0.5, 0.99].map(|share| s.times.quantile(share).map_or("-".to_owned(), duration))
 }
 
-/// How many findings there are of each severity, the worst first, each in a line.
+/// The number of findings of each severity, the worst first, each in a line.
 fn findings(screen: Screen, c: Counts) -> String {
     let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
     let there = counts.into_iter().filter(|(n, _)| *n > 0);
@@ -315,7 +316,8 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
         .take(screen.rows())
         .map(|b| (b, short(&frame_of(b.first, &summary.files), beside)))
         .collect();
-    // A title gives way, for the number tells more than its last words; the number and the place do not.
+    // A title gives way, for the number of the rule tells more than the title's last words; number and place do not give
+    // way.
     let place = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
     let room = usize::from(screen.width).saturating_sub(BESIDE_TITLE + place).max(MAX_CELL / 2);
     for (b, place) in &listed {
@@ -347,7 +349,7 @@ fn worst(c: Counts) -> Severity {
     }
 }
 
-/// The second of a time stamp, with a blank for the T.
+/// A time stamp to the second, with a blank for the T.
 fn second(time: Time) -> String {
     let text = stamp(time).replace('T', " ");
     text.get(..19).map_or_else(String::new, |t| format!("{t} UTC"))

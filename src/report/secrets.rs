@@ -1,4 +1,4 @@
-//! Where passwords stand in a payload, for whoever shows its bytes.
+//! Finds the passwords in a payload, for code that shows its bytes.
 
 use crate::classify::beginning;
 use crate::decode::{Heard, Span, Tree};
@@ -6,31 +6,32 @@ use crate::net::Datagram;
 use crate::packet::Packet;
 use crate::protocols::{Context, Direction, Id, Known, Level, Probe};
 
-/// Passwords that a decoder found, which was not to show them.
+/// Passwords that a decoder found and masked.
 pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
     tree.nodes().iter().filter(|node| node.is_secret()).map(|node| node.at).collect()
 }
 
-/// Passwords in [the bytes](Packet::bytes) of a packet, by decoding it once more.
+/// Passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
 pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
     let mut heard = Heard::default();
     packet.hear(false, &mut heard);
     in_tree(&heard.tree)
 }
 
-/// Passwords in the payload of a packet's datagram; the part that completes a message is read as a part.
+/// Passwords in the payload of a packet's datagram. A datagram that completes a message is read as a part of it.
 pub(super) fn in_payload<S>(packet: &Packet<'_, S>) -> Vec<Span> {
     if packet.whole().is_some() { in_unclaimed(packet.datagram) } else { in_packet(packet) }
 }
 
-/// As many bytes of a payload that nobody claims as may be shown: those before a password, at most so many.
+/// The first bytes of a payload that no protocol claims, as far as they may be shown: at most `most`, and only up to a
+/// password.
 pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
     let secret = in_unclaimed(d).iter().map(|span| usize::from(span.start)).min();
     d.payload.get(..secret.unwrap_or(most).min(most)).unwrap_or(d.payload)
 }
 
-/// Passwords in a datagram that nobody claims, by what decoders make of it as if its conversation spoke it: it may be of a protocol
-/// that the user left out, or a damaged message.
+/// Passwords in a datagram that no protocol claims, as decoders find them if they read it as if its conversation spoke
+/// their protocol: the datagram may be of a protocol that the user left out, or a damaged message.
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut out = vec![];
@@ -48,7 +49,7 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
 
 fn of(id: Id, d: &Datagram<'_>, cx: Context) -> Vec<Span> {
     let mut heard = Heard::default();
-    // Where it stops is a fault of the datagram; what was read before counts.
+    // An error is a fault of the datagram; the fields read before it count.
     let _ = id.dissect(d.payload, &cx, &mut heard);
     in_tree(&heard.tree)
 }

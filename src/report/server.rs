@@ -9,7 +9,7 @@ use crate::protocols::Id;
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
 
-/// Response times that are no further apart are not told apart, in nanoseconds.
+/// Resolution of the quantiles of response times, in nanoseconds.
 pub const UNIT: i64 = 1_000;
 
 /// Longest name, game or version kept of a server, in bytes.
@@ -20,35 +20,35 @@ const MAX_TEXT: usize = 256;
 pub struct Server {
     /// Its address.
     pub endpoint: Endpoint,
-    /// What it speaks.
+    /// The protocol that it speaks.
     pub id: Id,
     /// Requests it got.
     pub requests: u64,
-    /// … answered in time.
+    /// Requests answered in time.
     pub answered: u64,
-    /// … answered after the window.
+    /// Requests answered after the window.
     pub late: u64,
-    /// … not answered.
+    /// Requests not answered.
     pub unanswered: u64,
-    /// … open when the capture ended.
+    /// Requests open when the capture ended.
     pub undecided: u64,
-    /// … refused by ICMP errors.
+    /// Requests refused by ICMP errors.
     pub refused: u64,
     /// Response times; without quantiles beyond the first 1,024 servers.
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Those about requests without an answer, while it has answered none: in the end they may be symptoms of that. No
-    /// protocol has more rules about these.
+    /// Findings about requests without an answer, while it has answered none: at the end they may turn out to be symptoms
+    /// of a silent server. No protocol has more than two rules about such requests.
     pub(super) held: ArrayVec<Broken, 2>,
-    /// How many it had answered when what was read before stood for itself.
+    /// How many requests it had answered when findings were last released.
     pub(super) before: u64,
     /// What it says about itself: the latest answer counts.
     pub said: ServerFacts,
 }
 
 impl Server {
-    /// One of which nothing has been seen yet.
+    /// A server of which nothing has been seen yet.
     pub(super) fn new(endpoint: Endpoint, id: Id) -> Server {
         Server {
             endpoint,
@@ -88,7 +88,7 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// A function of its own: so only a pointer to the facts is handed on.
+    /// A function of its own, so that only a pointer to the facts is handed on.
     #[inline(never)]
     pub(super) fn hear(&mut self, facts: &decode::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
@@ -104,7 +104,7 @@ impl ServerFacts {
     }
 }
 
-/// At most [`MAX_TEXT`] bytes of a text, none of them the beginning of a character.
+/// The first bytes of a text, at most [`MAX_TEXT`], cut between two characters.
 pub(crate) fn bounded(text: &[u8]) -> &[u8] {
     let within = |at: &usize| text.get(*at).is_none_or(|b| b & 0xc0 != 0x80);
     match text.len() {
@@ -113,11 +113,11 @@ pub(crate) fn bounded(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Keeps a text if it is new; its memory is used again.
+/// Keeps a text if it is new; the memory of the old one is used again.
 #[inline(always)]
 pub(crate) fn keep(kept: &mut Option<Vec<u8>>, new: Option<Text<'_>>) {
     let Some(new) = new else { return };
-    // As nearly always, a server says what it said before.
+    // Nearly always a server says what it said before.
     if let (Text::Text(bytes), Some(kept)) = (new, &kept)
         && kept == bytes
     {
@@ -141,7 +141,7 @@ fn keep_new(kept: &mut Vec<u8>, new: Text<'_>) {
     }
 }
 
-/// The same for a text that is not UTF-8 on the wire: kept as UTF-8.
+/// Keeps a text that is not UTF-8 on the wire, converted to UTF-8.
 fn keep_chars(kept: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
     kept.clear();
     for c in chars {
@@ -159,9 +159,9 @@ fn keep_chars(kept: &mut Vec<u8>, chars: impl Iterator<Item = char>) {
 pub struct Broken {
     /// The rule.
     pub rule: &'static Rule,
-    /// By severity, for a finding may be milder than its rule.
+    /// Findings by severity, for a finding may be milder than its rule.
     pub counts: Counts,
-    /// Where it was first.
+    /// Where it was broken first.
     pub first: Place,
 }
 

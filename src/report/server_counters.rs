@@ -1,4 +1,5 @@
-//! What nearly every exchange changes of a server, apart from what few change: a line of the cache for each server.
+//! The counters of a server that nearly every exchange changes, apart from those that few exchanges change: they take one
+//! cache line for each server.
 
 use super::server::{Server, UNIT};
 use super::times::Times;
@@ -8,34 +9,35 @@ use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hasher};
 
-/// Servers whose response times are kept; memory for them grows to some 10 KiB each.
+/// Most servers whose response times are kept; the memory for them grows to some 10 KiB each.
 pub const MAX_TIMED: usize = 1_024;
 /// Response times of a server that wait to be put into its histogram together.
 const WAITING: usize = 7;
 
-/// Counts of all servers, by the pipeline's server index; those of a server are [moved](Hot::move_to) to it before it is shown.
+/// Counters of all servers, by the pipeline's server index; the counters of a server are [moved](Hot::move_to) to it before
+/// it is shown.
 #[derive(Debug, Default)]
 pub(super) struct Hot {
     lines: Vec<Line>,
-    /// Servers that have their place.
+    /// Servers that have a place.
     begun: Bits,
     waiting: Vec<Waiting>,
     hasher: DefaultHashBuilder,
 }
 
-/// Of one server.
+/// The counters of one server.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line {
     requests: u64,
     answered: u64,
-    /// Response times: how many, their sum and ends.
+    /// Response times: their number, their sum, the shortest and the longest.
     count: u64,
     sum: i64,
     ends: (i64, i64),
-    /// A hash of what it said last.
+    /// A hash of what the server said last.
     said: u64,
-    /// Place of its response times in [`Hot::waiting`], plus one.
+    /// Index of its response times in [`Hot::waiting`], plus one; 0 where it has none.
     timed: u16,
 }
 
@@ -48,7 +50,7 @@ impl Default for Line {
     }
 }
 
-/// Response times of one server, in units.
+/// Response times of one server that wait, in units.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 struct Waiting {
@@ -57,13 +59,13 @@ struct Waiting {
 }
 
 impl Hot {
-    /// Whether a server has its place.
+    /// Whether a server has a place.
     #[inline(always)]
     pub fn has(&self, index: u32) -> bool {
         self.begun.has(index as usize)
     }
 
-    /// A server gets its place.
+    /// Gives a server a place.
     pub fn begin(&mut self, at: usize) {
         if at >= self.lines.len() {
             self.lines.resize_with(at + 1, Line::default);
@@ -80,8 +82,8 @@ impl Hot {
         std::mem::replace(&mut line.said, hash) != hash
     }
 
-    /// Counts an exchange with a server; `false` where that has no place. Of the servers themselves only one whose response times
-    /// are to be moved is looked at.
+    /// Counts an exchange with a server; `false` where the server has no place. The server itself is looked at only where
+    /// its response times are to be moved.
     #[inline(always)]
     pub fn count(&mut self, e: &Exchange, servers: &mut [Option<Server>]) -> bool {
         let at = e.server_index as usize;
@@ -117,7 +119,7 @@ impl Hot {
         true
     }
 
-    /// Moves what was counted of a server to it.
+    /// Moves the counters of a server to the server.
     pub fn move_to(&mut self, at: usize, server: &mut Server) {
         let Some(line) = self.lines.get_mut(at) else { return };
         let Line { said, timed, .. } = *line;

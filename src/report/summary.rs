@@ -14,23 +14,23 @@ use crate::protocols::{Direction, Id};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Most records of endpoints whose datagrams nobody claims; the busiest come first.
+/// Most records of endpoints whose datagrams no protocol claims; the busiest come first.
 pub(crate) const MAX_UNCLAIMED: usize = 200;
 
-/// See the module's words. Memory is bounded by the table of servers and the number of rules.
+/// Gathers what the summary shows. Memory is bounded by the table of servers and the number of rules.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// By the pipeline's server index.
+    /// Servers, by the pipeline's server index.
     pub servers: Vec<Option<Server>>,
-    /// In the order they were broken first.
+    /// Broken rules, in the order in which they were first broken.
     pub broken: Vec<Broken>,
     /// Files in the order read.
     pub files: Captures,
     /// Exchanges of servers that are not in the table.
     pub elsewhere: u64,
-    /// A capture holds no answer of anybody, although somebody was asked.
+    /// Whether a capture holds no answer of any server, although a server was asked.
     pub one_way: bool,
-    /// What no protocol claims.
+    /// Traffic that no protocol claims.
     pub foreign: Foreign,
     pub(super) hot: Hot,
 }
@@ -63,7 +63,7 @@ impl Summary {
         self.hot.begin(at);
     }
 
-    /// An exchange that was not simply answered in time.
+    /// Counts an exchange that was not answered in time, or that has findings.
     #[cold]
     #[inline(never)]
     fn count_rare(&mut self, e: &Exchange, findings: &[Finding]) {
@@ -81,14 +81,14 @@ impl Summary {
         }
     }
 
-    /// Adds to a server what was counted of it in its line of the cache.
+    /// Adds the counters of a server's cache line to the server.
     fn settle(&mut self, at: usize) {
         if let Some(Some(server)) = self.servers.get_mut(at) {
             self.hot.move_to(at, server);
         }
     }
 
-    /// The same for all servers.
+    /// Adds the counters of all servers.
     pub(super) fn settle_all(&mut self) {
         (0..self.servers.len()).for_each(|at| self.settle(at));
     }

@@ -1,4 +1,4 @@
-//! A screen: how wide it is, its colours, and how tables are laid out on it.
+//! The screen: its width, its colours, and how tables are laid out on it.
 
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
@@ -8,16 +8,16 @@ use std::io::{self, Write};
 /// Most rows of a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
 
-/// How the screen is.
+/// Properties of the screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
-    /// Columns.
+    /// Number of columns.
     pub width: u16,
-    /// Colours are welcome.
+    /// Whether to write colours.
     pub colour: bool,
-    /// No characters but those of ASCII where that is a choice: bars.
+    /// Whether to draw bars with ASCII characters only.
     pub ascii: bool,
-    /// Most rows of a table, where the user says so.
+    /// Most rows of a table, where the user sets it.
     pub top: Option<usize>,
     /// How rows are ordered.
     pub sort: Sort,
@@ -29,20 +29,21 @@ pub enum Sort {
     /// The worst findings first.
     #[default]
     Findings,
-    /// The most requests, or findings.
+    /// The most requests, or findings, first.
     Count,
-    /// The longest median of response times; of rules what was found first.
+    /// The longest median of response times first; of rules, the rule found first.
     Time,
-    /// The most requests without an answer in time.
+    /// The most requests without an answer in time first.
     Loss,
-    /// Names of servers, numbers of rules.
+    /// By names of servers, and numbers of rules.
     Name,
 }
 
-/// Stand before words that get a colour once the table is laid out: they have no width, and nothing from the network holds them.
+/// Stand before words that get a colour once the table is laid out: they have no width, and no text from the network
+/// contains them.
 const MARKS: [(Severity, char); 3] =
     [(Severity::Error, '\u{2061}'), (Severity::Warning, '\u{2062}'), (Severity::Note, '\u{2063}')];
-/// Stands behind them.
+/// Stands after such words.
 const END: char = '\u{2064}';
 
 impl Screen {
@@ -63,7 +64,7 @@ impl Screen {
         }
     }
 
-    /// Prints a table behind an empty line, without the blanks that fill its rows.
+    /// Prints a table after an empty line, without the blanks that fill its rows.
     pub(crate) fn print(&self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let mut text = table.to_string();
         if self.colour {
@@ -76,7 +77,7 @@ impl Screen {
         text.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
     }
 
-    /// A table with a line under its head, and under each row where rows have several lines.
+    /// A table with a line under its header, and with `between` also under each row, for rows of several lines.
     pub(crate) fn table(&self, between: bool) -> Table {
         let mut table = Table::new();
         let style = presets::UTF8_HORIZONTAL_ONLY;
@@ -86,7 +87,7 @@ impl Screen {
     }
 }
 
-/// Titles.
+/// The style of titles.
 pub(crate) const BOLD: Style = Style::new().bold();
 
 /// The colour of a severity.

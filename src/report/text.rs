@@ -1,4 +1,4 @@
-//! One line a packet: streaming, in fixed columns, for people.
+//! Shows packets to people as they come: one line each, in fixed columns.
 
 #[cfg(feature = "page")]
 use super::aligned::{Column, Fitted, GiveWay};
@@ -24,30 +24,31 @@ use std::io::{self, Write};
 /// Longest text of a server shown in a line, in columns.
 const MAX_TEXT: usize = 40;
 
-/// Packets, one line each, with the feel of tshark's columns: number, time (see [`When`]), source, destination, protocol, length, and what it says.
+/// Packets, one line each, with columns like tshark's: number, time (see [`When`]), source, destination, protocol, length,
+/// and what the message says.
 pub struct Lister<W: Write> {
     lines: Lines<W>,
-    /// Ways through tunnels by their number.
+    /// Tunnels of datagrams, by their number.
     tunnels: HashMap<u16, String>,
     times: Times,
 }
 
 impl<W: Write> Lister<W> {
-    /// Lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with
-    /// its name before those of each file.
+    /// Writes lines to `out`, each at once or in large pieces; none at all when quiet. `heads` puts a line with the name of
+    /// a file before its lines.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
         let lines = Lines::new(out, flush, quiet, heads);
         Lister { lines, tunnels: HashMap::new(), times: Times::new(When::default()) }
     }
 
-    /// The same with times of another form. What [needs frames](When::needs_frames) must
-    /// [see](Self::see) them, which this report by itself does not.
+    /// Sets the form of times. A form that [needs frames](When::needs_frames) must be [shown](Self::see) them, which this
+    /// report by itself does not do.
     pub fn timed(mut self, when: When) -> Self {
         self.times = Times::new(when);
         self
     }
 
-    /// The same for a terminal: columns are as wide as what is in them, and no line is wider than the screen.
+    /// Makes lines fit a terminal: columns are as wide as their cells, and no line is wider than the screen.
     #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
         const COLUMNS: &[Column] = &[
@@ -58,7 +59,7 @@ impl<W: Write> Lister<W> {
             Column { right: false },
             Column { right: true },
         ];
-        // Length and protocol, then both addresses by turns, the second with its arrow.
+        // Length and protocol give way first, then both addresses by turns, the second with its arrow.
         const GIVE_WAY: &[GiveWay] =
             &[(5, 0), (4, 4), (4, 0), (2, 18), (3, 20), (2, 16), (3, 18), (2, 13), (3, 15), (2, 8), (3, 10)];
         if let Some(screen) = screen {
@@ -67,12 +68,12 @@ impl<W: Write> Lister<W> {
         self
     }
 
-    /// A frame passes, of which a datagram may be shown later.
+    /// Takes a frame, whose datagram may be shown later.
     pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         self.times.see(frame.number, frame.time, parsed);
     }
 
-    /// A further line, below that of a datagram.
+    /// Writes a further line, below that of a datagram.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -81,7 +82,7 @@ impl<W: Write> Lister<W> {
         self.lines.end()
     }
 
-    /// The place of a frame; what is written next is about its file.
+    /// The place of a frame; the next line is about its file.
     #[cfg(feature = "page")]
     pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
         self.lines.place(frame)
@@ -136,14 +137,14 @@ impl<W: Write> Lister<W> {
         Ok(place)
     }
 
-    /// The tunnels that a datagram came through, the outermost first.
+    /// Appends the tunnels that a datagram came through, the outermost first.
     fn way(&mut self, d: &Datagram<'_>) {
         if let Some(names) = self.tunnels.get(&d.tunnel) {
             let _ = write!(self.lines.text, " [in {names}]");
         }
     }
 
-    /// The line of a datagram, whoever listened to it.
+    /// Writes the line of a datagram, for any listener.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -238,7 +239,7 @@ impl<W: Write> Report for Lister<W> {
     }
 }
 
-/// Appends what a message says about its server, in quotes and harmless.
+/// Appends what a message says about its server, in quotes and escaped.
 fn push_facts(line: &mut Line, facts: &Facts<'_>) {
     for said in [facts.server_name, facts.game].into_iter().flatten() {
         push_said(line, said);
@@ -263,7 +264,7 @@ fn push_facts(line: &mut Line, facts: &Facts<'_>) {
     }
 }
 
-/// Appends a text of the server.
+/// Appends a text of the server, in quotes and escaped.
 fn push_said(line: &mut Line, said: Value<'_>) {
     let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
     line.push(b' ');

@@ -8,13 +8,13 @@ use crate::net::DropReason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Frames of which the time before them is remembered; as many as those whose headers are.
+/// Most frames for which the time of the frame before is remembered; as many as frames whose headers are.
 const MAX_BEFORE: usize = 16_384;
-/// Decimals of the time stamps of an interface that is described too late.
+/// Decimals of the time stamps of an interface that is not described at the beginning of the file.
 const USUAL: u8 = 6;
 const SECOND: i64 = 1_000_000_000;
 
-/// The words of `-t`, each with what it means.
+/// The words of `-t`, each with its meaning.
 pub const WHENS: [(&str, &str); 10] = [
     ("a", "time of day, local"),
     ("ad", "the same with the date"),
@@ -28,10 +28,10 @@ pub const WHENS: [(&str, &str); 10] = [
     ("udoy", "the same with the day of the year"),
 ];
 
-/// What a time is counted from, and how a date is written.
+/// The point from which a time is counted, or the format of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// `strftime` up to the second; the fraction follows.
+    /// A `strftime` format up to the second; the fraction follows.
     Absolute(&'static str),
     Captured,
     Shown,
@@ -44,7 +44,7 @@ enum Form {
 pub struct When {
     form: Form,
     zone: TimeZone,
-    /// `None` for as many as the capture has.
+    /// Number of decimals; `None` for as many as the capture has.
     decimals: Option<u8>,
 }
 
@@ -56,8 +56,8 @@ impl Default for When {
 }
 
 impl When {
-    /// The form of a word of [`WHENS`], behind which may stand a point and the number of decimals, 0 to 9;
-    /// otherwise there are as many as the capture has. `local` is asked for the time zone where one is needed.
+    /// The form for a word of [`WHENS`]. After the word may stand a point and the number of decimals, 0 to 9; otherwise
+    /// there are as many as the capture has. `local` is asked for the time zone where one is needed.
     pub fn parse(text: &str, local: impl FnOnce() -> TimeZone) -> Option<When> {
         let (word, decimals) = match text.split_once('.') {
             None | Some((_, "")) => (text.trim_end_matches('.'), None),
@@ -80,20 +80,20 @@ impl When {
         Some(When { form, zone, decimals })
     }
 
-    /// Whether frames must be shown to it, too.
+    /// Whether it must be shown frames, too.
     pub fn needs_frames(&self) -> bool {
         self.form == Form::Captured
     }
 }
 
-/// What is known of a file.
+/// What times need of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin<'a> {
     /// Number of the file.
     pub file: usize,
     /// Its first time stamp.
     pub first: Time,
-    /// The interfaces described at its beginning.
+    /// Decimals of the interfaces described at its beginning.
     pub interfaces: &'a [u8],
 }
 
@@ -102,15 +102,15 @@ pub(super) fn decimals(interfaces: &[Interface]) -> Vec<u8> {
     interfaces.iter().map(|i| i.decimals).collect()
 }
 
-/// Writes times, one packet after the other.
+/// Writes the times of packets, one after the other.
 #[derive(Debug)]
 pub(super) struct Times {
     when: When,
-    /// File and time of the packet shown before.
+    /// File and time of the packet shown last.
     shown: Option<(usize, Time)>,
-    /// Time of the frame before.
+    /// Time of the frame read last.
     captured: Time,
-    /// Frames, and the times of those before them.
+    /// For each frame, the time of the frame before it.
     before: ByFrame<Time>,
     /// The second written last, and its text.
     second: Option<(i64, String)>,
@@ -126,7 +126,7 @@ impl Times {
         self.captured = Time::UNKNOWN;
     }
 
-    /// A frame, which may hold a datagram that is told of later.
+    /// Takes a frame, which may hold a datagram that is reported later.
     pub fn see<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
         let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
         self.captured = time;
@@ -138,7 +138,7 @@ impl Times {
         }
     }
 
-    /// Columns that times are given.
+    /// Columns that a time takes.
     pub fn width(&self) -> usize {
         match self.when.decimals {
             Some(0..=6) => 12,
@@ -146,7 +146,7 @@ impl Times {
         }
     }
 
-    /// Appends the time of a packet; `None`, and nothing, where it cannot be known.
+    /// Appends the time of a packet; where it cannot be known, appends nothing and returns `None`.
     pub fn push(
         &mut self,
         line: &mut Line,
@@ -258,7 +258,7 @@ mod tests {
         d.see(2, at(1010), &Err::<(), _>(DropReason::Tcp));
         d.see(3, at(1015), &Ok(()));
         let origin = Origin { file: 0, first: at(1000), interfaces: &[] };
-        // Told of later, and not in order.
+        // Datagrams are reported later, and not in order.
         assert_eq!(d.text(3, at(1015), 0, origin).as_deref(), Some("0.005"));
         assert_eq!(d.text(1, at(1000), 0, origin).as_deref(), Some("0.000"));
         assert_eq!(d.text(2, at(1010), 0, origin), None, "there is no datagram in it");

@@ -1,13 +1,13 @@
-//! Response times in bounded memory: how many, the ends and the mean exactly, what lies between within one percent.
+//! Response times in bounded memory: their number, the ends and the mean are exact, quantiles are within one percent.
 
 use arrayvec::ArrayVec;
 use hdrhistogram::Histogram;
 use std::borrow::Cow;
 
-/// Longest response time kept apart, in nanoseconds: a minute. In the quantiles longer ones count as that.
+/// Longest response time told apart in quantiles, in nanoseconds: a minute. Longer times count as a minute there.
 pub const MAX_KEPT: i64 = 60_000_000_000;
-/// So many times wait to be sorted in together: with hundreds of servers each goes to slow memory, and these ways need not wait for each
-/// other.
+/// So many times wait to be put into the histogram together: with hundreds of servers each access goes to slow memory, and
+/// the accesses of a batch need not wait for each other.
 const BATCH: usize = 8;
 
 /// Response times of one server, or of one step. Quantiles are multiples of `UNIT` nanoseconds, more than 0.
@@ -18,12 +18,13 @@ pub struct Times<const UNIT: i64> {
     /// Shortest and longest in nanoseconds.
     ends: Option<(i64, i64)>,
     kept: Option<Histogram<u32>>,
-    /// Those that are still to be put there, in units.
+    /// Times that are still to be put into the histogram, in units.
     fresh: ArrayVec<u64, BATCH>,
 }
 
 impl<const UNIT: i64> Times<UNIT> {
-    /// Adds a time in nanoseconds. `keep` allows memory for the quantiles, some 10 KiB; whether it was taken.
+    /// Adds a time in nanoseconds. `keep` allows memory for the quantiles, some 10 KiB. Returns whether the memory was
+    /// taken.
     #[inline]
     pub fn add(&mut self, nanos: i64, keep: bool) -> bool {
         self.count += 1;
@@ -32,7 +33,7 @@ impl<const UNIT: i64> Times<UNIT> {
         self.ends = Some((low.min(nanos), high.max(nanos)));
         let begin = keep && self.kept.is_none();
         if begin {
-            // Two significant digits; grows from small. The precision is a constant it accepts.
+            // Two significant digits, a precision that it accepts; it starts small and grows.
             self.kept = Histogram::new(2).ok();
         }
         if let Some(kept) = &mut self.kept {
@@ -44,7 +45,7 @@ impl<const UNIT: i64> Times<UNIT> {
         begin
     }
 
-    /// Takes in some that were added up elsewhere; nothing of them goes to the quantiles.
+    /// Takes in times that were added up elsewhere; nothing of them goes to the quantiles.
     pub(super) fn take_in(&mut self, count: u64, sum: i64, (low, high): (i64, i64)) {
         if count > 0 {
             let (ends, kept) = (Some((low, high)), None);
@@ -52,12 +53,12 @@ impl<const UNIT: i64> Times<UNIT> {
         }
     }
 
-    /// In whole units, for the quantiles.
+    /// A time in whole units, for the quantiles.
     pub(super) fn units(nanos: i64) -> u32 {
         (nanos.clamp(0, MAX_KEPT) / UNIT) as u32
     }
 
-    /// Takes in some that were counted elsewhere, for the quantiles.
+    /// Takes in times that were counted elsewhere, for the quantiles.
     #[inline(never)]
     pub(super) fn keep(&mut self, units: &[u32]) {
         if self.kept.is_none() {
@@ -68,14 +69,14 @@ impl<const UNIT: i64> Times<UNIT> {
         }
     }
 
-    /// All of them, for quantiles.
+    /// The histogram of all times, for quantiles.
     fn all(&self) -> Option<Cow<'_, Histogram<u32>>> {
         let mut all = Cow::Borrowed(self.kept.as_ref()?);
         self.fresh.iter().for_each(|&units| record(all.to_mut(), units));
         Some(all)
     }
 
-    /// Takes in others, of which nothing but count, ends and sum is left.
+    /// Takes in other times, of which only number, ends and sum are left.
     pub fn absorb(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -85,7 +86,7 @@ impl<const UNIT: i64> Times<UNIT> {
         };
     }
 
-    /// How many.
+    /// The number of times.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -101,8 +102,8 @@ impl<const UNIT: i64> Times<UNIT> {
         self.sum.checked_div(count).and_then(|mean| i64::try_from(mean).ok())
     }
 
-    /// Response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within
-    /// one percent or the unit, and exact at the ends. `None` where nothing was kept for it.
+    /// The response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within one percent or
+    /// the unit, and exact at the ends. `None` where no histogram was kept.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (low, high) = self.ends?;
         let units = self.all()?.value_at_quantile(share);

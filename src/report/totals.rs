@@ -1,4 +1,4 @@
-//! What a run adds up to.
+//! The totals of a run.
 
 use super::count;
 use crate::capture::{CaptureInfo, Time, link_name};
@@ -10,9 +10,9 @@ use crate::timestamps::stamp;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Most candidates listed; further ones are counted.
+/// Most candidates listed; further candidates are only counted.
 pub const MAX_LISTED: usize = 10;
-/// Most inputs remembered that could not be read; further ones are only said as they come.
+/// Most inputs remembered that could not be read; further inputs are only reported as they come.
 pub const MAX_UNREAD: usize = 1_000;
 
 /// An input that could not be read, or not to its end.
@@ -24,17 +24,17 @@ pub struct Unread {
     pub why: String,
 }
 
-/// What is said where nobody answers.
+/// The remark where no server answers.
 pub const ONE_WAY: &str = "The capture holds no answer of anybody: one direction may be missing.";
 
-/// What is said where something was forgotten for want of room.
+/// The remark where something was forgotten for want of room.
 pub const MORE_MEMORY: &str =
     "More is remembered with --memory, in MiB; 64 are the default, and bounds grow with it.";
 
 /// Counts over all files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Every input was read to its end.
+    /// Whether every input was read to its end.
     pub complete: bool,
     /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
     pub unread: Vec<Unread>,
@@ -42,27 +42,27 @@ pub struct Totals {
     pub files: u64,
     /// Frames read.
     pub packets: u64,
-    /// Packets that were lost on the way into the captures; `None` where none of them says.
+    /// Packets that were lost on the way into the captures; `None` where no capture gives a number.
     pub dropped: Option<u64>,
     /// UDP datagrams among those read.
     pub udp: u64,
     /// Datagrams that a protocol claims.
     pub recognised: u64,
-    /// Datagrams that none claims.
+    /// Datagrams that no protocol claims.
     pub unclaimed: u64,
-    /// Frames that hold no datagram for us, by reason.
+    /// Frames without a UDP datagram, by reason.
     pub not_datagrams: DropCounts,
     /// Exchanges that have closed.
     pub exchanges: u64,
-    /// … answered in time.
+    /// Exchanges answered in time.
     pub answered: u64,
-    /// … answered after the window.
+    /// Exchanges answered after the window.
     pub late: u64,
-    /// … not answered.
+    /// Exchanges not answered.
     pub unanswered: u64,
-    /// … open when the capture ended.
+    /// Exchanges open when the capture ended.
     pub undecided: u64,
-    /// … refused by an ICMP error.
+    /// Exchanges refused by an ICMP error.
     pub refused: u64,
     /// Repeated requests.
     pub retransmissions: u64,
@@ -70,7 +70,7 @@ pub struct Totals {
     pub findings: Counts,
     /// Open requests and conversations forgotten for want of room.
     pub evicted: u64,
-    /// Pending datagrams that were released before their conversation had spoken.
+    /// Datagrams that waited and were released before their conversation could confirm them.
     pub waiting_overflow: u64,
     /// Conversations whose server found no place in the table.
     pub servers_refused: u64,
@@ -78,34 +78,34 @@ pub struct Totals {
     pub memory_forgotten: u64,
     /// Servers of which only answers were seen: their requests are not in the captures.
     pub one_sided: Vec<(Endpoint, Id)>,
-    /// Endpoints that got what could be requests, and answered none; only from who judges silence.
+    /// Endpoints that were sent what could be requests, and answered none; only from reports that judge silence.
     pub candidates: Vec<Candidate>,
     /// What became of IP fragments.
     pub fragments: FragmentCounts,
-    /// Frames that hold a datagram once more, by an earlier frame of the capture.
+    /// Frames that repeat the datagram of an earlier frame of the capture.
     pub copies: u64,
-    /// Datagrams whose way through tunnels got no number of its own.
+    /// Datagrams whose path through tunnels got no number of its own.
     pub tunnels_unnamed: u64,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
-    /// The same of everything, where this is what passed a filter.
+    /// The totals of everything, where these are the totals of what passed a filter.
     pub of: Option<Box<Totals>>,
 }
 
-/// An endpoint that got what could be requests of a protocol, and answered none of them.
+/// An endpoint that was sent what could be requests of a protocol, and answered none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The endpoint.
     pub server: Endpoint,
-    /// What it may speak.
+    /// The protocol that it may speak.
     pub protocol: Id,
     /// Datagrams sent to it.
     pub datagrams: u64,
-    /// Those that an ICMP error refused.
+    /// Datagrams that an ICMP error refused.
     pub refused: u64,
-    /// Those whose answer window was not over where the capture ends.
+    /// Datagrams whose answer window was not over when the capture ended.
     pub undecided: u64,
 }
 
@@ -136,7 +136,7 @@ impl fmt::Display for Candidate {
 }
 
 impl Totals {
-    /// Whether something was forgotten that is remembered with more memory.
+    /// Whether something was forgotten that would be remembered with more memory.
     pub fn crowded(&self) -> bool {
         self.evicted + self.servers_refused + self.memory_forgotten > 0
     }
@@ -170,7 +170,8 @@ impl Totals {
         }
     }
 
-    /// Whether somebody was asked more than once, or may have been, and nobody has answered or refused anything.
+    /// Whether a server was asked more than once, or an endpoint may have been asked, and none has answered or refused
+    /// anything.
     pub fn one_way(&self) -> bool {
         let all = self.all();
         let heard = all.answered + all.late + all.refused + all.one_sided.len() as u64;
@@ -189,14 +190,14 @@ impl Totals {
         self.of.as_deref().unwrap_or(self)
     }
 
-    /// A number of these, and of how many in all where a filter has narrowed them: `3`, `3 of 108`.
+    /// A count, followed by the count of everything where a filter has narrowed it: `3`, `3 of 108`.
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
         self.of
             .as_ref()
             .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
     }
 
-    /// The same with what is counted: `3 packets`, `3 of 108 packets`.
+    /// A count with its noun, and the count of everything where a filter has narrowed it: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
         match &self.of {
             None => count(number(self), what),

@@ -1,4 +1,4 @@
-//! The busiest endpoints among what no protocol claims, for a summary.
+//! Counts traffic that no protocol claims, and lists its busiest endpoints for a summary.
 
 use super::secrets::harmless_part;
 use crate::looks_like::looks_like;
@@ -8,25 +8,25 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
-/// Endpoints remembered; datagrams of further ones are only counted.
+/// Most endpoints remembered; datagrams of further endpoints are only counted.
 pub(super) const MAX_ENDPOINTS: usize = 4_096;
-/// Bytes kept of the first datagram of each.
+/// Most bytes kept of the first datagram of each endpoint.
 const MAX_FIRST: usize = 8;
-/// Datagrams of an endpoint that are looked at for what they look like.
+/// How many datagrams of an endpoint are checked for what they look like.
 const LOOKS: u64 = 8;
 
-/// An endpoint, and what it got and sent that no protocol claims.
+/// An endpoint, and the datagrams to and from it that no protocol claims.
 #[derive(Clone, Debug)]
 pub struct Busy {
     /// The endpoint.
     pub endpoint: Endpoint,
     /// Datagrams to and from it.
     pub datagrams: u64,
-    /// Their payload on the wire.
+    /// Length of their payloads on the wire.
     pub bytes: u64,
     /// The first bytes of its first datagram, up to a password.
     pub first: ArrayVec<u8, MAX_FIRST>,
-    /// What the first of them look like.
+    /// What the first of these datagrams look like.
     pub looks_like: Option<&'static str>,
 }
 
@@ -53,17 +53,17 @@ impl Busy {
     }
 }
 
-/// See the module's words.
+/// Counts datagrams that no protocol claims, by endpoint.
 #[derive(Debug, Default)]
 pub struct Foreign {
     endpoints: HashMap<Endpoint, Busy>,
-    /// Datagrams of endpoints that found no place.
+    /// Datagrams of endpoints that found no place in the table.
     pub elsewhere: u64,
 }
 
 impl Foreign {
-    /// Counts a datagram at one of its ends: the one that is known already, or else that with the lower port, for clients
-    /// have high ones.
+    /// Counts a datagram at one of its two endpoints: at an endpoint that is known already, or else at the endpoint with
+    /// the lower port, for clients have high ports.
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
         let known = [d.dst, d.src].into_iter().find(|end| self.endpoints.contains_key(end));
         let end = known.unwrap_or(if d.src.port() < d.dst.port() { d.src } else { d.dst });
@@ -78,7 +78,7 @@ impl Foreign {
         busy.add(d);
     }
 
-    /// Those with the most datagrams come first.
+    /// The endpoints, those with the most datagrams first.
     pub fn busiest(&self) -> Vec<&Busy> {
         let mut all: Vec<_> = self.endpoints.values().collect();
         all.sort_by_cached_key(|busy| {

@@ -1,4 +1,4 @@
-//! Columns hold whatever a server calls itself.
+//! Tests that columns hold any name that a server gives itself.
 
 use super::Totals;
 use super::screen::{MAX_CELL, Screen, arrange};
