@@ -1,4 +1,5 @@
-//! Captures judged in shards: what one run would find, found by several that share nothing, each with the frames of its servers.
+//! Judges captures in shards: several runs that share nothing, each with the frames of its servers, find what a single run
+//! would find.
 //!
 //! ```text
 //!  each file ─────────Scan──> who asks whom, and how many frames there are ──all files──> Shards, and the frames before each file
@@ -6,14 +7,14 @@
 //!  a shard's frames, file by file ──Judge──> what one run says of them
 //! ```
 //!
-//! Everything that is decided about a conversation depends on frames to, from or about the host of its server, and on time. So
-//! frames are dealt by that host; hosts that ask each other, the servers that answer one broadcast, and the ends of a tunnel
-//! with the servers in it share a shard. Time comes along: the highest time stamp before each frame, and the first and
-//! the last one of each file. Frames keep the numbers that they have in one run.
+//! All that is decided about a conversation depends on frames to, from or about the host of its server, and on time. Frames
+//! are therefore dealt by that host; hosts that ask each other, the servers that answer one broadcast, and the ends of a
+//! tunnel with the servers in it share a shard. A shard is also told the time: the highest time stamp before each frame,
+//! and the first and the last time stamp of each file. Frames keep the numbers that they have in a single run.
 //!
-//! Three things of one run belong to no server, and may differ: which wrong UDP checksums mean something, where the checksums of
-//! an interface are wrong for some servers and right for others; what is forgotten, where a table is full; and numbers that
-//! count through a run, such as those of exchanges.
+//! Three things in a single run belong to no server, and may differ: which wrong UDP checksums mean something, where the
+//! checksums of an interface are wrong for some servers and right for others; what is forgotten, where a table is full; and
+//! numbers that count through a run, such as those of exchanges.
 
 use super::packet::Packet;
 use crate::bounded::Numbered;
@@ -27,23 +28,23 @@ use hashbrown::{HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
 
-/// Most pairs of hosts that a scan remembers; further ones are counted.
+/// Most pairs of hosts that a scan remembers; further pairs are counted.
 pub const MAX_PAIRS: usize = 1 << 20;
-/// Frames whose packets hold packets are remembered until their datagrams are told of: the oldest go first.
+/// Most frames remembered whose packets hold packets, until their datagrams are reported; the oldest go first.
 const MAX_AROUND: usize = 65_536;
 
-/// Who asks whom in a file.
+/// The pairs of hosts in a file that belong together, and the number of its frames.
 #[derive(Debug)]
 pub struct Scan {
-    /// Hosts of servers, each with that of a client.
+    /// Hosts of servers, each paired with the host of a client.
     pub asked: HashSet<[IpAddr; 2]>,
-    /// Hosts of servers, each with a host that its frames name besides: the end of a tunnel.
+    /// Hosts of servers, each paired with another host that its frames name: the end of a tunnel.
     pub around: HashSet<[IpAddr; 2]>,
-    /// Pairs beyond [`MAX_PAIRS`]: where there are any, a shard may lack frames.
+    /// Number of pairs beyond [`MAX_PAIRS`]: where there are any, a shard may lack frames.
     pub forgotten: u64,
-    /// Frames of the file.
+    /// Number of frames in the file.
     pub frames: u64,
-    /// Ends of recent frames whose packet holds another one, or a part of one.
+    /// Endpoints of recent frames whose packet holds another packet, or a part of one.
     ends: Numbered<Ends>,
 }
 
@@ -56,10 +57,10 @@ impl Scan {
     /// Scans a capture, to its end or as far as it goes. `options` are those of the run.
     ///
     /// # Errors
-    /// None that reading it once more would not tell: what can be read counts.
+    /// None: the scan covers what can be read, and reading the capture once more gives the error.
     pub fn of(source: &mut Source, options: &Options) -> Scan {
         let mut scan = Scan::new();
-        // What is not sure in one file may be in the run.
+        // A message that is not recognised with confidence in one file may be in the run.
         let options = Options { min_confidence: Level::Low, ..options.clone() };
         let mut pipeline = Pipeline::new(options, &mut scan);
         let _ = pipeline.read(source, "");
@@ -106,7 +107,7 @@ impl Report for Scan {
     }
 }
 
-/// Which shard has the frames of which host.
+/// Assigns the frames of each host to a shard.
 #[derive(Clone, Debug)]
 pub struct Shards {
     of: HashMap<IpAddr, u32>,
@@ -114,7 +115,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Deals the hosts that [scans](Scan) found among so many shards; the order of the pairs changes nothing.
+    /// Deals the hosts that [scans](Scan) found among so many shards; the order of the pairs does not matter.
     pub fn new(
         asked: impl IntoIterator<Item = [IpAddr; 2]>,
         around: impl IntoIterator<Item = [IpAddr; 2]>,
@@ -125,7 +126,7 @@ impl Shards {
         for [server, _] in &asked {
             groups.find(*server);
         }
-        // Who asked a broadcast address is answered by servers that it does not name: all that this client asks share its shard.
+        // A broadcast is answered by servers that its address does not name: all hosts that its client asks share a shard.
         let everybody = asked.iter().filter(|[server, _]| Endpoint::of(*server, 0).is_group());
         everybody.for_each(|[all, client]| groups.join(*all, *client));
         for [server, client] in &asked {
@@ -137,7 +138,7 @@ impl Shards {
         groups.deal(shards.max(1))
     }
 
-    /// Hosts that were dealt among so many shards before.
+    /// Shards from hosts that were dealt among `count` shards before.
     pub fn dealt(hosts: impl IntoIterator<Item = (IpAddr, u32)>, count: u32) -> Shards {
         Shards { of: hosts.into_iter().collect(), count }
     }
@@ -147,7 +148,7 @@ impl Shards {
         self.count
     }
 
-    /// The shard that has a frame, if one has.
+    /// The shard that gets a frame, if any.
     pub fn of(&self, frame: &Frame<'_>) -> Option<u32> {
         let shard = |end: Endpoint| self.host(host(end));
         match net::parse(frame) {
@@ -159,7 +160,7 @@ impl Shards {
         }
     }
 
-    /// The shard that has the frames of a host, if one has.
+    /// The shard that gets the frames of a host, if any.
     pub fn host(&self, host: IpAddr) -> Option<u32> {
         self.of.get(&host).copied()
     }
@@ -170,7 +171,8 @@ impl Shards {
     }
 }
 
-/// Hosts that belong together: each names another one of its group, up to the one that names itself.
+/// Groups of hosts: each host leads to another host of its group, up to the host that leads to itself and stands for the
+/// group.
 #[derive(Default)]
 struct Groups(HashMap<IpAddr, IpAddr>);
 
@@ -179,7 +181,7 @@ impl Groups {
         self.0.contains_key(&host)
     }
 
-    /// The host that stands for the group of another one, which is remembered.
+    /// The host that stands for the group of `host`; `host` remembers it.
     fn find(&mut self, host: IpAddr) -> IpAddr {
         let next = *self.0.entry(host).or_insert(host);
         if next == host {
@@ -195,13 +197,13 @@ impl Groups {
         first
     }
 
-    /// Makes one group of two; its lowest address stands for it.
+    /// Makes two groups one; the lowest address stands for it.
     fn join(&mut self, a: IpAddr, b: IpAddr) {
         let (a, b) = (self.find(a), self.find(b));
         self.0.insert(a.max(b), a.min(b));
     }
 
-    /// Deals the groups in turn, by address.
+    /// Deals the groups in turn, in the order of addresses.
     fn deal(mut self, shards: u32) -> Shards {
         let mut hosts: Vec<_> = self.0.keys().copied().collect();
         hosts.sort_unstable();
@@ -221,13 +223,13 @@ impl Groups {
 pub struct Judge<'r, S: Listener>(Pipeline<'r, S>);
 
 impl<'r, S: Listener> Judge<'r, S> {
-    /// One that reports to `report`, which must not count packets: time comes as empty frames.
+    /// A run that reports to `report`, which must not count packets: time is told with empty frames.
     pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
         Judge(Pipeline::new(options, report))
     }
 
-    /// A file begins after that many frames of all shards; `first` is the time stamp of its first one. `facts` are those of its
-    /// beginning.
+    /// Begins a file, after `before` frames of all shards; `first` is the time stamp of its first frame. `facts` are those
+    /// known at its beginning.
     ///
     /// # Errors
     /// When the report cannot be written; the same for the other methods.
@@ -243,7 +245,7 @@ impl<'r, S: Listener> Judge<'r, S> {
         self.time(before + 1, first)
     }
 
-    /// A frame, numbered through all files, before which capture time had come to `clock`.
+    /// Judges a frame, numbered through all files; capture time had come to `clock` before it.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -252,7 +254,7 @@ impl<'r, S: Listener> Judge<'r, S> {
         self.0.frame(frame)
     }
 
-    /// The file ends with the frame of that number; `clock` is its highest time stamp.
+    /// Ends the file with the frame of number `last`; `clock` is its highest time stamp.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -262,7 +264,7 @@ impl<'r, S: Listener> Judge<'r, S> {
         Ok(())
     }
 
-    /// All files have been judged.
+    /// Ends the run, after all files have been judged.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -270,7 +272,7 @@ impl<'r, S: Listener> Judge<'r, S> {
         self.0.finish(true)
     }
 
-    /// A frame of another shard: its time.
+    /// Passes on the time of a frame of another shard.
     fn time(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
         self.0.frame(&OwnedFrame::empty(time).frame(number))
     }

@@ -1,4 +1,4 @@
-//! What the page shows, as records: those of the other commands, with what only pictures need beside their keys.
+//! The data of the page: the records of the other commands, with further keys for what only the page shows.
 
 use super::Gathered;
 use super::sparkline::Trace;
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::io;
 
-/// Servers on the page: those with the worst findings, then those asked most.
+/// Most servers on the page: servers with the worst findings come first, then the servers asked most.
 pub const MAX_SERVERS: usize = 16_384;
-/// Findings on the page, the worst first.
+/// Most findings on the page, the worst first.
 pub const MAX_FINDINGS: usize = 2_000;
-/// Captures on the page.
+/// Most captures on the page.
 pub const MAX_CAPTURES: usize = 200;
 
-/// Rows of every table by its name, and what was left out.
+/// The rows of every table, by the table's name, and how many rows were left out.
 #[derive(Debug, Default)]
 pub struct Data {
     /// Servers, the worst first.
@@ -35,11 +35,11 @@ pub struct Data {
     pub rule: Vec<Value>,
     /// Exchanges by number.
     pub exchange: Vec<Value>,
-    /// What no protocol claims, the busiest first.
+    /// Endpoints whose traffic no protocol claims, the busiest first.
     pub unclaimed: Vec<Value>,
     /// Response times by step.
     pub response_times: Vec<Value>,
-    /// Time in pieces.
+    /// Counts by interval of time.
     pub interval: Vec<Value>,
     /// Captures in the order read.
     pub capture: Vec<Value>,
@@ -47,12 +47,12 @@ pub struct Data {
     pub summary: Value,
     /// Rows that were left out, by the name of the table.
     pub left_out: Value,
-    /// What else must be said, in sentences.
+    /// Further remarks, in sentences.
     pub notes: Vec<String>,
 }
 
 impl Data {
-    /// Makes the records of what was gathered.
+    /// Makes the records from the gathered data.
     pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
         let (response_times, _) = stats::section(&g.stats, Section::Times);
         let (mut interval, notes) = stats::section(&g.stats, Section::Series);
@@ -75,7 +75,7 @@ impl Data {
         data
     }
 
-    /// Cuts tables at their bounds, and counts what that leaves out.
+    /// Cuts tables at their bounds, and counts the rows that this leaves out.
     fn bound(&mut self, g: &Gathered, verdict: &Verdict) {
         let captures = verdict.totals.files.saturating_sub(self.capture.len() as u64);
         self.left_out = json!({
@@ -98,15 +98,15 @@ impl Data {
     }
 }
 
-/// Leaves the first rows, and says how many others there were.
+/// Keeps the first rows, and returns how many others there were.
 fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
     let more = rows.len().saturating_sub(most);
     rows.truncate(most);
     more as u64
 }
 
-/// The `server` records with the findings of the verdict, the share that was answered, and the trace; the slots of
-/// all traces are of one length.
+/// The `server` records with the counts of findings from the verdict, the percentage of requests that were answered, and
+/// the trace. The slots of all traces have the same length.
 fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     let mut counts: HashMap<(Endpoint, Id), Counts> = HashMap::new();
     for e in verdict.findings.iter().filter(|e| e.counts()) {
@@ -146,13 +146,13 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     record
 }
 
-/// Counts findings in the interval of their frames.
+/// Counts each finding in the interval of its frame.
 fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
     let mut counts = vec![Counts::default(); intervals.len()];
     for e in findings.iter().filter(|e| e.counts()) {
-        // Stamps of one length are in order as text.
+        // All time stamps have the same length, so their order as text is their order in time.
         let time = stamp(g.frames.time_of(Place { file: e.file, frame: e.frame }));
         let at = starts.partition_point(|start| *start <= time).checked_sub(1);
         if let Some(counts) = at.and_then(|at| counts.get_mut(at)) {
@@ -164,7 +164,7 @@ fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
     }
 }
 
-/// The `rule` records of those that were broken, with what is declared of them.
+/// The `rule` records of broken rules, with severity, title, reason, source and page of each.
 fn rules(verdict: &Verdict) -> Vec<Value> {
     let broken = |outcome| matches!(outcome, Outcome::Fail | Outcome::Known);
     let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
@@ -186,7 +186,7 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
 fn exchanges(g: &Gathered) -> Vec<Value> {
     let mut text = vec![];
     let mut records = Records::new(Output::new(&mut text, Form::Ndjson, false), false, false);
-    // Memory takes everything.
+    // Writing to memory cannot fail.
     let _ = play(&mut records, g);
     drop(records);
     let lines =

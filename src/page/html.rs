@@ -1,4 +1,4 @@
-//! Writes the page: the template with everything in its places.
+//! Writes the page: the template with its placeholders filled in.
 
 use super::data::Data;
 use super::table::{self, Table, escaped};
@@ -40,7 +40,7 @@ pub fn write(out: &mut dyn Write, gathered: &Gathered, verdict: &Verdict) -> io:
     out.write_all(rest.as_bytes())
 }
 
-/// What stands at a place of the template.
+/// The content for a placeholder of the template.
 fn part(name: &str, data: &Data, verdict: &Verdict) -> String {
     match name {
         "title" => title(data),
@@ -58,7 +58,7 @@ fn part(name: &str, data: &Data, verdict: &Verdict) -> String {
     }
 }
 
-/// The name of the only capture, or how many there are.
+/// The name of the only capture, or the number of captures.
 fn title(data: &Data) -> String {
     match data.capture.as_slice() {
         [only] => escaped(only["file"].as_str().unwrap_or_default()),
@@ -66,7 +66,8 @@ fn title(data: &Data) -> String {
     }
 }
 
-/// Nothing may be loaded, and nothing runs but the script of this page: a name that got past the escaping would do nothing.
+/// The content security policy. Nothing may be loaded, and only the script of this page may run: a name that got past the
+/// escaping would do nothing.
 fn policy() -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
@@ -76,7 +77,7 @@ fn policy() -> String {
     )
 }
 
-/// The data as JSON in which nothing ends the element or begins another.
+/// The data as JSON, escaped so that nothing in it ends the element or begins another.
 fn embedded(data: &Data) -> String {
     let mut all = data.json();
     all["columns"] = table::columns();
@@ -84,7 +85,7 @@ fn embedded(data: &Data) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// What it is about, in a sentence or two.
+/// The first sentences: how much traffic there is, from when, and whether anything could not be read.
 fn lead(data: &Data, verdict: &Verdict) -> String {
     let summary = &data.summary;
     let span = ["first_time", "last_time"].map(|key| summary[key].as_str().unwrap_or_default().get(..19));
@@ -101,7 +102,7 @@ fn lead(data: &Data, verdict: &Verdict) -> String {
     format!("{}{when}.{incomplete}", escaped(&verdict.totals.traffic()))
 }
 
-/// The numbers that come first, each with its name.
+/// The most important numbers, each with its name.
 fn tiles(data: &Data) -> String {
     let summary = &data.summary;
     let counts = &summary["finding_counts"];
@@ -127,7 +128,7 @@ fn tiles(data: &Data) -> String {
     tiles.map(tile).concat()
 }
 
-/// The rows of a table, how many are shown, and what was left out.
+/// A table, with the number of rows shown and the number of rows left out.
 fn section(table: &Table, data: &Data) -> String {
     let rows = match table.name {
         "server" => &data.server,
@@ -146,7 +147,7 @@ fn section(table: &Table, data: &Data) -> String {
     if rows.len() > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }
-    // What scrolls can be reached with the keyboard.
+    // The element scrolls, so the keyboard must reach it.
     let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
     let mut html = format!("<div class=\"scroll\" {label}>{}</div>", table.html(&caption, rows));
     if let more @ 1.. = data.left_out[table.name].as_u64().unwrap_or(0) {
@@ -156,7 +157,7 @@ fn section(table: &Table, data: &Data) -> String {
     html
 }
 
-/// What must be said beside the tables.
+/// Remarks that belong to no table.
 fn notes(data: &Data, verdict: &Verdict) -> String {
     let totals = &verdict.totals;
     let mut notes = data.notes.clone();

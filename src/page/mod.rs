@@ -1,14 +1,15 @@
-//! A run as one page of HTML that needs nothing else: what `qdissect report` writes.
+//! Writes the result of a run as one HTML page that needs no other files: the output of `qdissect report`.
 //!
 //! ```text
-//! pipeline ──> Page (a report) ──┬─> Summary   servers, what nobody claims
-//!                                ├─> Stats     response times, intervals           ──> data.rs   what is shown, as records
-//!                                ├─> Check     findings, rules                     ──> table.rs  the same as tables of HTML
-//!                                └─> kept.rs, trace.rs   exchanges, bytes, sparklines ──> html.rs   the page
+//! pipeline ──> Page (a report) ──┬─> Summary     servers, unclaimed traffic         ──> data.rs    the rows as records
+//!                                ├─> Stats       response times, intervals          ──> table.rs   the rows as HTML tables
+//!                                ├─> Check       findings, rules                    ──> html.rs    the page
+//!                                ├─> retained.rs exchanges, bytes
+//!                                └─> sparkline.rs outcomes over time
 //! ```
 //!
-//! Nothing is counted here that another report counts: a number on the page is the one in the records. Tables stand in the HTML;
-//! the script (`script/`) sorts and filters them, and draws. It finds the records in the page, as JSON.
+//! The page counts nothing that another report counts: its numbers are those of the records. The tables are part of the
+//! HTML; the script (`script/`) sorts and filters them, and draws. It reads the records from the page, as JSON.
 
 mod data;
 mod html;
@@ -36,20 +37,20 @@ use retained::{Exchanges, Frames};
 use sparkline::Trace;
 use std::io;
 
-/// Everything that the page shows, but for the verdict.
+/// Everything that the page shows, except the verdict.
 #[derive(Debug)]
 pub struct Gathered {
     summary: Summary,
     stats: Stats,
     exchanges: Exchanges,
     frames: Frames,
-    /// By the pipeline's server index, as many as there are servers.
+    /// The trace of each server, by the pipeline's server index; no more than there are servers.
     traces: HashMap<u32, Trace>,
-    /// The first time stamp, from which traces count.
+    /// The first time stamp of the run, from which traces count.
     began: Time,
 }
 
-/// The report behind the page.
+/// The report that gathers the data of the page.
 pub struct Page<F> {
     check: Check<F>,
     gathered: Gathered,
@@ -57,7 +58,7 @@ pub struct Page<F> {
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
-    /// An empty one, around the report that judges.
+    /// A report that has gathered nothing yet, around the report that judges.
     pub fn new(check: Check<F>, options: &Options) -> Page<F> {
         let (summary, stats) = (Summary::default(), Stats::new(None));
         let (exchanges, frames) = (Exchanges::default(), Frames::default());
@@ -66,7 +67,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
         Page { check, gathered, secrets: options.secrets }
     }
 
-    /// What was found and what was gathered, once everything was read.
+    /// The verdict and the gathered data, once everything has been read.
     ///
     /// # Errors
     /// As [`Check::verdict`].
@@ -78,7 +79,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     type Sink = Coverage;
 
-    /// Those of the verdict, and what no protocol claims. The statistics' hierarchy alone would want frames, and is not shown.
+    /// Asks for what the verdict needs, and for datagrams that no protocol claims. Of the statistics, only the hierarchy
+    /// would need frames, and the page does not show it.
     fn wants(&self) -> Wants {
         Wants { foreign: true, ..self.check.wants() }
     }

@@ -1,4 +1,4 @@
-//! What the page shows of single exchanges and datagrams, in bounded memory.
+//! Keeps single exchanges and datagrams for the page, in bounded memory.
 
 use crate::capture::Time;
 use crate::check::Finding;
@@ -11,27 +11,27 @@ use crate::rule::Rule;
 use hashbrown::HashMap;
 use serde_json::{Value, json};
 
-/// Exchanges kept that were simply answered.
+/// Most plain exchanges kept: exchanges that were answered in time, without findings.
 pub const MAX_EXCHANGES: usize = 4_000;
-/// The same of those that were not, or that something was found in.
+/// Most odd exchanges kept: all others.
 pub const MAX_ODD: usize = 2_000;
-/// Of each of both kinds, so many of one server.
+/// Most exchanges kept of one server, for each of both kinds.
 pub const MAX_OF_SERVER: usize = 20;
-/// Frames with findings whose times are kept.
+/// Most frames with findings whose times are kept.
 pub const MAX_FRAMES: usize = 50_000;
-/// Datagrams whose bytes are kept for a rule, in the order found.
+/// Most datagrams whose bytes are kept for a rule, in the order found.
 pub const MAX_OF_RULE: usize = 20;
-/// Bytes kept of a datagram, or of the message that it and other parts make.
+/// Most bytes kept of a datagram, or of the message that was joined from it and other parts.
 pub const MAX_BYTES: usize = 512;
-/// Bytes of a line of hex: where not all bytes are kept, the first stands at the beginning of a line.
+/// Bytes in a line of hex: where not all bytes are kept, the first byte kept begins a line.
 const LINE: usize = 16;
 
-/// Exchanges, the first of each server and the first odd ones of each server.
+/// The first plain exchanges and the first odd exchanges of each server.
 #[derive(Debug, Default)]
 pub struct Exchanges {
     kept: [Vec<(Exchange, Vec<Finding>)>; 2],
     of_server: HashMap<u32, [usize; 2]>,
-    /// How many there were beside those that are kept.
+    /// How many exchanges were not kept.
     pub left_out: u64,
 }
 
@@ -49,7 +49,7 @@ impl Exchanges {
         self.kept[odd].push((e.clone(), findings.to_vec()));
     }
 
-    /// Those that are kept, by their numbers.
+    /// The exchanges kept, by number.
     pub fn sorted(&self) -> Vec<&(Exchange, Vec<Finding>)> {
         let mut all: Vec<_> = self.kept.iter().flatten().collect();
         all.sort_by_key(|(e, _)| e.id);
@@ -72,7 +72,7 @@ struct Kept {
 }
 
 impl Frames {
-    /// Remembers when a frame came.
+    /// Remembers the time of a frame.
     pub fn time(&mut self, place: Place, time: Time) {
         if self.frames.len() < MAX_FRAMES {
             self.frames.entry(place).or_insert(Kept { time, bytes: None });
@@ -89,7 +89,7 @@ impl Frames {
             return;
         };
         p.findings.iter().for_each(|f| *of_rule.entry(f.rule.id).or_default() += 1);
-        // Half of the bytes stand before the place.
+        // Half of the bytes kept come before the place of the finding.
         let start = usize::from(wanted.span.unwrap_or_default().start).saturating_sub(MAX_BYTES / 2);
         let from = if p.bytes.len() > MAX_BYTES { start / LINE * LINE } else { 0 };
         let hidden = if secrets { vec![] } else { in_packet(p) };
@@ -103,8 +103,8 @@ impl Frames {
         self.frames.get(&place).map_or(Time::UNKNOWN, |kept| kept.time)
     }
 
-    /// Where the bytes begin that are kept of a frame, and what they are; `**` is a byte that nobody may see. None where
-    /// they do not reach to an offset.
+    /// The offset of the first byte kept of a frame, and the bytes as hex, with `**` for a masked byte. `None` where the
+    /// bytes kept do not reach to `offset`.
     pub fn bytes_of(&self, place: Place, offset: usize) -> Option<Value> {
         let (from, hex) = self.frames.get(&place)?.bytes.as_ref()?;
         let kept = *from..=from + hex.len() / 2;

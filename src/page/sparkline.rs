@@ -1,14 +1,14 @@
-//! How a server answered over time, in a few numbers: what a sparkline is drawn from.
+//! Sums up how a server answered over time in a few numbers, from which a sparkline is drawn.
 
 use crate::exchange::{Exchange, Outcome};
 use serde_json::{Value, json};
 
-/// Slots of a trace, from the beginning of the captures to their end.
+/// Most slots of a trace, which goes from the beginning of the captures to their end.
 pub const MAX_SLOTS: usize = 24;
-/// Length of a slot at first, in nanoseconds; it doubles whenever the last slot has passed.
+/// Length of a slot at first, in nanoseconds; it doubles whenever a request comes after the last slot.
 const SHORTEST: i64 = 1_000_000;
 
-/// The exchanges of a server by the time of their requests.
+/// The exchanges of a server, counted by the time of their requests.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Length of a slot in nanoseconds.
@@ -19,9 +19,9 @@ pub struct Trace {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Slot {
     requests: u32,
-    /// … that were not answered, or refused.
+    /// Requests that were not answered, or refused.
     lost: u32,
-    /// Answers with a response time, and these added up in nanoseconds.
+    /// Answers with a response time, and the sum of their response times in nanoseconds.
     timed: u32,
     waited: i64,
 }
@@ -33,7 +33,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Counts an exchange that was asked so many nanoseconds after the beginning.
+    /// Counts an exchange whose request came `after` nanoseconds after the beginning.
     pub fn add(&mut self, after: i64, e: &Exchange) {
         let after = after.max(0);
         while after / self.length >= MAX_SLOTS as i64 {
@@ -49,7 +49,7 @@ impl Trace {
         }
     }
 
-    /// Makes slots twice as long.
+    /// Doubles the length of the slots.
     fn fold(&mut self) {
         let old = std::mem::take(self);
         self.length = old.length.saturating_mul(2);
@@ -68,7 +68,8 @@ impl Trace {
         self.length
     }
 
-    /// Requests, those lost, and the mean response time in seconds or null, by slot; slots are of that length, or longer.
+    /// For each slot: requests, lost requests, and the mean response time in seconds or null. Slots are at least `length`
+    /// long.
     pub fn record(mut self, length: i64) -> Value {
         while self.length < length {
             self.fold();

@@ -1,4 +1,5 @@
-//! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows the same columns of further rows.
+//! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows further rows with the same
+//! columns.
 
 use crate::docs::page_of;
 use crate::escape::shown;
@@ -8,7 +9,7 @@ use std::fmt::Write;
 
 /// Rows of a table that stand in the HTML; the script shows the others.
 pub const MAX_ROWS: usize = 200;
-/// Frames listed in a cell.
+/// Most frames listed in a cell.
 const MAX_LISTED: usize = 4;
 
 /// What the cells of a column hold.
@@ -18,41 +19,41 @@ pub enum Kind {
     Text,
     /// Text from the network, in any script.
     Name,
-    /// A sentence of ours.
+    /// A sentence from qdissect itself.
     Words,
-    /// A number of things.
+    /// A whole number.
     Count,
     /// A duration.
     Seconds,
-    /// A share.
+    /// A percentage.
     Percent,
     /// A point in time.
     Time,
     /// Numbers of frames, or words.
     List,
-    /// How bad it is.
+    /// A severity.
     Severity,
-    /// Number of a rule, with a link to its page.
+    /// The identifier of a rule, with a link to its page.
     Rule,
     /// Findings by severity.
     Findings,
-    /// Players, with the most there can be in another key.
+    /// Number of players; the most there can be stands in another key.
     Players,
     /// Bytes as hex, and which of them are marked.
     Bytes,
-    /// How it answered over time, which only the script draws.
+    /// How a server answered over time, which only the script draws.
     Trace,
 }
 
-/// A column: key of the record, head, and what its cells hold.
+/// A column: key in the record, heading, and kind of its cells.
 pub type Column = (&'static str, &'static str, Kind);
 
-/// A table: name in the data, title, what it is about, columns.
+/// A table of the page.
 #[derive(Debug)]
 pub struct Table {
     /// The name of its rows in the data.
     pub name: &'static str,
-    /// What a row is; with an s behind it, what they are.
+    /// The noun for a row; an s after it makes it plural.
     pub what: &'static str,
     /// The columns.
     pub columns: &'static [Column],
@@ -114,7 +115,7 @@ pub const EXCHANGES: Table = Table {
     ],
 };
 
-/// What no protocol claims.
+/// Endpoints whose traffic no protocol claims.
 pub const UNCLAIMED: Table = Table {
     name: "unclaimed",
     what: "unclaimed endpoint",
@@ -144,7 +145,7 @@ pub const STEPS: Table = Table {
     ],
 };
 
-/// What happened over time.
+/// Intervals of time.
 pub const INTERVALS: Table = Table {
     name: "interval",
     what: "interval",
@@ -193,7 +194,7 @@ pub const ALL: [&Table; 8] =
     [&SERVERS, &FINDINGS, &EXCHANGES, &UNCLAIMED, &STEPS, &INTERVALS, &RULES, &CAPTURES];
 
 impl Kind {
-    /// Its name in the data and its class in the HTML.
+    /// The name of the kind in the data, and its class in the HTML.
     const fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -220,7 +221,7 @@ pub fn columns() -> Value {
     ALL.iter().map(|table| (table.name, table.columns.iter().map(column).collect::<Value>())).collect()
 }
 
-/// Text as it may stand in HTML, between tags or in quotes.
+/// Text escaped for HTML, between tags or in quotes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in shown(text).chars() {
@@ -237,7 +238,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Table {
-    /// The table with its first rows; `name` is that of its caption.
+    /// The table with its caption and its first rows.
     pub fn html(&self, caption: &str, rows: &[Value]) -> String {
         let mut out = format!(
             "<table data-table=\"{}\" data-what=\"{}\"><caption>{}</caption><thead><tr>",
@@ -261,7 +262,7 @@ impl Table {
     }
 }
 
-/// The value of a key, which may lead into an object.
+/// The value of a key; a point in the key leads into an object.
 fn value<'a>(row: &'a Value, key: &str) -> &'a Value {
     key.split('.').fold(row, |value, key| &value[key])
 }
@@ -286,12 +287,12 @@ fn cell(row: &Value, key: &str, kind: Kind) -> String {
     }
 }
 
-/// A value as text: without the quotes of JSON.
+/// A value as text; a string without the quotes of JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// `2026-11-20 10:32:02.380`
+/// A time stamp, as `2026-11-20 10:32:02.380`.
 fn time(stamp: &str) -> String {
     format!("{} {}", stamp.get(..10).unwrap_or_default(), stamp.get(11..23).unwrap_or_default())
 }
@@ -306,7 +307,7 @@ fn list(value: &Value) -> String {
     }
 }
 
-/// A severity in its colour and with its mark, or how often it occurs.
+/// A severity in its colour and with its mark; with `times`, how often it occurs.
 fn severity(name: &str, times: Option<u64>) -> String {
     match times {
         None => format!("<span class=\"is {name}\">{}</span>", escaped(name)),
@@ -332,7 +333,7 @@ fn rule(id: &str) -> String {
     format!("<a href=\"{}\" rel=\"noreferrer noopener\">{}</a>", escaped(&page), escaped(id))
 }
 
-/// The bytes that a finding marks, as far as they are there.
+/// The first of the bytes that a finding marks, as far as they are kept.
 fn marked(row: &Value, bytes: &Value) -> String {
     const SHOWN: usize = 12;
     let from = bytes["from"].as_u64().unwrap_or(0);

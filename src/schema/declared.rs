@@ -1,4 +1,4 @@
-//! Rules and protocols: what became of them, and what is declared of them.
+//! Schemas of rules and protocols: their results, and their declarations.
 
 use super::object::{Object, form, list, of, or_null, term, text, whole, words};
 use super::packets;
@@ -8,12 +8,12 @@ use crate::rule::Side;
 use crate::verdict::Outcome;
 use serde_json::{Value, json};
 
-/// `rule`: three commands have one each.
+/// `rule`: three commands write this type, each in its own form.
 pub fn rule() -> Value {
     json!({ "description": "A rule.", "oneOf": [of("rule.broken"), of("rule.judged"), of("rule.declared")] })
 }
 
-/// Of `summary`.
+/// `rule` as `summary` writes it.
 pub fn broken() -> Value {
     Object::record("rule")
         .key("id", term("rule_id"))
@@ -25,7 +25,7 @@ pub fn broken() -> Value {
         .end("A rule that was broken: what summary writes.")
 }
 
-/// Of `check`.
+/// `rule` as `check` writes it.
 pub fn judged() -> Value {
     Object::record("rule")
         .key("id", term("rule_id"))
@@ -34,7 +34,7 @@ pub fn judged() -> Value {
         .end("What became of a rule: what check writes.")
 }
 
-/// Of `rule list` and `rule show`.
+/// `rule` as `rule list` and `rule show` write it.
 pub fn declared() -> Value {
     let source = Object::default().keys(&["document", "section"], &text()).key("url", or_null(text()));
     let example = Object::default()
@@ -56,7 +56,7 @@ pub fn declared() -> Value {
         .end("What is declared of a rule: what rule list writes, and rule show with examples.")
 }
 
-/// What is sent, or waited for, in an example.
+/// The steps of an example: what is sent, or how long is waited.
 fn steps() -> [Value; 4] {
     let ends = words(["client", "second client", "server"]);
     [
@@ -71,7 +71,7 @@ fn steps() -> [Value; 4] {
     ]
 }
 
-/// `protocol`: in short of `protocol list`, in full of `protocol show`.
+/// `protocol`: in short from `protocol list`, in full from `protocol show`.
 pub fn protocol() -> Value {
     json!({ "description": "A protocol.", "oneOf": [of("protocol.listed"), of("protocol.shown")] })
 }
@@ -86,12 +86,12 @@ fn about_protocol() -> Object {
         .key("rule_counts", term("finding_counts"))
 }
 
-/// Of `protocol list`.
+/// `protocol` as `protocol list` writes it.
 pub fn listed() -> Value {
     about_protocol().end("A protocol: what protocol list writes.")
 }
 
-/// Of `protocol show`.
+/// `protocol` as `protocol show` writes it.
 pub fn shown() -> Value {
     let step = Object::default()
         .key("name", text())

@@ -14,7 +14,7 @@ pub fn messages() -> impl Iterator<Item = (&'static Info, &'static str)> {
     })
 }
 
-/// Where the fields of a message stand in `$defs`.
+/// The name in `$defs` of the fields of a message.
 pub fn name(info: &Info, message: &str) -> String {
     format!("fields.{}.{message}", info.name)
 }
@@ -26,7 +26,7 @@ pub fn fields(info: &Info, message: &str) -> Value {
     object(&all, "", &format!("The fields of {} {message}.", info.name))
 }
 
-/// The object of the fields whose path is `prefix` and one name more.
+/// The object of the fields whose path is `prefix` and one more name.
 fn object(all: &[&Field], prefix: &str, about: &str) -> Value {
     let here =
         |field: &&&Field| field.name.strip_prefix(prefix).is_some_and(|rest| !rest.contains(['.', '[']));
@@ -70,7 +70,7 @@ fn element<'a>(all: &[&'a Field], list: &Field) -> Option<&'a Field> {
     all.iter().copied().find(|field| field.name.strip_suffix("[]") == Some(list.name))
 }
 
-/// What stands beside a value that is, or may hold, damaged text: its bytes, in the shape of the value.
+/// The schema of the key beside a value that is, or may hold, damaged text: its bytes, in the shape of the value.
 fn twin(all: &[&Field], field: &Field) -> Option<Value> {
     match field.kind {
         FieldKind::Text | FieldKind::Dynamic => Some(term("hex")),
@@ -79,7 +79,7 @@ fn twin(all: &[&Field], field: &Field) -> Option<Value> {
     }
 }
 
-/// The same inside a list: null stands for what is sound.
+/// The schema of such bytes inside a list, where null stands for a sound element.
 fn beside(all: &[&Field], field: &Field) -> Option<Value> {
     let twin = twin(all, field)?;
     Some(if field.kind == FieldKind::List { twin } else { or_null(twin) })

@@ -1,13 +1,13 @@
 //! A JSON Schema of the records, made of what protocols, rules and tables declare.
 //!
 //! ```text
-//!  Info::message_fields ──> fields.rs ──┐
-//!  Info, exchange::Outcome, … ──────────┼─> packets.rs, sums.rs, declared.rs ──┐
-//!  rule::all, Severity, … ──> terms.rs ─┘                                      ├─> mod.rs: $defs
-//!  stats::columns ──────────────────────────────────────────────> tables.rs ───┘
+//!  Info::messages, fields ──> fields.rs ──┐
+//!  Info, exchange::Outcome, … ────────────┼─> packets.rs, summary.rs, declared.rs ──┐
+//!  rules, Severity, … ───────> terms.rs ──┘                                         ├─> mod.rs: $defs
+//!  stats::KINDS ──────────────────────────────────────────────────> tables.rs ──────┘
 //! ```
 //!
-//! The schema is strict: of each record it names all keys, and demands those that are always there.
+//! The schema is strict: for each type of record it names all keys, and requires the keys that are always there.
 
 mod declared;
 mod fields;
@@ -23,16 +23,16 @@ use serde_json::{Map, Value, json};
 
 /// The version of JSON Schema that is written.
 pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// What `-T json` writes, among the names that [`schema`] takes.
+/// The name of the schema for all that `-T json` writes, among the names that [`schema_of`] takes.
 pub const ARRAY: &str = "array";
 
-/// The types of records: what stands under `type`.
+/// The types of records: the values of the key `type`.
 pub fn records() -> impl Iterator<Item = &'static str> {
     let own = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
     own.into_iter().chain(stats::KINDS.iter().map(|(kind, _)| *kind)).chain(["summary"])
 }
 
-/// Everything there is a schema of: the types of records, and [`ARRAY`].
+/// All names that have a schema: the types of records, and [`ARRAY`].
 pub fn names() -> impl Iterator<Item = &'static str> {
     records().chain([ARRAY])
 }
@@ -63,7 +63,7 @@ fn whole(title: &str, about: &str, keyword: &str, what: Value, defs: Map<String,
     json!({ "$schema": DIALECT, "title": title, "description": about, keyword: what, "$defs": defs })
 }
 
-/// Every definition: records first, then what they are made of.
+/// Every definition: records first, then the definitions that they refer to.
 fn all() -> Map<String, Value> {
     let mut defs = Map::new();
     let mut add = |name: &str, schema: Value| {
@@ -96,7 +96,7 @@ fn all() -> Map<String, Value> {
     defs
 }
 
-/// The definitions that one of them leads to, itself included.
+/// The definitions to which a definition leads, itself included.
 fn reached(defs: &Map<String, Value>, from: &str) -> Vec<String> {
     let mut found = vec![from.to_owned()];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The words schemas are built of.
+//! Building blocks of schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ impl Object {
         self
     }
 
-    /// Keys that are always there, of one schema.
+    /// Keys that are always there, with the same schema.
     pub fn keys(self, names: &[&'static str], schema: &Value) -> Object {
         names.iter().fold(self, |object, name| object.key(name, schema.clone()))
     }
@@ -34,7 +34,7 @@ impl Object {
         self
     }
 
-    /// Where a key stands, the other one must stand, too.
+    /// Where `key` is present, `other` must be present, too.
     pub fn needs(mut self, key: &str, other: &str) -> Object {
         let all = self.further.entry("dependentRequired").or_insert_with(|| json!({}));
         match &mut all[key] {
@@ -50,7 +50,7 @@ impl Object {
         self
     }
 
-    /// The schema, with what it is said to be; nothing where that goes without saying.
+    /// The schema, with a description; without one where `about` is empty.
     pub fn end(self, about: &str) -> Value {
         let mut schema = Map::new();
         if !about.is_empty() {
@@ -67,12 +67,12 @@ impl Object {
     }
 }
 
-/// What stands under a name in `$defs`.
+/// A reference to a definition in `$defs`.
 pub fn of(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// What records have in common: see `terms.rs`.
+/// A reference to a term that several records share: see `terms.rs`.
 pub fn term(name: &str) -> Value {
     of(&format!("term.{name}"))
 }
@@ -87,17 +87,17 @@ pub fn list(items: Value) -> Value {
     json!({ "type": "array", "items": items })
 }
 
-/// A list with so many elements.
+/// A list with `least` to `most` elements.
 pub fn list_of(items: Value, least: usize, most: usize) -> Value {
     json!({ "type": "array", "items": items, "minItems": least, "maxItems": most })
 }
 
-/// One of a closed set of words.
+/// A word of a closed set.
 pub fn words(words: impl IntoIterator<Item = &'static str>) -> Value {
     json!({ "enum": words.into_iter().collect::<Vec<_>>() })
 }
 
-/// A text of that form, a regular expression that all of it must match.
+/// A text of which all matches a regular expression.
 pub fn form(expression: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^(?:{expression})$") })
 }
@@ -107,7 +107,7 @@ pub fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// A whole number.
+/// A whole number from `least` to `most`.
 pub fn whole(least: i64, most: i64) -> Value {
     json!({ "type": "integer", "minimum": least, "maximum": most })
 }

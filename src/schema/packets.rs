@@ -1,4 +1,4 @@
-//! Packets and exchanges.
+//! Schemas of packets and exchanges.
 
 use super::fields::{self, messages};
 use super::object::{Object, form, list, list_of, of, or_null, term, text, words};
@@ -10,7 +10,7 @@ use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, Info, StepInfo};
 use serde_json::{Value, json};
 
-/// `packet`: of a message, or of a datagram that nobody claims.
+/// `packet`: a message, or a datagram that no protocol claims.
 pub fn packet() -> Value {
     json!({ "description": "A datagram.", "oneOf": datagrams(), "properties": { "file": term("file") } })
 }
@@ -21,7 +21,7 @@ pub fn exchange() -> Value {
     json!({ "description": "An exchange.", "allOf": [exchange], "properties": { "file": term("file") } })
 }
 
-/// The same two in the examples of rules, which stand in no file.
+/// Packets and exchanges in the examples of rules, which belong to no file.
 pub fn played() -> Value {
     let all: Vec<_> = datagrams().into_iter().chain([of("exchange.any")]).collect();
     json!({ "oneOf": all, "properties": { "file": { "type": "null" } } })
@@ -31,7 +31,7 @@ fn datagrams() -> [Value; 2] {
     [of("packet.claimed"), of("packet.unclaimed")]
 }
 
-/// What every record of a datagram begins with.
+/// The beginning of the record of any datagram.
 fn head() -> Object {
     Object::record("packet")
         .key("file", or_null(term("file")))
@@ -99,7 +99,7 @@ pub fn packet_finding() -> Value {
     finding(term("length"), "A rule that the packet breaks.")
 }
 
-/// The same in the record of an exchange, which has no bytes.
+/// A broken rule in the record of an exchange, which has no bytes.
 pub fn exchange_finding() -> Value {
     finding(json!({ "type": "null" }), "A rule that the exchange breaks.")
 }
@@ -115,7 +115,7 @@ fn finding(bytes: Value, about: &str) -> Value {
         .end(about)
 }
 
-/// A request and what became of it, in a file or not.
+/// A request and its outcome, in a file or not.
 pub fn any_exchange() -> Value {
     let own = |info: &'static Info| {
         let first = |at: &usize| !info.steps[..*at].iter().any(|step| step.name == info.steps[*at].name);
@@ -158,7 +158,8 @@ pub fn any_exchange() -> Value {
         .end("A request and what became of it.")
 }
 
-/// What ties answer to request; null where order does, and where the request ends before it.
+/// The key that pairs an answer with its request; null where they are paired by order, and where the request ends before
+/// the key.
 fn key(step: &StepInfo) -> Value {
     match step.key_digits {
         0 => json!({ "type": "null" }),

@@ -1,4 +1,4 @@
-//! Captures, servers, and what a run adds up to.
+//! Schemas of captures, servers, and the totals of a run.
 
 use super::object::{Object, list, list_of, or_null, term, text, words};
 use crate::capture::{MAX_TOLD, compressions};

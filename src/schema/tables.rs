@@ -19,7 +19,7 @@ pub fn row(kind: &str, columns: &[Column]) -> Value {
     object.end("A row of statistics: what stats writes.")
 }
 
-/// What a cell holds.
+/// The schema of a cell.
 fn cell(holds: Holds) -> Value {
     match holds {
         Holds::Protocol => term("protocol"),

@@ -1,4 +1,4 @@
-//! What records of several types have in common.
+//! Schemas that records of several types share.
 
 use super::object::{Object, form, term, text, whole, words};
 use crate::decode::SECRET;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Largest length and offset of bytes in a UDP payload.
 pub const LONGEST: i64 = u16::MAX as i64;
 
-/// Names and schemas.
+/// The names and schemas of all terms.
 pub fn terms() -> Vec<(String, Value)> {
     let mut all = vec![];
     let mut add = |name: &str, about: &str, mut schema: Value| {
@@ -77,7 +77,7 @@ pub fn terms() -> Vec<(String, Value)> {
     all
 }
 
-/// As the records have them, for JSON has no numbers that are not finite.
+/// The floats that the records write as names, for JSON has no numbers that are not finite.
 const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 /// An even number of digits.
 const HEX: &str = "([0-9a-f]{2})*";

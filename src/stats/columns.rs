@@ -22,13 +22,13 @@ const fn spare(key: &'static str, head: &'static str, holds: Holds) -> Column {
 }
 
 impl Column {
-    /// The same, where cells may hold nothing.
+    /// The same column, but cells may be empty.
     const fn or_none(self) -> Column {
         Column { null: true, ..self }
     }
 }
 
-/// Of response times.
+/// Columns of response times.
 pub const TIMES: &[Column] = &[
     column("protocol", "protocol", Holds::Protocol),
     column("step", "step", Holds::Step).or_none(),
@@ -43,7 +43,7 @@ pub const TIMES: &[Column] = &[
     column(HISTOGRAM, "", Holds::Spread).or_none(),
 ];
 
-/// Of servers and clients.
+/// Columns of servers and clients.
 pub const ENDPOINTS: &[Column] = &[
     column("role", "", Holds::Role),
     column("endpoint", "endpoint", Holds::Endpoint).or_none(),
@@ -58,7 +58,7 @@ pub const ENDPOINTS: &[Column] = &[
     column("left_out", "", Holds::Count).or_none(),
 ];
 
-/// Of layers.
+/// Columns of layers.
 pub const HIERARCHY: &[Column] = &[
     column("name", "protocol", Holds::Text),
     column("path", "", Holds::Text),
@@ -67,7 +67,7 @@ pub const HIERARCHY: &[Column] = &[
     column("percent", "% of bytes", Holds::Number).or_none(),
 ];
 
-/// Of intervals.
+/// Columns of intervals.
 pub const SERIES: &[Column] = &[
     column("start", "from", Holds::Time),
     column("interval", "", Holds::Seconds),
@@ -81,7 +81,7 @@ pub const SERIES: &[Column] = &[
     column("", "queries", Holds::Shown),
 ];
 
-/// Of steps of servers.
+/// Columns of amplification, by server and step.
 pub const AMPLIFICATION: &[Column] = &[
     column("server", "server", Holds::Server),
     column("protocol", "", Holds::Protocol),
@@ -109,7 +109,7 @@ pub const AMPLIFICATION: &[Column] = &[
     spare("", "not\nasked", Holds::Shown),
 ];
 
-/// Of exchanges by server.
+/// Columns of losses, by server.
 pub const LOSSES: &[Column] = &[
     column("server", "server", Holds::Server).or_none(),
     column("protocol", "protocol", Holds::Protocol).or_none(),

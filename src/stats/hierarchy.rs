@@ -1,22 +1,22 @@
-//! Frames and bytes by protocol, layer by layer.
+//! Counts frames and bytes by protocol, layer by layer.
 
 use crate::capture::{Frame, link_name};
 use crate::net::{Datagram, DropReason};
 use crate::protocols::Id;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Link types told apart; further ones are counted together.
+/// Most link types told apart; further link types are counted together.
 const MAX_LINKS: usize = 64;
-/// Stands for those.
+/// Stands for all further link types.
 const OTHER_LINKS: u16 = u16::MAX;
-/// Frames whose datagram is not told of at once: more than wait in the pipeline. The oldest tunnel or fragment goes
-/// first, and counts as one.
+/// Most frames remembered whose datagram is not reported at once: more than wait in the pipeline. The oldest tunnel or
+/// fragment goes first, and counts as a tunnel or fragment.
 const MAX_PENDING: usize = 4_096;
 
 /// Frames and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
     /// Their length on the wire, with the link header.
     pub bytes: u64,
@@ -29,40 +29,40 @@ impl Count {
     }
 }
 
-/// What a frame holds in the end.
+/// The innermost content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Leaf {
-    /// A datagram over IPv4 or IPv6: of a protocol's message, or of no known protocol.
+    /// A UDP datagram over IPv4 or IPv6: a message of a protocol, or a datagram that no protocol claims.
     Udp { v6: bool, unclaimed: bool, message: Option<(Id, u8)> },
-    /// No datagram; index into [`DropReason::ALL`].
+    /// No datagram; the index into [`DropReason::ALL`] gives the reason.
     Dropped(usize),
 }
 
-/// A frame whose datagram has not been told of.
+/// A frame whose datagram has not been reported.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     number: u64,
     link: u16,
     bytes: u64,
-    /// What it counts as if nothing is told of it: it holds a tunnel, or a fragment.
+    /// How it counts if no datagram of it is reported: as a tunnel, or as a fragment.
     otherwise: Option<DropReason>,
 }
 
-/// See the module's words.
+/// Counts of frames and bytes by link type and content.
 #[derive(Debug, Default)]
 pub struct Hierarchy {
     leaves: BTreeMap<(u16, Leaf), Count>,
     links: Vec<u16>,
-    /// In order of their numbers.
+    /// Frames in the order of their numbers.
     pending: VecDeque<Pending>,
 }
 
-/// One line: a layer, and what is in it.
+/// A line of the table: a layer, and its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Names from `frame` down to this layer.
     pub path: Vec<String>,
-    /// What is in it and below.
+    /// Frames of this layer and the layers below.
     pub count: Count,
 }
 
@@ -92,7 +92,7 @@ impl Hierarchy {
 
     fn await_datagram(&mut self, frame: Pending) {
         if self.pending.len() >= MAX_PENDING {
-            // Of a datagram that waits it will be told; of what is in a tunnel or a fragment perhaps never.
+            // A datagram that waits will be reported; the content of a tunnel or a fragment perhaps never.
             let oldest = self.pending.iter().position(|p| p.otherwise.is_some()).unwrap_or(0);
             if let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.remove(oldest) {
                 self.count(link, Leaf::Dropped(why as usize), bytes);
@@ -101,7 +101,7 @@ impl Hierarchy {
         self.pending.push_back(frame);
     }
 
-    /// Nothing more will be told.
+    /// Counts the tunnels and fragments of which no datagram was reported.
     pub fn finish(&mut self) {
         for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
             if let Some(why) = otherwise {
@@ -110,13 +110,13 @@ impl Hierarchy {
         }
     }
 
-    /// Nothing will be told of a frame's datagram, and it is not to count.
+    /// Forgets a frame whose datagram will not be reported and is not to count.
     pub fn leave_out(&mut self, frame: u64) {
         self.take(frame);
     }
 
     fn take(&mut self, frame: u64) -> Option<Pending> {
-        // Nearly always the last frame; others have waited.
+        // This is nearly always the last frame; the datagrams of others have waited.
         let at = match self.pending.back() {
             Some(last) if last.number == frame => Some(self.pending.len() - 1),
             _ => self.pending.binary_search_by_key(&frame, |p| p.number).ok(),
@@ -124,7 +124,7 @@ impl Hierarchy {
         self.pending.remove(at?)
     }
 
-    /// A datagram has been told of: message of a protocol, or none of ours.
+    /// Counts a datagram that is reported: a message of a protocol, or a datagram that no protocol claims.
     pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
         if let Some(Pending { link, bytes, .. }) = self.take(d.frame) {
             let (v6, unclaimed) = (d.src.octets().is_none(), message.is_none());
@@ -136,7 +136,7 @@ impl Hierarchy {
         self.leaves.entry((link, leaf)).or_default().add(Count { frames: 1, bytes });
     }
 
-    /// The layers from the outermost in, each before what is in it.
+    /// The layers from the outermost inwards, each before the layers in it.
     pub fn layers(&self) -> Vec<Layer> {
         let mut layers: Vec<Layer> = vec![];
         for ((link, leaf), count) in &self.leaves {
@@ -257,7 +257,7 @@ mod tests {
         assert!(h.layers().is_empty(), "nothing is known of any of them");
         fragment(&mut h, 9_000);
         assert_eq!(text(&h).last().unwrap(), "frame:ethernet:ip_fragment 1 1", "the oldest of them");
-        // The one that waits is told of, and so are the latest; the oldest is counted already.
+        // The datagram that waits is reported, and so are the latest ones; the oldest fragment is counted already.
         [1, 2, 3, 9_000].into_iter().for_each(|number| h.datagram(&datagram(number, end), None));
         h.finish();
         let layers = text(&h);

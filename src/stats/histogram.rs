@@ -4,7 +4,7 @@
 const STEPS: [i64; 3] = [1, 2, 5];
 /// Powers of ten: from a microsecond to ten seconds.
 const DECADES: usize = 8;
-/// Buckets: one below a microsecond, and the last one without an end.
+/// Number of buckets: one below a microsecond, and the last one without an end.
 const BUCKETS: usize = DECADES * STEPS.len() + 1;
 
 /// Counts by response time in buckets that begin at 1, 2 and 5 times the powers of ten, from 1 µs to 50 s.
@@ -18,7 +18,7 @@ pub struct Bucket {
     pub from: i64,
     /// Its end in nanoseconds, which is not part of it; `None` for the last one.
     pub to: Option<i64>,
-    /// How many fell into it.
+    /// Number of response times in it.
     pub count: u64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Spread {
     }
 }
 
-/// The beginning of a bucket in nanoseconds; `None` behind the last.
+/// The beginning of a bucket in nanoseconds; `None` after the last bucket.
 fn edge(bucket: usize) -> Option<i64> {
     let above = match bucket.checked_sub(1) {
         None => return Some(0),
@@ -45,7 +45,7 @@ impl Spread {
         self.0[bucket] += 1;
     }
 
-    /// The buckets from the first to the last in which there is anything.
+    /// The buckets from the first to the last one that is not empty.
     pub fn buckets(&self) -> Vec<Bucket> {
         let first = self.0.iter().position(|&n| n > 0).unwrap_or(BUCKETS);
         let end = self.0.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);

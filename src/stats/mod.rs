@@ -1,7 +1,7 @@
 //! Statistics over all captures of a run: response times, endpoints, protocols, time, amplification, losses.
 //!
-//! [`Stats`] gathers, in bounded memory; `tables.rs` makes tables of it, and `sheet.rs` and `screen.rs` write
-//! those, for programs and for people.
+//! [`Stats`] gathers them in bounded memory; `tables.rs` makes tables of them. `sheet.rs` writes the tables for programs,
+//! and `screen.rs` for people.
 
 mod columns;
 mod hierarchy;
@@ -37,11 +37,11 @@ use series::Series;
 use std::io::{self, Write};
 use traffic::{Served, Traffic, UNIT, ends};
 
-/// The servers that always stay in the tables; at most twice as many are in them.
+/// Number of servers that always stay in the tables; at most twice as many servers are in them.
 pub const MAX_SERVERS: usize = 8_192;
-/// The same of clients, by address.
+/// The same for clients, by address.
 pub const MAX_CLIENTS: usize = 32_768;
-/// Servers with quantiles of their response times; memory for them grows to some 10 KiB each.
+/// Most servers with quantiles of their response times; the memory for them grows to some 10 KiB each.
 pub const MAX_TIMED: usize = 1_024;
 
 /// A part of the statistics.
@@ -49,13 +49,13 @@ pub const MAX_TIMED: usize = 1_024;
 pub enum Section {
     /// Response times by step and by server.
     Times,
-    /// Servers and clients with what they sent and got.
+    /// Servers and clients, with the datagrams that they sent and received.
     Endpoints,
     /// Frames and bytes by protocol.
     Hierarchy,
     /// Queries, answers and losses over time.
     Series,
-    /// What servers send for what they get.
+    /// How much servers send for what they get.
     Amplification,
     /// Losses and retransmissions.
     Losses,
@@ -82,7 +82,7 @@ struct StepTimes {
     spread: Spread,
 }
 
-/// Gathers the statistics. Set [`crate::pipeline::Options::all`], so that all datagrams are told of.
+/// Gathers the statistics. Set [`crate::pipeline::Options::all`], so that all datagrams are reported.
 #[derive(Debug)]
 pub struct Stats {
     captures: Captures,
@@ -95,7 +95,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Empty ones. Time is cut in intervals of that many nanoseconds, or of a length that is chosen at the end.
+    /// Empty statistics. Time is cut into intervals of `interval` nanoseconds, or of a length that is chosen at the end.
     pub fn new(interval: Option<i64>) -> Stats {
         Stats {
             captures: Captures::default(),
@@ -177,7 +177,7 @@ impl Report for Stats {
     }
 }
 
-/// Writes sections as records, after those of the captures and before the summary.
+/// Writes sections as records, after the records of the captures and before the summary.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -196,7 +196,7 @@ pub fn records<W: Write>(
     out.finish()
 }
 
-/// The records of a section, and what must be said beside them.
+/// The records of a section, and the remarks that belong to them.
 pub(crate) fn section(stats: &Stats, section: Section) -> (Vec<Value>, Vec<String>) {
     let sheets = stats.tables(section);
     let notes = sheets.iter().flat_map(|sheet| sheet.notes.clone()).collect();

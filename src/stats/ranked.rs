@@ -1,4 +1,4 @@
-//! A map of bounded size that keeps what weighs most.
+//! A map of bounded size that keeps the entries that weigh most.
 
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -6,28 +6,28 @@ use std::hash::Hash;
 
 /// What a [`Ranked`] can weigh and add up.
 pub trait Weighed: Default {
-    /// What decides who stays.
+    /// The weight, which decides which entries stay.
     fn weight(&self) -> u64;
-    /// Takes in one that had to go.
+    /// Adds the value of an entry that is removed.
     fn absorb(&mut self, other: Self);
 }
 
-/// A hash map of at most twice `most` entries: when it is full the lighter half goes, added up in one.
+/// A hash map of at most twice `most` entries. When it is full, the lighter half is removed and added up in one value.
 ///
-/// Weight and then the order of the keys decide, never the position of a hash: hashes are seeded, and two
-/// runs must not differ.
+/// Weight and then the order of the keys decide, never the position of a hash: hashes are seeded, and two runs must not
+/// differ.
 #[derive(Debug)]
 pub struct Ranked<K, V> {
     map: HashMap<K, V>,
     most: usize,
-    /// What had to go, added up.
+    /// The removed entries, added up.
     pub rest: V,
-    /// How many had to go; one that comes back and goes again counts again.
+    /// How many entries were removed; an entry that comes back and is removed again counts again.
     pub left_out: u64,
 }
 
 impl<K: Copy + Ord + Hash, V: Weighed> Ranked<K, V> {
-    /// An empty map that always keeps the `most` heaviest.
+    /// An empty map that always keeps the `most` heaviest entries.
     pub fn new(most: usize) -> Self {
         Ranked { map: HashMap::new(), most: most.max(1), rest: V::default(), left_out: 0 }
     }
@@ -94,7 +94,7 @@ mod tests {
         let kept: u64 = map.values().map(|v| v.0).sum();
         assert_eq!(kept + map.rest.0, 11_000);
         assert_eq!(map.left_out + list.len() as u64, 1_001);
-        // Of those that weigh the same, the first in order stay.
+        // Of entries of the same weight, the first in order stay.
         assert!(list.iter().skip(1).take(3).map(|(key, _)| *key).eq(0..3), "{list:?}");
     }
 }

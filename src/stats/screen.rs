@@ -1,4 +1,4 @@
-//! The statistics as a person sees them.
+//! Writes the statistics for people.
 
 use super::histogram::Bucket;
 use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
@@ -14,12 +14,12 @@ use std::io::{self, Write};
 
 /// Longest bar in characters.
 const BAR: usize = 30;
-/// The same in a table of several columns.
+/// Longest bar in a table of several columns, in characters.
 const NARROW_BAR: usize = 16;
 
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
-/// From this width on the numbers of a row have room in one line, whatever else has.
+/// From this width on, the numbers of a row have room in one line, even if its other cells have not.
 const FULL: u16 = 80;
 
 /// Writes sections as tables.
@@ -52,7 +52,7 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
         shown.retain(|(_, column)| !column.spare);
         table = lay_out(screen, sheet, &shown);
     }
-    // What fits stays in one line; where it does not, names and addresses give way, and numbers last.
+    // A row that fits stays in one line; where it does not, names and addresses give way, and numbers last.
     let room = has_room(screen, &table);
     for (column, &(at, _)) in table.column_iter_mut().zip(&shown) {
         let number = sheet.rows.iter().any(|row| is_number(&row[at]));
@@ -86,7 +86,7 @@ fn lay_out(screen: Screen, sheet: &Sheet, shown: &[(usize, &Column)]) -> Table {
 fn has_room(screen: Screen, table: &Table) -> bool {
     let widths = table.column_max_content_widths();
     let sum = widths.iter().fold(0, |sum: u16, width| sum.saturating_add(width.saturating_add(GAP)));
-    sum <= screen.width + 1 // nothing stands behind the last one
+    sum <= screen.width + 1 // no gap follows the last column
 }
 
 fn is_number(cell: &Cell) -> bool {
@@ -131,7 +131,7 @@ fn moment(time: Time) -> String {
     text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A bar, in eighths of a character where these are known; something at least where there is anything.
+/// A bar, in eighths of a character except in ASCII; it is never empty where the share is above 0.
 fn bar(screen: Screen, share: f64, most: usize) -> String {
     if screen.ascii {
         return "#".repeat((share * most as f64).ceil() as usize);
@@ -141,7 +141,7 @@ fn bar(screen: Screen, share: f64, most: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// The histograms of a table.
+/// Writes the histograms of a table.
 fn spreads(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
     let Some(at) = sheet.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
     for row in &sheet.rows {

@@ -1,4 +1,4 @@
-//! Queries, answers and losses over time.
+//! Counts queries, answers and losses over time.
 //!
 //! Only intervals in which something happened take memory, and their number is bounded: a clock that jumps
 //! makes a gap, not a million rows. Where no interval is asked for, time is cut finely at first, and more
@@ -14,13 +14,13 @@ const MIN: i64 = 60 * S;
 const HOUR: i64 = 60 * MIN;
 const DAY: i64 = 24 * HOUR;
 
-/// Most intervals kept where the user says how long one is; what happens in further ones is added up.
+/// Most intervals kept where the user sets their length; what happens in further intervals is added up.
 pub const MAX_INTERVALS: usize = 65_536;
 /// Most pieces of time kept where the interval is chosen at the end.
 const MAX_PIECES: usize = 8_192;
-/// Most rows of an interval that is chosen; about a third of that is the least where there is enough traffic.
+/// Most rows where the interval is chosen at the end; with enough traffic there are at least about a third as many.
 pub const MAX_CHOSEN: usize = 60;
-/// So many empty intervals are shown between others; a longer pause is a gap.
+/// Most empty intervals shown between others; a longer pause is a gap.
 pub const MAX_EMPTY: i64 = 10;
 
 /// Lengths of the pieces in nanoseconds; each is a multiple of the one before it.
@@ -48,7 +48,7 @@ pub struct Tick {
     pub unanswered: u64,
     /// Requests made here that ICMP errors refused.
     pub refused: u64,
-    /// Of the answers: their response times added up in nanoseconds, and the longest.
+    /// The sum of the response times of the answers in nanoseconds, and the longest of them.
     pub waited: i128,
     pub longest: Option<i64>,
 }
@@ -71,18 +71,18 @@ impl Tick {
     }
 }
 
-/// See the module's words.
+/// Counts exchanges by pieces of time.
 #[derive(Debug)]
 pub struct Series {
     /// Length of a piece of time in nanoseconds.
     length: i64,
-    /// The user chose it.
+    /// Whether the user chose the length.
     fixed: bool,
-    /// By number of the piece since 1970.
+    /// The pieces, by their number since 1970.
     pieces: BTreeMap<i64, Tick>,
     /// What happened at unknown times.
     pub untimed: Tick,
-    /// What found no place among the intervals of the user's choice.
+    /// What happened in intervals that found no place, where the user chose their length.
     pub beyond: Tick,
 }
 
@@ -98,7 +98,7 @@ pub struct Rows {
 }
 
 impl Series {
-    /// An empty one with intervals of that many nanoseconds, or of a length that is chosen at the end.
+    /// An empty series with intervals of `interval` nanoseconds, or of a length that is chosen at the end.
     pub fn new(interval: Option<i64>) -> Series {
         Series {
             length: interval.unwrap_or(PIECES[0]).max(1),
@@ -109,7 +109,7 @@ impl Series {
         }
     }
 
-    /// Counts an exchange: its request, what became of it, and its answer.
+    /// Counts an exchange: its request, its outcome, and its answer.
     pub fn add(&mut self, e: &Exchange) {
         let asked = Tick {
             queries: 1,
@@ -120,7 +120,7 @@ impl Series {
         };
         self.put(e.request_time, asked);
         if matches!(e.outcome, Outcome::Answered | Outcome::Late) {
-            // Without it the time of the answer is unknown, so all answers of an interval have one.
+            // Without a response time the time of the answer is unknown, so all answers of an interval have one.
             let time = e.response_time.map_or(Time::UNKNOWN, |t| e.request_time.plus(t));
             let (waited, longest) = (e.response_time.unwrap_or(0).into(), e.response_time);
             self.put(time, Tick { answers: 1, waited, longest, ..Tick::default() });
@@ -139,7 +139,7 @@ impl Series {
         self.pieces.entry(nanos.div_euclid(self.length)).or_default().add(&tick);
     }
 
-    /// Makes the pieces longer, until half of their number would do.
+    /// Makes the pieces longer, until there are no more than half of [`MAX_PIECES`].
     #[cold]
     fn coarsen(&mut self) {
         let longer = PIECES.iter().copied().filter(|&piece| piece > self.length);
@@ -151,7 +151,7 @@ impl Series {
         }
     }
 
-    /// The same in pieces of a multiple of the length.
+    /// The pieces merged into longer pieces of `length`, a multiple of the present length.
     fn folded(&self, length: i64) -> BTreeMap<i64, Tick> {
         let ratio = (length / self.length).max(1);
         let mut folded = BTreeMap::<_, Tick>::new();
@@ -161,7 +161,7 @@ impl Series {
         folded
     }
 
-    /// The rows: in intervals of the user's choice, or in the shortest that make no more than [`MAX_CHOSEN`].
+    /// The rows: in intervals that the user chose, or in the shortest intervals that make no more than [`MAX_CHOSEN`] rows.
     pub fn rows(&self) -> Rows {
         if self.fixed {
             return filled(self.length, &self.pieces);
@@ -169,7 +169,7 @@ impl Series {
         let mut rows = Rows::default();
         for interval in INTERVALS.into_iter().filter(|&interval| interval >= self.length) {
             rows = filled(interval, &self.folded(interval));
-            // A pause counts as much as can be shown of one: short intervals would hide regular traffic in gaps.
+            // A gap counts as the most empty rows that can be shown: short intervals would hide regular traffic in gaps.
             if rows.rows.len() as i64 + rows.gaps as i64 * MAX_EMPTY <= MAX_CHOSEN as i64 {
                 break;
             }
@@ -178,7 +178,7 @@ impl Series {
     }
 }
 
-/// Intervals with the empty ones between them, but for gaps.
+/// The intervals, with the empty ones between them, except in gaps.
 fn filled(interval: i64, pieces: &BTreeMap<i64, Tick>) -> Rows {
     let mut filled = Rows { interval, ..Rows::default() };
     let mut next = None;

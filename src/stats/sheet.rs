@@ -7,28 +7,28 @@ use crate::timestamps::stamp;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug)]
 pub enum Cell {
-    /// Nothing is known, or there is nothing to say.
+    /// The value is unknown, or there is none.
     Nothing,
-    /// All of them; nothing in records.
+    /// The word for all rows together; null in records.
     All,
-    /// A name of ours, or an address.
+    /// A name that qdissect gives, or an address.
     Text(String),
     /// Text from the network, which need not be UTF-8.
     Name(Vec<u8>),
-    /// A name that stands inside that many others.
+    /// A name, nested in so many other names.
     Nested(usize, String),
     /// A number of things, or of bytes.
     Count(u64),
-    /// Nanoseconds.
+    /// A duration in nanoseconds.
     Duration(i64),
     /// A point in time.
     Time(Time),
-    /// So many times as much.
+    /// A ratio.
     Ratio(f64),
-    /// A share in percent.
+    /// A percentage.
     Percent(f64),
     /// A histogram. CSV leaves it out.
     Spread(Vec<Bucket>),
@@ -37,12 +37,12 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// How many times `base` a number is; nothing where the base is 0.
+    /// The ratio of a number to `base`; nothing where the base is 0.
     pub fn ratio(part: u64, base: u64) -> Cell {
         if base == 0 { Cell::Nothing } else { Cell::Ratio(part as f64 / base as f64) }
     }
 
-    /// How much of `base` a number is; nothing where the base is 0.
+    /// A number as a percentage of `base`; nothing where the base is 0.
     pub fn percent(part: u64, base: u64) -> Cell {
         if base == 0 { Cell::Nothing } else { Cell::Percent(part as f64 * 100.0 / base as f64) }
     }
@@ -70,7 +70,7 @@ fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Three decimals: sizes of datagrams say no more.
+/// Rounds to three decimals: ratios of sizes of datagrams are no more exact.
 fn thousandths(x: f64) -> f64 {
     (x * 1_000.0).round() / 1_000.0
 }
@@ -79,7 +79,7 @@ fn bucket(b: &Bucket) -> Value {
     json!({ "from": seconds(b.from), "to": b.to.map(seconds), "count": b.count })
 }
 
-/// What the cells of a column hold, unless they hold nothing.
+/// The type of the cells of a column, where they are not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Name of a protocol.
@@ -92,7 +92,7 @@ pub enum Holds {
     Role,
     /// Address and port, or an address alone.
     Endpoint,
-    /// A name of ours, or of a file.
+    /// A name that qdissect gives, or the name of a file.
     Text,
     /// Text from the network.
     Name,
@@ -102,11 +102,11 @@ pub enum Holds {
     Seconds,
     /// A point in time.
     Time,
-    /// A ratio, or a share in percent.
+    /// A ratio, or a percentage.
     Number,
     /// A histogram.
     Spread,
-    /// What is for screens alone.
+    /// Content for screens alone.
     Shown,
 }
 
@@ -115,13 +115,13 @@ pub enum Holds {
 pub struct Column {
     /// Its key in records and CSV; empty where it is for screens alone.
     pub key: &'static str,
-    /// Its head on screens; empty where it is not shown there.
+    /// Its heading on screens; empty where it is not shown there.
     pub head: &'static str,
-    /// Narrow screens leave it out.
+    /// Whether narrow screens leave it out.
     pub spare: bool,
     /// What its cells hold.
     pub holds: Holds,
-    /// They may hold nothing.
+    /// Whether its cells may be empty.
     pub null: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct Column {
 pub struct Sheet {
     /// The `type` of its records.
     pub kind: &'static str,
-    /// For screens.
+    /// Its title on screens.
     pub title: String,
     /// Its columns.
     pub columns: &'static [Column],
@@ -138,12 +138,12 @@ pub struct Sheet {
     pub hidden: &'static [&'static str],
     /// A cell for each column.
     pub rows: Vec<Vec<Cell>>,
-    /// What must be said below it on screens.
+    /// Remarks below it on screens.
     pub notes: Vec<String>,
 }
 
 impl Sheet {
-    /// Rows with the columns that have a key.
+    /// The cells of a row whose columns have a key, with their keys.
     fn keyed<'a>(&self, row: &'a [Cell]) -> impl Iterator<Item = (&'static str, &'a Cell)> {
         self.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
     }

@@ -67,7 +67,7 @@ impl Stats {
         Sheet { kind: "response_times", title, columns: TIMES, hidden, rows, notes }
     }
 
-    /// What the bound of the table of servers has cost.
+    /// A remark on the servers that were left out because the table of servers is bounded.
     fn left_out(&self) -> Vec<String> {
         match self.servers.left_out {
             0 => vec![],
@@ -268,7 +268,7 @@ fn end_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell> {
     row
 }
 
-/// Those that had to go, added up in one row.
+/// A row that adds up the endpoints that were left out.
 fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Option<Vec<Cell>> {
     let name = Cell::Nothing;
     (rest.weight() > 0).then(|| end_row([text(role), name, Cell::Nothing, Cell::Nothing], rest, left_out))
@@ -285,7 +285,7 @@ fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {
     row
 }
 
-/// How bad a case is: first the ratio of the worst exchange; without one, that of all that was sent.
+/// How bad a case is: the ratio of the worst exchange, or where there is none, the ratio of all that was sent.
 fn severity(a: &Audit) -> f64 {
     let (part, base) = match &a.worst {
         Some(worst) => (worst.response_bytes, worst.request_bytes),

@@ -1,4 +1,4 @@
-//! What one server, or one client, sent and got.
+//! The traffic of one server, or of one client.
 
 use super::ranked::Weighed;
 use crate::exchange::{Exchange, Outcome, Pairing};
@@ -10,19 +10,19 @@ use crate::report::times::Times;
 
 /// Bytes of the headers of IPv4 (without options) and UDP.
 const HEADERS_V4: u64 = 28;
-/// The same of IPv6.
+/// Bytes of the headers of IPv6 and UDP.
 const HEADERS_V6: u64 = 48;
-/// Response times closer than this are not told apart by quantiles, in nanoseconds.
+/// Resolution of the quantiles of response times, in nanoseconds.
 pub const UNIT: i64 = 100;
 
-/// Datagrams one way.
+/// Datagrams in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: u64,
     /// UDP payload on the wire in bytes.
     pub bytes: u64,
-    /// The same with the headers of UDP and IP, of 28 or 48 bytes.
+    /// The same with the headers of UDP and IP, which take 28 or 48 bytes.
     pub wire: u64,
 }
 
@@ -42,12 +42,12 @@ impl Flow {
     }
 }
 
-/// Datagrams both ways.
+/// Datagrams in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// From the endpoint.
+    /// Datagrams from the endpoint.
     pub sent: Flow,
-    /// To it.
+    /// Datagrams to the endpoint.
     pub received: Flow,
 }
 
@@ -64,19 +64,19 @@ impl Weighed for Traffic {
 /// How exchanges ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Exchanges.
+    /// Number of exchanges.
     pub requests: u64,
-    /// Repetitions of requests, which open none.
+    /// Repetitions of requests, which open no exchange.
     pub retransmissions: u64,
-    /// … answered in time.
+    /// Exchanges answered in time.
     pub answered: u64,
-    /// … answered after the window.
+    /// Exchanges answered after the window.
     pub late: u64,
-    /// … not answered.
+    /// Exchanges not answered.
     pub unanswered: u64,
-    /// … open when the capture ended.
+    /// Exchanges open when the capture ended.
     pub undecided: u64,
-    /// … refused by ICMP errors.
+    /// Exchanges refused by ICMP errors.
     pub refused: u64,
     /// Copies of answers.
     pub copies: u64,
@@ -96,7 +96,7 @@ impl Losses {
         } += 1;
     }
 
-    /// Adds those of another server.
+    /// Adds the counts of another server.
     pub fn absorb(&mut self, other: &Losses) {
         self.requests += other.requests;
         self.retransmissions += other.retransmissions;
@@ -108,18 +108,18 @@ impl Losses {
         self.copies += other.copies;
     }
 
-    /// Exchanges whose end is known: the base of what was lost.
+    /// Exchanges whose outcome is known: the base of the percentage of losses.
     pub fn decided(&self) -> u64 {
         self.requests - self.undecided
     }
 
-    /// Exchanges with an answer: the base of copies.
+    /// Exchanges with an answer: the base of the percentage of copies.
     pub fn with_answer(&self) -> u64 {
         self.answered + self.late
     }
 }
 
-/// The largest answer for its request.
+/// The answer that is largest in proportion to its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Worst {
     /// Payload of the request in bytes.
@@ -145,13 +145,13 @@ impl Worst {
 pub struct Audit {
     /// Requests, their repetitions and parts.
     pub requests: Flow,
-    /// Everything sent: answers, their parts and copies, and what was not asked for.
+    /// Everything sent: answers, their parts and copies, and answers that were not asked for.
     pub sent: Flow,
-    /// Answers among it that were given without a valid challenge; the parts of one count once.
+    /// Answers in `sent` that were given without a valid challenge; the parts of an answer count once.
     pub without_challenge: u64,
-    /// Copies of answers among it.
+    /// Copies of answers in `sent`.
     pub copies: Flow,
-    /// Answers among it to nothing that was asked.
+    /// Answers in `sent` that were not asked for.
     pub unasked: Flow,
     /// The worst single exchange.
     pub worst: Option<Worst>,
@@ -160,15 +160,15 @@ pub struct Audit {
 /// What one server did in one protocol.
 #[derive(Debug, Default)]
 pub struct Served {
-    /// What it called itself last.
+    /// The name that it gave itself last.
     pub server_name: Option<Vec<u8>>,
-    /// Datagrams both ways.
+    /// Datagrams in both directions.
     pub traffic: Traffic,
     /// How its exchanges ended.
     pub losses: Losses,
     /// Its response times.
     pub times: Times<UNIT>,
-    /// By step of the protocol, as far as there was any.
+    /// By step of the protocol, up to the last step with traffic.
     pub steps: Vec<Audit>,
 }
 
@@ -176,7 +176,7 @@ impl Weighed for Served {
     fn weight(&self) -> u64 {
         self.traffic.weight()
     }
-    /// Steps are not added up: those of different protocols have nothing in common.
+    /// Steps are not added up: steps of different protocols have nothing in common.
     fn absorb(&mut self, other: Served) {
         self.traffic.absorb(other.traffic);
         self.losses.absorb(&other.losses);
@@ -196,7 +196,7 @@ impl Served {
     /// Counts a datagram to the server or from it.
     pub fn hear<S>(&mut self, p: &Packet<'_, S>) {
         if p.raised.has(&GEN_008) {
-            return; // it was on the wire once
+            return; // the datagram was on the wire once
         }
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
@@ -224,7 +224,7 @@ impl Served {
         }
     }
 
-    /// Counts an exchange. `keep` allows memory for its response times; whether it was taken.
+    /// Counts an exchange. `keep` allows memory for its response times; returns whether the memory was taken.
     pub fn close(&mut self, e: &Exchange, keep: bool) -> bool {
         self.losses.add(e);
         if let Some(frame) = e.response_frame {
@@ -239,7 +239,7 @@ impl Served {
     }
 }
 
-/// The server's end of a datagram, and the client's.
+/// The server's endpoint of a datagram, and the client's.
 pub fn ends<S>(p: &Packet<'_, S>) -> [Endpoint; 2] {
     let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
     [server, client]

@@ -19,7 +19,7 @@ pub enum Table {
     Servers,
 }
 
-/// What a column holds. All integers are signed, for Spark has no others.
+/// The type of a column. All integers are signed, for Spark has no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 32 bits.
@@ -32,7 +32,7 @@ pub enum Kind {
     Text,
     /// Text of few different values: an index into a dictionary.
     Label,
-    /// A point in time: microseconds in UTC, and in a further column of the same name and `_ns` nanoseconds since 1970.
+    /// A point in time: microseconds in UTC, and in a further column, named with `_ns` at the end, nanoseconds since 1970.
     Time,
     /// A list of 64-bit integers.
     Numbers,
@@ -45,11 +45,11 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
-    /// Nothing may stand in it.
+    /// Whether it may be null.
     pub null: bool,
-    /// What is counted: `ns`, `bytes`; empty where nothing is.
+    /// The unit: `ns`, `bytes`; empty where there is none.
     pub unit: &'static str,
     /// What it means.
     pub means: &'static str,
@@ -67,7 +67,7 @@ impl Column {
         Column { unit, ..self }
     }
 
-    /// Arrow's columns of this one: two for a time.
+    /// The column as Arrow's columns: two for a time.
     fn fields(&self) -> Vec<Field> {
         let text = || DataType::Utf8;
         let list = |of| DataType::List(Arc::new(Field::new("element", of, false)));
@@ -96,7 +96,7 @@ impl Column {
 }
 
 impl Table {
-    /// Every table; `captures` last, so that whoever sees it sees the others whole.
+    /// Every table; `captures` comes last, so that a reader who sees it sees the other tables complete.
     pub const ALL: [Table; 5] =
         [Table::Messages, Table::Exchanges, Table::Findings, Table::Servers, Table::Captures];
 
@@ -111,7 +111,7 @@ impl Table {
         }
     }
 
-    /// The table of a name.
+    /// The table with this name.
     pub fn by_name(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
@@ -127,7 +127,7 @@ impl Table {
         }
     }
 
-    /// The same as Arrow has them.
+    /// Its columns as an Arrow schema.
     pub fn schema(self) -> Arc<Schema> {
         let fields: Vec<_> = self.columns().iter().flat_map(Column::fields).collect();
         let version = HashMap::from([("qdissect".to_owned(), super::SCHEMA.to_owned())]);

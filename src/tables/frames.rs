@@ -1,4 +1,4 @@
-//! Frames as a table, on their way from those who read captures to those who judge [shards](crate::shards) of them.
+//! Frames as a table, for the way from code that reads captures to code that judges [shards](crate::shards) of them.
 
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::Listener;
@@ -12,14 +12,14 @@ use arrow_schema::{DataType, Field, Schema};
 use std::io;
 use std::sync::Arc;
 
-/// A file begins, with the time stamp of its first frame; the name of its format stands in the place of bytes.
+/// A file begins: the row has the time stamp of its first frame, and the name of its format in the place of bytes.
 const BEGIN: i32 = 0;
 /// A frame.
 const FRAME: i32 = 1;
 /// A file ends, with its highest time stamp.
 const END: i32 = 2;
 
-/// Rows of a batch, and bytes of the frames in it, before it is handed on.
+/// A batch is handed on when it has so many rows, or so many bytes of frames.
 const MAX_ROWS: usize = 8_192;
 const MAX_BYTES: usize = 4 << 20;
 
@@ -45,7 +45,7 @@ pub fn schema() -> Arc<Schema> {
     ]))
 }
 
-/// Rows that were not handed on yet.
+/// Rows that have not been handed on.
 struct Rows<'t> {
     ints: [Int32Builder; 4],
     longs: [Int64Builder; 5],
@@ -55,7 +55,7 @@ struct Rows<'t> {
     take: &'t mut dyn FnMut(RecordBatch) -> io::Result<()>,
 }
 
-/// What all rows have.
+/// A row without its shard.
 struct Row<'a> {
     kind: i32,
     before: u64,
@@ -105,11 +105,11 @@ impl Rows<'_> {
     }
 }
 
-/// Reads a capture, and hands on its frames with the shards that they are for, in batches, to its end or as far as it goes. Before it
-/// stand `before` frames in other files.
+/// Reads a capture, to its end or as far as it goes, and hands on its frames in batches, each frame with the shard that it
+/// is for. `before` frames stand in the files before it.
 ///
 /// # Errors
-/// What `take` says; the capture's own, after what could be read.
+/// The errors of `take`; the errors of the capture, after what could be read has been handed on.
 pub fn frames(
     source: &mut Source,
     name: &str,
@@ -126,7 +126,7 @@ pub fn frames(
         take,
     };
     source.count_from(before);
-    // Only pcap files have frames whose direction nobody notes; see `Pipeline::begin_file`.
+    // The format tells whether frames may lack a direction: only those of pcap files may; see `Pipeline::begin_file`.
     let format = source.facts().format;
     let (mut clock, mut last) = (Time::UNKNOWN, None);
     let read = source.each(|frame| {

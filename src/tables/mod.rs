@@ -1,8 +1,8 @@
-//! Everything as tables in Arrow's form: what one run over captures found, for DuckDB, Polars, pandas and Spark.
+//! The results of a run over captures as Arrow tables, for DuckDB, Polars, pandas and Spark.
 //!
 //! ```text
-//!  Report ──> report.rs ──rows──> rows.rs ──batches──> whoever takes them: Parquet files, a stream for Python
-//!                                 columns.rs says which columns there are
+//!  Report ──> report.rs ──rows──> rows.rs ──batches──> the `Take` function: Parquet files, a stream for Python
+//!                                 columns.rs declares the columns
 //!  frames ──frames.rs──> batches, and back, for shards of captures
 //! ```
 
@@ -17,5 +17,5 @@ pub use report::{Tables, Take, file_id};
 /// Version of the columns: later ones only add columns that may be null.
 pub const SCHEMA: &str = "qdissect/1";
 
-/// Rows that are gathered before they are handed on.
+/// Rows that are gathered before they are handed on as a batch.
 pub const BATCH: usize = 8_192;

@@ -19,10 +19,10 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::path::Path;
 
-/// What takes the batches of a table. A batch has no more than [`BATCH`](super::BATCH) rows.
+/// The function that takes the batches of a table. A batch has no more than [`BATCH`](super::BATCH) rows.
 pub type Take<'t> = dyn FnMut(Table, RecordBatch) -> io::Result<()> + 't;
 
-/// A number for a capture that everybody computes alike: the first eight bytes of the SHA-256 of its URI.
+/// The number of a capture, which every program computes alike: the first eight bytes of the SHA-256 of its URI.
 pub fn file_id(uri: &str) -> i64 {
     let digest = Sha256::digest(uri);
     digest.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
@@ -42,31 +42,32 @@ struct Capture {
     span: Option<(Time, Time)>,
 }
 
-/// Fills the tables that are wanted, and hands their rows on in batches.
+/// Fills the tables that are wanted, and hands on their rows in batches.
 ///
-/// Findings are those of the records of packets and exchanges: what is judged at the end of the input is not among them.
+/// The findings are those in the records of packets and exchanges; findings that are judged at the end of the input are not
+/// among them.
 pub struct Tables<'t, S> {
     take: Box<Take<'t>>,
     rows: Vec<(Table, Rows)>,
-    /// The object of all fields, as JSON.
+    /// Gives the object of all fields, as JSON.
     fields: Option<fn(&S) -> &[u8]>,
     options: String,
     sensor: Option<String>,
     files: Files,
     captures: Vec<Capture>,
-    /// Packets and UDP datagrams of the files before.
+    /// Packets and UDP datagrams of the files read before.
     before: (u64, u64),
     summary: Summary,
-    /// What the summary listens to: nothing.
+    /// The listener of the summary, which hears nothing.
     none: Notes,
     tunnels: HashMap<u16, Vec<String>>,
-    /// Room for a cell.
+    /// A buffer for the numbers of a cell.
     numbers: Vec<i64>,
 }
 
 impl<'t, S: Listener> Tables<'t, S> {
-    /// Fills these tables. `fields` gives the object of all fields where that is wanted, and `options` says which options of the
-    /// run change what is found.
+    /// Fills these tables. `fields` gives the object of all fields where that is wanted, and `options` names the options of
+    /// the run that change what is found.
     pub fn new(
         tables: &[Table],
         fields: Option<fn(&S) -> &[u8]>,
@@ -105,7 +106,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         self.rows.iter_mut().find(|(its, _)| *its == table).map(|(_, rows)| rows)
     }
 
-    /// File and frame as the tables have them.
+    /// The key of a frame in the tables: file and number.
     fn key(&self, frame: u64) -> (i64, i64) {
         let place = self.files.place(frame);
         (self.captures.get(place.file).map_or(0, |capture| capture.id), signed(place.frame))
@@ -116,7 +117,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         p.pairing.request_frame(p.datagram.frame).map(|frame| self.key(frame))
     }
 
-    /// Hands on what is full, or everything at the end.
+    /// Hands on the rows of a table if they are enough for a batch; at the end all of them.
     fn hand_on(&mut self, table: Table, end: bool) -> io::Result<()> {
         let Some(rows) = self.rows(table) else { return Ok(()) };
         match rows.take(end)? {
@@ -225,7 +226,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         Ok(())
     }
 
-    /// A row for each input: those that were opened, in order, and those that could not be.
+    /// Adds a row for each input: inputs that were opened, in order, then inputs that could not be opened.
     fn capture_rows(&mut self, totals: &Totals) -> io::Result<()> {
         let mut captures = std::mem::take(&mut self.captures);
         for unread in &totals.unread {
@@ -246,7 +247,7 @@ impl<'t, S: Listener> Tables<'t, S> {
     }
 }
 
-/// What a finding is about.
+/// The packet or exchange that a finding is about.
 struct About {
     frame: u64,
     time: Time,
@@ -296,7 +297,7 @@ impl<S: Listener> Report for Tables<'_, S> {
     type Sink = S;
 
     fn wants(&self) -> Wants {
-        // In the order of the records, so that what is said once of a server is said of the same packet.
+        // In the order of the records, so that a remark made once for each server is made about the same packet.
         Wants { ordered: true, frames: self.wants_table(Table::Captures), ..Wants::default() }
     }
 
@@ -369,13 +370,13 @@ impl<S: Listener> Report for Tables<'_, S> {
     }
 }
 
-/// Two columns of a key.
+/// Appends the two cells of a key.
 fn pair(rows: &mut Rows, key: Option<(i64, i64)>) {
     rows.number(key.map(|(file, _)| file));
     rows.number(key.map(|(_, frame)| frame));
 }
 
-/// What a message says about its server.
+/// Appends what a message says about its server.
 fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
     let text = |value: Option<decode::Value<'_>>| value.and_then(|v| v.text()).map(|t| t.into_owned());
     let version = match facts.version {

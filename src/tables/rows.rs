@@ -1,4 +1,4 @@
-//! Rows of a table on their way into batches.
+//! Gathers the rows of a table into batches.
 
 use super::{BATCH, Kind, Table};
 use crate::capture::Time;
@@ -18,15 +18,15 @@ use std::io;
 use std::mem::{replace, take};
 use std::sync::Arc;
 
-/// Texts of few different values, each kept once.
+/// A column of texts with few different values, each of which is kept once.
 #[derive(Default)]
 struct Labels {
     rows: Vec<i32>,
     texts: StringBuilder,
-    /// Which text it is, by its hash.
+    /// The index of each text, by its hash.
     known: HashTable<i32>,
     hasher: DefaultHashBuilder,
-    /// The same of words of the program, by where they stand in it.
+    /// The index of words of the program, by their address.
     words: ArrayVec<(&'static str, i32), 8>,
 }
 
@@ -40,7 +40,7 @@ impl Labels {
         let known = self.words.iter().find(|(known, _)| std::ptr::eq(*known, word)).map(|(_, row)| *row);
         let row = known.unwrap_or_else(|| {
             let row = self.which(word);
-            let _ = self.words.try_push((word, row)); // without room it is looked for by its hash each time
+            let _ = self.words.try_push((word, row)); // without room it is looked up by its hash each time
             row
         });
         self.rows.push(row);
@@ -59,23 +59,23 @@ impl Labels {
     }
 }
 
-/// One of the texts.
+/// The text with this index.
 fn nth(texts: &StringBuilder, row: i32) -> &[u8] {
     let ends = texts.offsets_slice().get(row as usize..).and_then(<[i32]>::first_chunk);
     ends.and_then(|&[start, end]| texts.values_slice().get(start as usize..end as usize)).unwrap_or_default()
 }
 
-/// A count as the tables have it.
+/// A count as the tables hold it: signed.
 pub(super) fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// What was filled in, and room for the rows of the next batch.
+/// Takes the cells filled in, and leaves room for the rows of the next batch.
 fn all<T>(cells: &mut Vec<T>) -> Vec<T> {
     replace(cells, Vec::with_capacity(BATCH))
 }
 
-/// What was filled into a column; where a cell holds nothing, anything.
+/// The cells filled into a column; a null cell holds any value.
 enum Cells {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
@@ -87,12 +87,12 @@ enum Cells {
     Texts(ListBuilder<StringBuilder>),
 }
 
-/// One of Arrow's columns, being filled.
+/// An Arrow column that is being filled.
 struct Column {
     cells: Cells,
-    /// Which of them hold something, where some may hold nothing.
+    /// Which cells are not null, for a column that may hold nulls.
     held: Option<NullBufferBuilder>,
-    /// How many of the last ones hold something: `held` does not know of them yet.
+    /// Number of cells since the last null, which `held` does not count yet.
     run: usize,
 }
 
@@ -116,7 +116,7 @@ impl Column {
         Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)), run: 0 }
     }
 
-    /// The next cell holds something or not.
+    /// Notes whether the next cell is not null.
     #[inline(always)]
     fn holds(&mut self, something: bool) {
         self.run += 1;
@@ -154,16 +154,16 @@ impl Column {
     }
 }
 
-/// The rows of a table that were not handed on yet. Cells are pushed in the order of the columns; one that its column does not
-/// take is left out, so that the batch cannot be made.
+/// The rows of a table that have not been handed on. Cells are pushed in the order of the columns; a cell that its column
+/// does not take is left out, and then the batch cannot be made.
 pub(super) struct Rows {
     schema: Arc<Schema>,
     columns: Vec<Column>,
     /// The column of the next cell.
     next: usize,
-    /// Rows, the one that is being filled among them.
+    /// Number of rows, including the row that is being filled.
     len: usize,
-    /// Room for a text.
+    /// A buffer for a text.
     line: Line,
 }
 
@@ -177,7 +177,7 @@ impl Rows {
         Rows { schema: table.schema(), columns, next: 0, len: 0, line: Line::default() }
     }
 
-    /// The column of the next cell, which holds something or not.
+    /// The cells of the next column, where a cell that is null or not is to be added.
     #[inline(always)]
     fn cell(&mut self, held: bool) -> &mut Cells {
         let at = self.next;
@@ -188,7 +188,7 @@ impl Rows {
         &mut column.cells
     }
 
-    /// Both cells of a time.
+    /// Appends both cells of a time.
     pub fn time(&mut self, time: Time) {
         let nanos = time.nanos();
         if let Cells::Micros(cells) = self.cell(nanos.is_some()) {
@@ -202,7 +202,7 @@ impl Rows {
         let n = n.into();
         match self.cell(n.is_some()) {
             Cells::Int64(cells) => cells.push(n.unwrap_or_default()),
-            // All of them are ports, or bounded otherwise.
+            // All these numbers are ports, or bounded in another way.
             Cells::Int32(cells) => cells.push(n.map_or(0, |n| i32::try_from(n).unwrap_or(i32::MAX))),
             _ => {}
         }
@@ -228,7 +228,7 @@ impl Rows {
         }
     }
 
-    /// A word of the program.
+    /// Appends a word of the program.
     pub fn word(&mut self, word: impl Into<Option<&'static str>>) {
         let word = word.into();
         match (self.cell(word.is_some()), word) {
@@ -238,17 +238,17 @@ impl Rows {
         }
     }
 
-    /// A text that is written for this cell.
+    /// Appends a text that is written for this cell.
     pub fn written(&mut self, write: impl FnOnce(&mut Line)) {
         let mut line = take(&mut self.line);
         line.clear();
         write(&mut line);
-        // It is UTF-8 always: addresses, digits, and what was formatted.
+        // It is always UTF-8: addresses, digits, and formatted text.
         self.text(str::from_utf8(&line).unwrap_or_default());
         self.line = line;
     }
 
-    /// The address and the port.
+    /// Appends the address and the port.
     pub fn endpoint(&mut self, e: Endpoint) {
         self.written(|line| push_ip(line, e));
         self.number(i64::from(e.port()));
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
 
-    /// So many columns of a kind.
+    /// Rows with so many columns of a kind.
     fn rows(columns: usize, kind: Kind, arrow: &DataType) -> Rows {
         let fields = (0..columns).map(|n| Field::new(n.to_string(), arrow.clone(), true)).collect::<Vec<_>>();
         let columns = (0..columns).map(|_| Column::new(kind, true)).collect();
