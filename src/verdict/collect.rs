@@ -26,31 +26,32 @@ pub struct Check<F> {
     places: Files,
     findings: Vec<Entry>,
     more: u64,
-    /// From here on no note is kept.
+    /// No note is kept in `findings` from this index on.
     notes_until: usize,
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
-    /// Findings that mean nothing where the capture holds only one side; what is so is known at the end.
+    /// Findings that mean nothing where the capture holds only one side of a server; for which servers that is so is known
+    /// at the end.
     doubtful: Vec<Entry>,
-    /// Further ones that were judged without that.
+    /// Number of further such findings, which were judged without knowing that.
     hasty: u64,
     unheard: Unheard,
-    /// What each capture gave to judge; as many as `files`, or one where frames come from no file.
+    /// The evidence of each capture; as many as `files`, or one where frames come from no file.
     seen: Vec<Evidence>,
     broken: HashMap<&'static str, u64>,
-    /// Rules that excused findings break, and how many stand in the baseline and are suppressed.
+    /// Rules that excused findings break, and how many findings stand in the baseline, and how many are suppressed.
     excuses: HashSet<&'static str>,
     excused: [u64; 2],
     counts: Counts,
     fingerprints: Fingerprints,
-    /// Says of an entry why it does not fail the check, before it is kept; and sees every one of them.
+    /// Is called with every entry before it is kept, and may excuse it.
     judge: F,
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
-    /// An empty one. `judge` sees every entry and the name of its capture as soon as it is complete, may
-    /// excuse it, and may write it out.
+    /// An empty report. `judge` is called with every entry and the name of its capture as soon as the entry is complete; it
+    /// may excuse the entry, and may write it out.
     pub fn new(policy: Policy, judge: F) -> Self {
         Check {
             policy,
@@ -88,7 +89,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         self.keep(entry)
     }
 
-    /// A remark is said once a server, behind everything else, with its count.
+    /// Keeps a remark, which is reported once for each server, after everything else, with its count.
     fn remark(&mut self, entry: Entry) {
         if self.remarks.len() < MAX_REMARKS {
             self.known.insert((entry.server, entry.protocol, entry.rule().id), self.remarks.len());
@@ -98,7 +99,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         }
     }
 
-    /// Whether a finding is a remark that was made before of the same server: then it is only counted.
+    /// Counts a finding that is a remark made before about the same server. Returns whether it is one.
     fn again(&mut self, finding: &Finding, server: Endpoint, id: Id) -> bool {
         if !(finding.rule.per_server && finding.counts()) {
             return false;
@@ -110,7 +111,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
-        // Symptoms come and go with their causes: they must not take numbers from those that count.
+        // Symptoms come and go with their causes, so they must not take numbers from findings that count.
         if entry.finding.counts() {
             entry.fingerprint = self.fingerprints.of(&entry);
         }
@@ -128,7 +129,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             return Ok(());
         }
         self.more += 1;
-        // However many notes came before it, what fails is listed.
+        // A finding that fails the check is listed, however many notes came before it.
         if entry.finding.severity > Severity::Note
             && let Some(note) = self.last_note()
         {
@@ -137,7 +138,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         Ok(())
     }
 
-    /// The last note that is kept, to give its place to what is worse; each call looks further towards the first.
+    /// The last note kept, which gives its place to a worse finding; each call looks further towards the first finding.
     #[cold]
     fn last_note(&mut self) -> Option<usize> {
         let before = self.findings.get(..self.notes_until.min(self.findings.len()))?;
@@ -188,12 +189,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 }
 
 impl<F> Check<F> {
-    /// Index among the kept files: the last one stands for those that are not kept.
+    /// Index among the files kept; the last index stands for all files that are not kept.
     fn kept(&self, file: usize) -> usize {
         file.min(self.files.len().saturating_sub(1))
     }
 
-    /// Where a frame stands, and, with the frame of a finding's cause made one of its own file, where that is.
+    /// The place of a frame, and the file of the cause's frame where it is another file. Changes the cause's frame to its
+    /// number in its own file.
     fn place(&self, frame: u64, finding: &mut Finding) -> (Place, Option<(usize, Box<str>)>) {
         let (mut here, mut elsewhere) = (self.places.place(frame), None);
         if let Some(cause) = &mut finding.caused_by {
@@ -208,7 +210,7 @@ impl<F> Check<F> {
         (here, elsewhere)
     }
 
-    /// A finding about an exchange, that stands in a frame.
+    /// The entry for a finding about an exchange, at this frame.
     fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
         let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
         Entry {
@@ -231,7 +233,7 @@ impl<F> Check<F> {
         }
     }
 
-    /// What a capture gave so far.
+    /// The evidence of a capture so far.
     #[inline]
     fn seen(&mut self, file: usize) -> &mut Evidence {
         let at = self.kept(file);
@@ -248,7 +250,7 @@ impl<F> Check<F> {
     }
 }
 
-/// As many of the bytes of a place as are kept.
+/// The first of the marked bytes, as many as are kept.
 fn first(marked: &[u8]) -> ArrayVec<u8, MAX_MARKED> {
     ArrayVec::try_from(marked.get(..MAX_MARKED).unwrap_or(marked)).unwrap_or_default() // they fit
 }
@@ -352,7 +354,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.places.begin(before);
-        // Nothing is to be said of a capture that it does not hold: those that are not kept have no name.
+        // A finding must not name a capture that does not hold it: captures that are not kept share a name of their own.
         let name = match self.files.len() {
             ..MAX_FILES => name,
             MAX_FILES => "(further captures)",

@@ -1,16 +1,16 @@
-//! Which rules were checked, broken or not.
+//! Records which rules were checked, whether broken or not.
 
 use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::HashSet;
 
-/// Places of the quick answer: every rule lands in one by its address.
+/// Places of the table for quick answers: the address of a rule gives its place.
 const PLACES: usize = 1024;
-/// Rules lie at least two to the power of this apart: shifting is faster than dividing by their size.
+/// The addresses of rules are at least two to the power of this apart: to shift is faster than to divide by their size.
 const APART: u32 = size_of::<Rule>().ilog2();
 
-/// A set of rules that answers quickly for those it has just seen.
+/// A set of rules that answers quickly for rules that it has just seen.
 #[derive(Debug)]
 pub struct Marks {
     recent: Box<[usize; PLACES]>,
@@ -35,14 +35,14 @@ impl Marks {
         }
     }
 
-    /// Ids of the rules remembered; they are forgotten.
+    /// Ids of the rules remembered; the set is empty afterwards.
     pub fn take(&mut self) -> HashSet<&'static str> {
         self.recent.fill(0);
         std::mem::take(&mut self.all)
     }
 }
 
-/// What a capture gave to judge.
+/// The evidence that a capture gives about rules.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Protocols of its datagrams.
@@ -55,17 +55,17 @@ pub struct Evidence {
     pub(super) marks: HashSet<&'static str>,
 }
 
-/// What a rule is for: found once for all captures, of which there may be thousands.
+/// What a rule applies to: found once for all captures, of which there may be thousands.
 pub struct Scope {
     rule: &'static str,
     /// `None` for a shared rule.
     protocol: Option<Id>,
-    /// It takes more than one datagram.
+    /// Whether the rule takes more than one datagram.
     across: bool,
 }
 
 impl Scope {
-    /// That of a rule.
+    /// The scope of a rule.
     pub fn of(rule: &Rule) -> Scope {
         let protocol = Id::of_rule(rule);
         // Rules that take more than one datagram are declared in the last file of a protocol.
@@ -75,25 +75,25 @@ impl Scope {
 }
 
 impl Evidence {
-    /// Whether it held traffic that the rule is for: of its protocol, or of any for a shared rule.
+    /// Whether the capture held traffic that the rule applies to: of its protocol, or of any protocol for a shared rule.
     pub fn concerns(&self, scope: &Scope) -> bool {
         scope.protocol.map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
     }
 
-    /// Whether it held something that the rule speaks of.
+    /// Whether the capture held something that the rule is about.
     pub fn exercised(&self, scope: &Scope) -> bool {
         let Some(id) = scope.protocol else { return !self.protocols.is_empty() };
         self.marks.contains(scope.rule) || (scope.across && self.exchanges.contains(&id))
     }
 }
 
-/// Listens to broken rules, and to which were checked.
+/// Listens for rules that are checked or broken.
 #[derive(Debug, Default)]
 pub struct Coverage {
     notes: Notes,
     /// The rules checked so far.
     pub marks: Marks,
-    /// A value of the datagram is masked: its bytes must not be shown either.
+    /// Whether a value of the datagram is masked; its bytes must not be shown either.
     pub secret: bool,
 }
 

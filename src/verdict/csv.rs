@@ -4,7 +4,7 @@ use super::{Entry, Excuse, Verdict};
 use crate::report::{Layout, Style};
 use std::io::{self, Write};
 
-/// The columns; the keys are those of the records, where these have them.
+/// The columns, named by the keys of the records where these have them.
 const COLUMNS: &[&str] = &[
     "file",
     "frame",

@@ -1,6 +1,6 @@
-//! What a finding is called when the same conversation is recorded again: rule, protocol, message, field,
-//! and the how-manieth of its kind. No frame, time, token, address or port, so that a new capture of the
-//! same fault keeps its alert, its baseline and its suppression.
+//! Fingerprints, which identify a finding when the same conversation is recorded again: rule, protocol, message, field, and
+//! the number of the finding among findings of its kind. They hold no frame, time, token, address or port, so that a new
+//! capture of the same fault keeps its alert, its baseline and its suppression.
 
 use super::Entry;
 use crate::decode::Field;
@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Kinds of findings told apart; further ones all count as the first of their kind.
+/// Most kinds of findings told apart; findings of further kinds all count as the first of their kind.
 const MAX_KINDS: usize = 16_384;
 
 /// The fingerprint of a finding: shown as sixteen hex digits, a colon, and its number among its kind.
@@ -31,7 +31,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// What tells kinds apart: addresses of declarations, for they are compared at every finding.
+/// The key of a kind: addresses of declarations, for keys are compared at every finding.
 type Key = (*const Rule, u8, *const u8, Option<*const Field>);
 
 /// Counts kinds of findings, in the order found.
@@ -58,7 +58,7 @@ impl Fingerprints {
     }
 }
 
-/// Hash of what the findings of a kind have in common; of a field the path without indices.
+/// Hash of what the findings of a kind have in common; of a field, the path without indices.
 fn kind(entry: &Entry) -> [u8; 8] {
     let field = entry.finding.field.map_or("", |f| f.name);
     let parts = [entry.rule().id, entry.protocol.info().name, entry.message.unwrap_or("exchange"), field];

@@ -1,7 +1,7 @@
 //! The verdict as workflow commands of GitHub Actions, and as the summary of a job's step.
 //!
-//! The runner takes a line for a command where it starts with `::`, blanks aside, or where `##[` stands
-//! anywhere in it. So every line begins with a word of ours, and names of files hold neither.
+//! The runner takes a line for a command where it starts with `::`, blanks aside, or where `##[` stands anywhere in it. So
+//! every line begins with a word that qdissect gives, and names of files hold neither.
 
 use super::{Entry, Excuse, Verdict, markdown};
 use crate::check::Counts;
@@ -11,11 +11,11 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Annotations of a kind that GitHub keeps of a step; it drops further ones without a word.
+/// Most annotations of a kind that GitHub keeps for a step; it drops further ones silently.
 const MOST: usize = 10;
-/// Bytes that GitHub takes for the summary of a step; a longer one is refused as a whole.
+/// Most bytes that GitHub takes for the summary of a step; it refuses a longer summary as a whole.
 const MAX_SUMMARY: usize = 1024 * 1024;
-/// Stands where a summary is cut.
+/// Stands at the end of a summary that was cut.
 const CUT: &str = "\n\n**This summary was cut here: a step may not have more than 1 MiB of it.**\n";
 
 /// Writes annotations for the worst findings, ten of a kind, then all findings in a group of the log.
@@ -51,8 +51,8 @@ pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     list(out, verdict)
 }
 
-/// The findings of a severity that count: every rule once, in the order found, then every rule for the
-/// second time, and so on, up to `room`. A fault that repeats does not hide the others.
+/// The findings of a severity that count, up to `room`: every rule once, in the order found, then every rule for the second
+/// time, and so on. So a fault that repeats does not hide the others.
 fn foremost(verdict: &Verdict, severity: Severity, room: usize) -> Vec<&Entry> {
     let mut times: HashMap<&str, usize> = HashMap::new();
     let of = |e: &&Entry| e.counts() && e.finding.severity == severity;
@@ -66,7 +66,7 @@ fn foremost(verdict: &Verdict, severity: Severity, room: usize) -> Vec<&Entry> {
     all.into_iter().take(room).map(|(_, e)| e).collect()
 }
 
-/// One annotation. It has no line: a capture has none, and the frame stands in the title.
+/// Writes an annotation. It has no line, for a capture has no lines; the frame stands in the title.
 fn annotation(out: &mut dyn Write, file: &str, e: &Entry) -> io::Result<()> {
     let kind = match e.finding.severity {
         Severity::Error => "error",
@@ -83,7 +83,7 @@ fn annotation(out: &mut dyn Write, file: &str, e: &Entry) -> io::Result<()> {
     writeln!(out, "title={}::{}", property(&title), data(&what))
 }
 
-/// Every finding in a group of the log, the worst first, and what they add up to.
+/// Writes every finding in a group of the log, the worst first, then the totals.
 fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let listed = verdict.worst_first();
     if !listed.is_empty() {
@@ -108,7 +108,7 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.sums())
 }
 
-/// A finding in one line, without its rule and capture. Text of our own: nothing of it comes from outside.
+/// A finding in one line, without its rule and capture. The text is qdissect's own: nothing in it comes from outside.
 pub(super) fn told(e: &Entry) -> String {
     let f = &e.finding;
     let message = e.message.map(|m| format!(" {m}")).unwrap_or_default();
@@ -129,17 +129,17 @@ pub(super) fn told(e: &Entry) -> String {
     line
 }
 
-/// A file's name as programs look for it: as it is, unless something in it is hostile.
+/// A file's name as programs look it up: unchanged, unless something in it is hostile.
 pub(super) fn address(name: &str) -> Cow<'_, str> {
     if name.contains(is_hostile) || name.contains("##") { inert(name).into() } else { name.into() }
 }
 
-/// Text from outside in the log: nothing in it moves the cursor or is a command, wherever it stands.
+/// Text from outside for the log: nothing in it moves the cursor or is a command, wherever it stands.
 fn inert(text: &str) -> String {
     shown(text).replace("##", "#\\x23")
 }
 
-/// Escapes what follows the second `::`.
+/// Escapes the text after the second `::`.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -149,7 +149,7 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// The verdict as Markdown for `$GITHUB_STEP_SUMMARY`: at most 1 MiB, and it says so where it is cut.
+/// The verdict as Markdown for `$GITHUB_STEP_SUMMARY`: at most 1 MiB; a text that was cut says so.
 pub fn step_summary(verdict: &Verdict) -> String {
     let mut page = Page { bytes: vec![], cut: false };
     let written = markdown(&mut page, verdict);
@@ -157,14 +157,14 @@ pub fn step_summary(verdict: &Verdict) -> String {
     page.text()
 }
 
-/// Keeps as much as a summary may have.
+/// Keeps as many bytes as a summary may have.
 struct Page {
     bytes: Vec<u8>,
     cut: bool,
 }
 
 impl Page {
-    /// The text, cut behind its last whole line if it was too long.
+    /// The text, cut after its last whole line if it was too long.
     fn text(mut self) -> String {
         if self.cut {
             self.bytes.truncate(MAX_SUMMARY - CUT.len());

@@ -1,7 +1,7 @@
 //! The verdict as a code quality report of GitLab.
 //!
-//! A finding is looked up by a line there, and a capture has none: the number of the frame stands in its
-//! place, and the description says so.
+//! GitLab looks up a finding by a line, but a capture has no lines: the number of the frame takes the place of the line,
+//! and the description says so.
 
 use super::sarif::sentence;
 use super::{Entry, Verdict, path};
@@ -33,8 +33,8 @@ pub fn gitlab(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}", if seen.is_empty() { "[]" } else { "]" })
 }
 
-/// GitLab knows five severities. Its `critical` and `blocker` are for what stops a merge, which the exit
-/// code decides.
+/// One of the five severities of GitLab. `critical` and `blocker` are not used: they are for what stops a merge, which the
+/// exit code decides.
 const fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "major",
@@ -43,8 +43,8 @@ const fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// GitLab merges the reports of all jobs and shows findings of equal fingerprints as one. So the path takes
-/// part in it, and a number where that is not enough.
+/// The fingerprint for GitLab, which merges the reports of all jobs and shows findings of equal fingerprints as one
+/// finding. So the path is part of it, and a number where the path is not enough.
 fn fingerprint(path: &str, e: &Entry, seen: &mut HashSet<String>) -> String {
     let of = |number: u32| {
         let mut hash = Sha256::new();

@@ -35,7 +35,7 @@ pub fn rule_record(r: &RuleResult) -> Value {
     json!({ "type": "rule", "id": r.rule.id, "result": r.outcome.name(), "count": r.count })
 }
 
-/// The `summary` record: that of a run, with the counts of the verdict.
+/// The `summary` record of a run, with the counts of the verdict.
 pub(crate) fn summary_record(verdict: &Verdict) -> Value {
     let mut record = verdict.totals.record();
     record["finding_counts"] = verdict.counts.record();
@@ -45,7 +45,7 @@ pub(crate) fn summary_record(verdict: &Verdict) -> Value {
     record
 }
 
-/// Writes what follows the findings, which were written as they came: rules and summary, one a line.
+/// Writes the records that follow the findings, which were written as they came: rules and summary, one a line.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -56,7 +56,7 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}", harmless(&summary_record(verdict)))
 }
 
-/// Writes everything as one array.
+/// Writes all records as one array.
 ///
 /// # Errors
 /// When it cannot be written.

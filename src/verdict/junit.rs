@@ -5,8 +5,8 @@
 //!             └─ qdissect.run        ── capture: everything was read
 //! ```
 //!
-//! A test has one name and one result over all captures, whatever they are called, for readers compare runs by name
-//! and keep the first of two tests that share one.
+//! A test has one name and one result over all captures, whatever the captures are called: readers compare runs by name,
+//! and keep the first of two tests of the same name.
 
 use super::github::{address, told};
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
@@ -18,23 +18,23 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
 use std::io::{self, Write};
 
-/// Findings that a test lists.
+/// Most findings that a test lists.
 const LISTED: usize = 20;
-/// Tests here have no length of their own.
+/// Tests here have no duration of their own.
 const TIME: (&str, &str) = ("time", "0.000");
 
-/// Which reader the file is made for.
+/// The reader that the file is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JunitStyle {
     /// What most readers understand. GitLab links a test's `file`.
     #[default]
     Common,
-    /// What the schema of Jenkins allows: no `file`, and fewer attributes of the whole.
+    /// What the schema of Jenkins allows: no `file`, and fewer attributes of `testsuites`.
     Jenkins,
 }
 
 /// Writes one test for each rule of every protocol that was exercised in any capture. A rule fails where it has findings
-/// that count and are at least as bad as `limit`; with `None` none fails.
+/// that count and are at least as bad as `limit`; with `None` no rule fails.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -79,10 +79,10 @@ enum Ending {
 /// A test.
 struct Case {
     name: String,
-    /// The capture that it is about, where that is one.
+    /// The capture of its first finding, or the only capture, if there is one.
     file: Option<String>,
     ending: Ending,
-    /// What else is to be said; may be empty.
+    /// Further findings as text; may be empty.
     heard: String,
 }
 
@@ -107,7 +107,7 @@ impl Suite {
     }
 }
 
-/// Tests by how they ended.
+/// Number of tests, and how many ended in each way but passing.
 #[derive(Default)]
 struct Tally {
     tests: usize,
@@ -190,7 +190,8 @@ impl<'a> Run<'a> {
         Case { name: format!("{} {}", rule.id, rule.slug()), file, ending, heard: self.listed(&heard) }
     }
 
-    /// A line for each of the first findings, with its capture where there are several, and how many more there are.
+    /// A line for each of the first findings, with its capture where there are several captures, and the number of further
+    /// findings.
     fn listed(&self, found: &[&Entry]) -> String {
         let mut text = String::new();
         for e in found.iter().take(LISTED) {
@@ -256,7 +257,7 @@ fn findings(n: usize) -> String {
     if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") }
 }
 
-/// Why none of the findings counts, where that is for an excuse.
+/// Why no finding counts, where that is because they are excused.
 fn excused(found: &[&Entry]) -> Option<String> {
     let mut whys: Vec<String> = vec![];
     let mut more = false;
@@ -278,19 +279,19 @@ fn reason(excuse: &Excuse) -> String {
     }
 }
 
-/// Where it is written what the rule asks for.
+/// The source of what the rule demands.
 fn source(rule: &Rule) -> String {
     let cite = &rule.cite;
     format!("source: {}, {} {}", cite.doc, cite.section, cite.url).trim_end().to_owned()
 }
 
-/// Text from outside: without what XML 1.0 forbids, what turns or hides text, and the mark by which GitLab
-/// and Jenkins attach a file.
+/// Text from outside, without characters that XML 1.0 forbids or that turn or hide text, and without the mark by which
+/// GitLab and Jenkins attach a file.
 fn legal(text: &str) -> String {
     characters(&shown(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
 }
 
-/// Shows the characters that XML 1.0 forbids and that are not shown already.
+/// Escapes the characters that XML 1.0 forbids and that are not escaped already.
 fn characters(text: &str) -> String {
     text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
 }
@@ -298,7 +299,7 @@ fn characters(text: &str) -> String {
 /// How the file is laid out.
 struct Sheet {
     style: JunitStyle,
-    /// When the first capture begins, to the second.
+    /// The lowest time stamp of the captures, to the second.
     start: Option<String>,
 }
 
@@ -334,7 +335,7 @@ impl Sheet {
     }
 }
 
-/// What stands in a test.
+/// Writes the content of a test.
 fn result<W: Write>(xml: &mut Writer<W>, case: &Case) -> io::Result<()> {
     match &case.ending {
         Ending::Passed => {}

@@ -1,6 +1,6 @@
 //! The verdict as Markdown: for the summary of a CI job, or a comment on a merge request.
 //!
-//! Text from outside stands in code spans, where neither mentions nor links nor HTML are made of it.
+//! Text from outside stands in code spans, so that no mentions, links or HTML are made of it.
 
 use super::{Entry, Excuse, Outcome, Verdict};
 use crate::check::Counts;
@@ -29,7 +29,7 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     incomplete(out, verdict)
 }
 
-/// Heading and counts; what was not read stands here too, where no cut takes it away.
+/// Writes the heading and the counts; an incomplete run is mentioned here, too, where no cut takes the remark away.
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "# Game-server query conformance\n")?;
     let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
@@ -68,7 +68,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     Ok(())
 }
 
-/// A row for each server with findings that count.
+/// Writes a row for each server with findings that count.
 fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let mut known: HashMap<_, usize> = HashMap::new();
     let mut all: Vec<(&Entry, Counts)> = vec![];
@@ -129,7 +129,7 @@ fn brief(verdict: &Verdict, e: &Entry) -> Row {
     vec![severity, linked(e.rule()), plain(&e.text()), code(verdict.file(e)), e.frame.to_string()]
 }
 
-/// What could not be read, kept or listed.
+/// Writes what could not be read, kept or listed.
 fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let t = &verdict.totals;
     let mut said = vec![];
@@ -155,7 +155,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     said.iter().try_for_each(|what| writeln!(out, "- {what}"))
 }
 
-/// A heading and a table, or nothing where there is no row.
+/// Writes a heading and a table, or nothing where there is no row.
 fn table(
     out: &mut dyn Write,
     heading: &str,
@@ -171,12 +171,12 @@ fn table(
     Ok(())
 }
 
-/// The rule's id, which leads to its page.
+/// The rule's id as a link to its page.
 fn linked(rule: &Rule) -> String {
     format!("[{}]({})", rule.id, page_of(rule))
 }
 
-/// Our own text: punctuation that Markdown knows is punctuation.
+/// Text from qdissect itself: punctuation that has a meaning in Markdown is escaped.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -188,8 +188,8 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Text from outside as a code span: what could end the span or the cell, or calls somebody where code
-/// spans mean nothing, is shown as `\x7c`.
+/// Text from outside as a code span. Characters that could end the span or the cell, or that mention a user where code
+/// spans mean nothing, are shown as in `\x7c`.
 fn code(text: &str) -> String {
     if text.is_empty() {
         return "(empty)".to_owned();

@@ -6,8 +6,8 @@
 //!                                             └─> sarif, junit, …         for CI systems
 //! ```
 //!
-//! [`Check`] gathers; every format is a function of the finished [`Verdict`], so that one pass over the
-//! captures serves any number of them. Text from the network is escaped by each for its own sink.
+//! [`Check`] gathers findings; every format is a function of the finished [`Verdict`], so that one pass over the captures
+//! serves any number of formats. Each format escapes text from the network for its own output.
 
 mod collect;
 mod coverage;
@@ -51,31 +51,31 @@ use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 
-/// Findings kept with all they say; further ones are only counted.
+/// Most findings kept in full; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
-/// Bytes kept of the place that a finding marks.
+/// Most bytes kept of the bytes that a finding marks.
 pub const MAX_MARKED: usize = 32;
-/// Captures whose names and facts are kept; further ones share a place behind them, which is named so.
+/// Most captures whose names and facts are kept; further captures share an entry after them, which is named so.
 pub const MAX_FILES: usize = 4_096;
 
 /// A finding with its place in the capture and in the conversation.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What is broken, how, and by whom. Its span counts bytes of the UDP payload.
+    /// What is broken, how, and by which side. Its span counts bytes of the UDP payload.
     pub finding: Finding,
     /// Index into [`Verdict::files`].
     pub file: usize,
-    /// Frame, counted from 1 in its file; of a request for a finding about an exchange.
+    /// Number of the frame, counted from 1 in its file; for a finding about an exchange, the frame of the request.
     pub frame: u64,
-    /// The file of the frame that its cause names, where it is another one: index and name.
+    /// The file of the cause's frame, where it is another file: index and name.
     pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
     pub protocol: Id,
     /// Name of the message; `None` for a finding about an exchange.
     pub message: Option<&'static str>,
-    /// Who answers.
+    /// The endpoint that answers.
     pub server: Endpoint,
-    /// Who asks.
+    /// The endpoint that asks.
     pub client: Endpoint,
     /// How sure the recognition is.
     pub level: Level,
@@ -85,14 +85,14 @@ pub struct Entry {
     pub exchange: Option<u64>,
     /// The marked bytes, the first [`MAX_MARKED`] of them; none where a password is among them.
     pub marked: ArrayVec<u8, MAX_MARKED>,
-    /// Of an exchange without an answer: packets that its capture lost, so that the answer may be among
-    /// them. Known once the capture has been read to its end; else 0.
+    /// For an exchange without an answer: number of packets that its capture lost, so that the answer may be among them.
+    /// Known once the capture has been read to its end; else 0.
     pub dropped: u64,
-    /// How often it was found: more than once only for what is said once a server.
+    /// How often it was found: more than once only for remarks made once for each server.
     pub count: u64,
-    /// What stays the same when the conversation is recorded again; its text is made by `to_string`.
+    /// Stays the same when the conversation is recorded again; `to_string` makes its text.
     pub fingerprint: Fingerprint,
-    /// Why it does not fail the check, if it does not: a baseline or a suppression of the user.
+    /// Why it does not fail the check, where a baseline or a suppression of the user excuses it.
     pub excused: Option<Excuse>,
 }
 
@@ -109,7 +109,7 @@ pub enum Excuse {
 }
 
 impl Entry {
-    /// Whether it counts: no symptom, and not excused.
+    /// Whether it counts: it is no symptom, and not excused.
     pub fn counts(&self) -> bool {
         self.finding.counts() && self.excused.is_none()
     }
@@ -130,13 +130,13 @@ impl Entry {
         Some(format!("{} in frame {}{other}", cause.rule.id, cause.frame))
     }
 
-    /// Capture, frame and rule: what symptoms name their cause by.
+    /// Capture, frame and rule, by which symptoms name their cause.
     pub fn key(&self) -> Key {
         (self.file, self.frame, self.rule().id)
     }
 
-    /// The message of the finding: what is wrong, and with which numbers. Plain text of our own, without
-    /// anything from the network.
+    /// The message of the finding: what is wrong, and with which numbers. The text is qdissect's own, without anything from
+    /// the network.
     pub fn text(&self) -> String {
         match self.dropped {
             0 => self.finding.to_string(),
@@ -145,18 +145,18 @@ impl Entry {
     }
 }
 
-/// What became of a rule.
+/// The result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was checked, and never broken.
     Pass,
     /// It was broken.
     Fail,
-    /// It was broken, but by nothing that baseline and suppressions do not excuse.
+    /// It was broken, but only by findings that baseline and suppressions excuse.
     Known,
     /// Its protocol was not seen, or the rule is switched off.
     NotApplicable,
-    /// Its protocol was seen, but nothing that it speaks of.
+    /// Its protocol was seen, but nothing that the rule is about.
     NotExercised,
 }
 
@@ -177,16 +177,16 @@ impl Outcome {
     }
 }
 
-/// A rule and what became of it.
+/// A rule and its result.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleResult {
     /// The rule.
     pub rule: &'static Rule,
     /// Its severity under the user's policy; `None` where it is switched off.
     pub severity: Option<Severity>,
-    /// What became of it.
+    /// Its result.
     pub outcome: Outcome,
-    /// How often it was broken, symptoms and excused findings apart.
+    /// How often it was broken, without symptoms and excused findings.
     pub count: u64,
 }
 
@@ -195,11 +195,11 @@ pub struct RuleResult {
 pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
     pub files: Vec<(String, CaptureInfo)>,
-    /// What each of them gave to judge; one where frames came from no file.
+    /// The evidence of each capture; one where frames came from no file.
     pub seen: Vec<Evidence>,
-    /// Findings in the order found; those said once a server come last.
+    /// Findings in the order found; remarks made once for each server come last.
     pub findings: Vec<Entry>,
-    /// Findings beyond [`MAX_FINDINGS`], counted only.
+    /// Number of findings beyond [`MAX_FINDINGS`].
     pub more: u64,
     /// Every rule in the order of declaration.
     pub rules: Vec<RuleResult>,
@@ -213,7 +213,7 @@ pub struct Verdict {
     pub show: Severity,
     /// Protocols seen, in registry order.
     pub protocols: Vec<Id>,
-    /// What a run adds up to.
+    /// The totals of the run.
     pub totals: Totals,
 }
 
@@ -236,13 +236,13 @@ impl Verdict {
         Some(checked as f64 * 100.0 / all.max(1) as f64)
     }
 
-    /// How many of a protocol's rules ended that way.
+    /// How many of a protocol's rules have this result.
     pub fn results(&self, id: Id, outcome: Outcome) -> usize {
         let own = self.rules.iter().filter(|r| id.rules().any(|own| own == r.rule));
         own.filter(|r| r.outcome == outcome).count()
     }
 
-    /// Symptoms that are listed, by their cause.
+    /// The symptoms that are listed, by their cause.
     pub fn symptoms(&self) -> HashMap<Key, Vec<&Entry>> {
         let mut all = HashMap::new();
         for e in self.listed() {

@@ -1,4 +1,5 @@
-//! What is listed of a verdict, and in what order: what fails comes first, and what repeats is one block.
+//! Selects and orders the findings of a verdict that are listed: findings that fail the check come first, and findings that
+//! repeat form one block.
 
 #[cfg(feature = "page")]
 use super::Excuse;
@@ -10,7 +11,7 @@ use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Rules named in the line about what is not listed.
+/// Most rules named in the line about findings that are not listed.
 const NAMED: usize = 12;
 
 impl Verdict {
@@ -19,14 +20,15 @@ impl Verdict {
         self.findings.iter().filter(|e| e.finding.severity >= self.show)
     }
 
-    /// The same, what counts before what is excused, and the worst first.
+    /// The findings that are listed, excused findings after all others, and the worst first.
     pub fn worst_first(&self) -> Vec<&Entry> {
         let mut all: Vec<_> = self.listed().collect();
         all.sort_by_key(|e| (e.excused.is_some(), Reverse(e.finding.severity))); // stable: as found within each
         all
     }
 
-    /// The same without symptoms, and what repeats a rule at a server together with the first one, which stands first.
+    /// The same findings without symptoms, in blocks: findings that repeat a rule at a server are together with the first
+    /// of them, which stands first.
     #[cfg(feature = "page")]
     pub(super) fn blocks(&self) -> Vec<Vec<&Entry>> {
         let mut at = HashMap::new();
@@ -49,7 +51,7 @@ impl Verdict {
         blocks
     }
 
-    /// How many findings that count are below what is listed, by rule; `None` where none is.
+    /// How many findings that count are less severe than what is listed, by rule; `None` where there are none.
     pub(super) fn below(&self) -> Option<String> {
         let mut rules: Vec<(&str, u64)> = vec![];
         let below = |e: &&Entry| e.counts() && e.finding.severity < self.show;
@@ -73,7 +75,7 @@ impl Verdict {
         (all > 0).then_some(line)
     }
 
-    /// What the check adds up to: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
+    /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
     pub(super) fn sums(&self) -> String {
         let Counts { error, warning, note } = self.counts;
         let counts = [(error, "error"), (warning, "warning"), (note, "note")].map(|(n, what)| count(n, what));

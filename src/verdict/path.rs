@@ -2,12 +2,12 @@
 
 use std::path::{Component, Path};
 
-/// A capture's name from `base` on, where a job's repository is. A name outside of it stays absolute.
+/// A capture's name relative to `base`, where a job's repository is. A name outside of it stays absolute.
 pub fn relative(name: &str, base: Option<&Path>) -> String {
     String::from_utf8_lossy(&bytes(Path::new(name), base)).into_owned()
 }
 
-/// The same as bytes, for a name need not be text.
+/// Like [`relative`], but as bytes, for a name need not be text.
 pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
     let path = base.and_then(|base| path.strip_prefix(base).ok()).unwrap_or(path);
     let mut out = Vec::with_capacity(path.as_os_str().len());

@@ -1,8 +1,7 @@
 //! The verdict as SARIF 2.1.0 (OASIS Standard with Errata 01), for code scanning.
 //!
-//! Two readers want what excludes each other. The standard (3.30.1) says that a region of a binary file
-//! counts bytes and has no lines; GitHub reads nothing but lines. So there are two styles, and never both
-//! in one file.
+//! Two readers demand what excludes each other. The standard (3.30.1) says that a region of a binary file counts bytes and
+//! has no lines; GitHub reads nothing but lines. So there are two styles, and a file never has both.
 
 mod descriptor;
 
@@ -20,20 +19,20 @@ use std::path::Path;
 
 /// Address of the schema that readers look up.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// Where people read about this program.
+/// The page where people read about this program.
 const HOME: &str = "https://docs.rs/qdissect";
-/// Registered at IANA for captures of tcpdump and Wireshark.
+/// The media type registered at IANA for captures of tcpdump and Wireshark.
 const MIME: &str = "application/vnd.tcpdump.pcap";
-/// Most results that GitHub takes of a run.
+/// Most results that GitHub accepts in a run.
 const MAX_RESULTS: usize = 25_000;
 /// Most symptoms listed with their cause; GitHub keeps as many.
 const MAX_RELATED: usize = 100;
-/// Most of them linked in its message.
+/// Most symptoms linked in the message of their cause.
 const MAX_LINKS: usize = 5;
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// Whose reading of SARIF is served.
+/// The reading of SARIF that is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SarifStyle {
     /// The standard's: a finding is a range of bytes of the capture.
@@ -43,7 +42,7 @@ pub enum SarifStyle {
     Github,
 }
 
-/// Writes a log with one run. Symptoms stand with their causes. Of more than 25,000 findings the worst are
+/// Writes a log with one run. Symptoms are listed with their causes. Of more than 25,000 findings only the worst are
 /// written.
 ///
 /// # Errors
@@ -66,12 +65,12 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
     writeln!(out, "]}}]}}")
 }
 
-/// The findings that become results, in the order found, and how many do not.
+/// The findings that become results, in the order found, and the number of findings that do not.
 fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
     let mut all: Vec<(usize, &Entry)> = verdict.listed().filter(|e| e.finding.counts()).enumerate().collect();
     let too_many = all.len().saturating_sub(MAX_RESULTS);
     if too_many > 0 {
-        // Both sorts are stable: the worst first, what is excused behind all others, then the order found.
+        // Both sorts are stable: the worst first, excused findings after all others, then back in the order found.
         all.sort_by_key(|(_, e)| (e.excused.is_some(), std::cmp::Reverse(e.finding.severity)));
         all.truncate(MAX_RESULTS);
         all.sort_by_key(|(found, _)| *found);
@@ -79,7 +78,7 @@ fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
     (all.into_iter().map(|(_, e)| e).collect(), verdict.more.saturating_add(too_many as u64))
 }
 
-/// How the run went: successful is one that read all it wanted to, whatever it found.
+/// How the run went: it is successful if it read all that it was to read, whatever it found.
 fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     let mut notes = vec![];
     if !verdict.totals.complete {
@@ -101,29 +100,29 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     record
 }
 
-/// Where a finding stands, as symptoms name the frame and the rule of their cause.
+/// Capture, frame and rule of a finding, by which symptoms name their cause.
 type Place = (usize, u64, &'static str);
 
-/// A capture as it is called.
+/// A capture as results refer to it.
 struct Capture {
     uri: String,
-    /// Standard input: bytes of it stand in no file that anybody could open.
+    /// Whether it is standard input, whose bytes stand in no file that could be opened.
     stream: bool,
 }
 
 /// What all results share.
 struct Run<'a> {
     style: SarifStyle,
-    /// Those that were applied, or have a result.
+    /// Rules that were applied, or have a result.
     rules: Vec<&'static Rule>,
-    /// Index into `rules` by id.
+    /// Index into `rules`, by id.
     at: HashMap<&'static str, usize>,
     captures: Vec<Capture>,
     /// Symptoms by the place of their cause, in the order found.
     symptoms: HashMap<Place, Vec<&'a Entry>>,
-    /// Something stands in a baseline: then every result says whether it does.
+    /// Whether any finding stands in a baseline: then every result says whether it does.
     baseline: bool,
-    /// Something is suppressed: then every result says whether it is.
+    /// Whether any finding is suppressed: then every result says whether it is.
     suppressed: bool,
 }
 
@@ -149,7 +148,7 @@ impl<'a> Run<'a> {
         Run { style, rules, at, captures, symptoms, baseline, suppressed }
     }
 
-    /// Every capture of the run, also one without a finding.
+    /// Every capture of the run, with or without findings.
     fn artifacts(&self) -> Value {
         let artifact = |capture: &Capture| {
             let roles: &[&str] =
@@ -160,7 +159,7 @@ impl<'a> Run<'a> {
     }
 
     fn result(&mut self, e: &Entry) -> Value {
-        // Of several findings with the same frame and rule the first one has the symptoms.
+        // Of several findings with the same frame and rule, the first one gets the symptoms.
         let symptoms = self.symptoms.remove(&e.key()).unwrap_or_default();
         let mut record = json!({
             "ruleId": e.rule().id, "ruleIndex": self.at.get(e.rule().id),
@@ -192,7 +191,7 @@ impl<'a> Run<'a> {
         record
     }
 
-    /// The message of a result or of a symptom. Readers show related locations that it links by their number.
+    /// The message of a result or of a symptom. Readers show the related locations that a message links by number.
     fn message(&self, e: &Entry, symptoms: &[&Entry]) -> String {
         let mut text = match self.style {
             SarifStyle::Spec => sentence(e, None),
@@ -228,7 +227,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The bytes of the capture that a finding marks. A snippet is the whole region or none (3.30.13).
+/// The bytes of the capture that a finding marks. A snippet holds the whole region, or there is none (3.30.13).
 fn region(e: &Entry) -> Option<Value> {
     let (offset, span) = (e.file_offset?, e.finding.span?);
     let length = usize::from(span.end.saturating_sub(span.start));
@@ -255,7 +254,7 @@ fn logical(e: &Entry) -> Value {
     }
 }
 
-/// What is known of a finding besides.
+/// Further facts about a finding.
 fn properties(e: &Entry) -> Value {
     json!({
         "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
@@ -264,12 +263,12 @@ fn properties(e: &Entry) -> Value {
     })
 }
 
-/// A finding in one sentence without its full stop. Text of our own: nothing of it comes from outside.
+/// A finding in one sentence without its full stop. The text is qdissect's own: nothing in it comes from outside.
 pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
     let f = &e.finding;
     let mut text = format!("frame {}: {}", e.frame, e.text());
     if let Some(field) = f.path().filter(|_| f.needs == 0) {
-        let _ = write!(text, " ({field})"); // what is too short is named in the text itself
+        let _ = write!(text, " ({field})"); // a field that is too short is named in the text itself
     }
     text.push_str(&bytes.unwrap_or_default());
     let _ = write!(text, "; {} server {}, client {}", e.protocol.info().name, e.server, e.client);

@@ -1,4 +1,4 @@
-//! The verdict for people: what fails first, one finding after the other as compilers print them, or one a line.
+//! The verdict for people: failures first, each finding in several lines as compilers print them, or in one line.
 
 use super::wrap::wrapped;
 use super::{Entry, Excuse, Key, Outcome, Verdict};
@@ -13,20 +13,20 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Columns of a line of bytes that are none: what stands before them, and "… and 65535 more" behind.
+/// Columns of a line of bytes that hold no bytes: the text before them, and "… and 65535 more" after them.
 const BESIDE: usize = 22;
 
-/// Symptoms listed with their cause; a server that answers nothing has as many as there were requests.
+/// Most symptoms listed with their cause; a server that answers nothing has as many symptoms as there were requests.
 const SYMPTOMS: usize = 8;
-/// Frames named of findings that repeat the first one.
+/// Most frames named of findings that repeat the first one.
 const FRAMES: usize = 8;
-/// Rows of the table of servers; the worst come first.
+/// Most rows of the table of servers; the worst come first.
 const SERVERS: usize = 20;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// A page of so many columns, in colours where they are welcome.
+/// A page of `width` columns, with or without colours.
 struct Page<'a> {
     out: &'a mut dyn Write,
     colour: bool,
@@ -38,7 +38,7 @@ impl Page<'_> {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A text that begins with a mark, broken between words; what follows is indented as far.
+    /// Writes a text after a mark, broken between words; further lines are indented as far.
     fn marked(&mut self, mark: &str, text: &str) -> io::Result<()> {
         let indent = mark.len() + 1;
         let lines = wrapped(text, self.width.saturating_sub(indent), 0);
@@ -51,12 +51,12 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A remark about a finding.
+    /// Writes a remark about a finding.
     fn remark(&mut self, text: &str) -> io::Result<()> {
         self.marked("   =", text)
     }
 
-    /// A text by itself, broken between words.
+    /// Writes a text by itself, broken between words.
     fn text(&mut self, style: Style, text: &str) -> io::Result<()> {
         for line in wrapped(text, self.width, 2) {
             writeln!(self.out, "{}", self.paint(style, &line))?;
@@ -65,8 +65,7 @@ impl Page<'_> {
     }
 }
 
-/// Writes the whole report, or only its end where that is all that is wanted; in colours or not, in lines of so many
-/// columns.
+/// Writes the whole report, or with `quiet` only its end; with or without colours, in lines of `width` columns.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -87,7 +86,7 @@ pub fn table(
     foot(&mut page, verdict)
 }
 
-/// The first of findings that repeat each other with all that is known of it, and where the others are.
+/// Writes the first finding of a block with all that is known of it, and where the findings are that repeat it.
 fn write_block(
     page: &mut Page<'_>,
     verdict: &Verdict,
@@ -127,7 +126,7 @@ fn write_block(
     writeln!(page.out)
 }
 
-/// Where the findings are that repeat one.
+/// Says where the findings are that repeat a finding.
 fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
     let mut frames: Vec<_> = others
         .iter()
@@ -144,7 +143,7 @@ fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
     (!others.is_empty()).then(|| format!("and {} more, in frame{s} {}", others.len(), frames.join(", ")))
 }
 
-/// What the first of a block caused, and how much the others.
+/// Writes what the first finding of a block caused, and how many further findings the block caused.
 fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&Entry>>) -> io::Result<()> {
     let of = |e: &Entry| symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
     let Some(first) = block.first() else { return Ok(()) };
@@ -153,7 +152,7 @@ fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&En
         page.remark(&format!("caused: {} {}{from}", symptom.rule().id, symptom.text()))?;
     }
     let mut keys: Vec<Key> = block.iter().map(|e| e.key()).collect();
-    keys.dedup(); // several of one frame share their symptoms
+    keys.dedup(); // findings of one frame and rule share their symptoms
     let all: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
     match all.saturating_sub(of(first).len().min(SYMPTOMS)) {
         0 => Ok(()),
@@ -184,7 +183,7 @@ fn hex(e: &Entry, width: usize) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// A line for each server with findings that count and are listed, the worst first.
+/// Writes a line for each server with findings that count and are listed, the worst first.
 fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     let mut rows: Vec<(String, &str, Counts)> = vec![];
     let mut known = HashMap::new();
@@ -214,7 +213,7 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     writeln!(page.out)
 }
 
-/// How many rules were kept, what is not listed, and what everything adds up to.
+/// Writes how many rules were kept, what is not listed, and the totals.
 fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     for id in &verdict.protocols {
         let of = |outcome| verdict.results(*id, outcome);
@@ -244,7 +243,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.sums()))
 }
 
-/// What was not listed, not read, and not certain.
+/// Remarks on what was not listed, not read, or is not certain.
 fn remarks(verdict: &Verdict) -> Vec<String> {
     let mut said = vec![];
     if verdict.more > 0 {
@@ -256,7 +255,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     }
     said.extend(verdict.below());
     said.extend(dropped_remark(&verdict.totals));
-    // Where nothing is certain the exit code says it, and a message with it.
+    // Where nothing was recognised, the exit code and its message say so.
     let (candidates, more) = verdict.totals.candidates();
     said.extend(candidates.iter().filter(|_| verdict.totals.recognised > 0).map(|c| format!("{c}")));
     if more > 0 && verdict.totals.recognised > 0 {

@@ -1,4 +1,5 @@
-//! Findings about requests without an answer, while their server has answered none: in the end they may be symptoms of that.
+//! Holds findings about requests without an answer, while their server has answered none: at the end they may turn out to
+//! be symptoms of a silent server.
 
 use super::Entry;
 use crate::capture::CaptureInfo;
@@ -10,26 +11,26 @@ use crate::rule::Severity;
 
 use hashbrown::HashMap;
 
-/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which
-/// servers are there with one side only, and which answer nothing. Further ones are judged at once, as if both sides were
-/// there, and as if answers were.
+/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which servers
+/// were captured with one side only, and which answer nothing. Further findings are judged at once, as if both sides had
+/// been captured, and as if there were answers.
 pub(super) const MAX_REMARKS: usize = 50_000;
 
-/// See the module's words.
+/// The findings that wait, and the servers that have answered.
 #[derive(Debug, Default)]
 pub(super) struct Unheard {
-    /// Servers that have answered, by index: their table bounds it.
+    /// Whether each server has answered, by index; the table of servers bounds it.
     answer: Vec<bool>,
-    /// As many as findings wait for other reasons.
+    /// At most [`MAX_REMARKS`] findings, as many as wait for other reasons.
     waiting: Vec<Entry>,
-    /// Further ones that were told at once.
+    /// Number of further findings, which were reported at once.
     more: u64,
-    /// Those of them that were told where a server answered nothing.
+    /// Number of findings reported at once where a server answered nothing.
     pub hasty: u64,
 }
 
 impl Unheard {
-    /// Sees how an exchange has ended.
+    /// Notes how an exchange has ended.
     #[inline]
     pub fn see(&mut self, e: &Exchange) {
         if e.server_index == NONE || !matches!(e.outcome, Outcome::Answered | Outcome::Late) {
@@ -42,7 +43,7 @@ impl Unheard {
         self.answer[at] = true;
     }
 
-    /// Holds a finding about an exchange with that server, or gives it back, to be told at once.
+    /// Holds a finding about an exchange with that server, or returns it, to be reported at once.
     pub fn hold(&mut self, server: u32, entry: Entry) -> Option<Entry> {
         let silence = entry.protocol.info().is_silence(entry.rule()) || entry.rule() == &GEN_004;
         let answers = server == NONE || self.answer.get(server as usize).is_some_and(|answers| *answers);
@@ -57,8 +58,8 @@ impl Unheard {
         None
     }
 
-    /// Nothing goes on with what has been read so far: everything that was held, where its server is one of the silent
-    /// ones as a symptom of that. An error that explains why a request was not answered stays its cause.
+    /// No further file continues what has been read so far: returns all findings held. A finding whose server is silent
+    /// becomes a symptom of that, but an error that explains why its request was not answered stays its cause.
     pub fn take(&mut self, silent: &[Entry], files: &[(String, CaptureInfo)]) -> Vec<Entry> {
         self.answer.clear();
         let more = std::mem::take(&mut self.more);

@@ -1,9 +1,9 @@
-//! Text in lines of a width.
+//! Breaks text into lines of a width.
 
 use unicode_width::UnicodeWidthStr;
 
-/// A text in lines of at most so many columns, broken between words; all but the first are indented. A longer word has
-/// a line of its own.
+/// A text in lines of at most `width` columns, broken between words; all lines but the first are indented. A longer word
+/// has a line of its own.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![];
     let mut line = String::new();

@@ -5,7 +5,7 @@ use crate::protocols::Id;
 use crate::rule::{Rule, Severity};
 use serde_json::{Value, json};
 
-/// Characters that GitHub takes for a description.
+/// Most characters that GitHub takes for a description.
 const MAX_TEXT: usize = 1024;
 
 /// The `reportingDescriptor` of a rule.
@@ -35,7 +35,7 @@ pub fn descriptor(rule: &Rule) -> Value {
     record
 }
 
-/// What GitHub reads. A finding is what the bytes say, not a guess: hence the precision.
+/// The properties that GitHub reads. The precision is high because a finding is what the bytes say, not a guess.
 fn properties(rule: &Rule) -> Value {
     let mut tags = vec![Id::of_rule(rule).map_or("general", |id| id.info().name)];
     if rule.ratio || rule.id.contains("-SEC-") {
@@ -53,8 +53,8 @@ fn properties(rule: &Rule) -> Value {
     record
 }
 
-/// The base score of CVSS 3.1 for an attack over the network on nothing but availability: high impact; low;
-/// low and hard to bring about.
+/// The base score of CVSS 3.1 for an attack over the network that harms nothing but availability: with high impact; with
+/// low impact; with low impact and hard to bring about.
 const fn amplification(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "7.5",
@@ -63,7 +63,7 @@ const fn amplification(severity: Severity) -> &'static str {
     }
 }
 
-/// As much of a text as a description may have, up to the end of a word.
+/// The beginning of a text, as long as a description may be, up to the end of a word.
 fn cut(text: &str) -> String {
     if text.chars().count() <= MAX_TEXT {
         return text.to_owned();
