@@ -9,7 +9,7 @@ use std::fmt::Write;
 #[doc = include_str!("../docs/rules.md")]
 pub mod rules {}
 
-/// Where the documentation shows a rule: its place on the page of [`rules`].
+/// The address of a rule on docs.rs: its anchor on the page of [`rules`].
 pub fn page_of(rule: &Rule) -> String {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     format!("https://docs.rs/{name}/{version}/{name}/docs/rules/index.html#{}", rule.id.to_lowercase())
@@ -109,7 +109,7 @@ pub fn fields_md() -> String {
     out
 }
 
-/// `docs/protocols/README.md`: every protocol in a row.
+/// `docs/protocols/README.md`: a table with a row for every protocol.
 pub fn protocols_md() -> String {
     let mut out = String::from(
         "# Protocols\n\n\
@@ -144,7 +144,7 @@ pub fn protocols_md() -> String {
     out
 }
 
-/// The first bytes as ranges.
+/// The first bytes of a protocol's messages, as ranges in hex.
 fn beginnings(info: &Info) -> String {
     let mut ranges: Vec<[u8; 2]> = vec![];
     for byte in info.first_bytes() {
@@ -159,7 +159,7 @@ fn beginnings(info: &Info) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// What holds of the steps: once where it is the same for all of them.
+/// A property of the steps: given once where it is the same for all of them, else for each step by its name.
 fn steps(info: &Info, what: impl Fn(&StepInfo) -> &'static str) -> String {
     let said: Vec<_> = info.steps.iter().map(|step| (step.name, what(step))).collect();
     match said.split_first() {
@@ -182,7 +182,7 @@ fn severities(rules: impl Iterator<Item = &'static Rule>) -> String {
     format!("{}: {} E, {} W, {} N", counts.total(), counts.error, counts.warning, counts.note)
 }
 
-/// The anchor that a title has on a page of GitHub's.
+/// The anchor that GitHub gives to a heading with this title.
 fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

@@ -1,12 +1,13 @@
-//! Text from the network on its way out: it never reaches a terminal or a spreadsheet raw, and is cut to what fits.
+//! Escapes and shortens text from the network before it is written, so that it never reaches a terminal or a spreadsheet
+//! raw.
 
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Whether a character may do something to a terminal or to the reader: control characters, marks
-/// that turn the direction of text, and characters that have no width of their own.
+/// Whether a character may affect a terminal or mislead the reader: control characters, marks that change the direction of
+/// text, and characters that have no width of their own.
 pub fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -19,14 +20,14 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The name of a file where it begins a line: one that begins with two colons, blanks aside, is a command to a GitHub
-/// runner, and gets a `./` in front.
+/// A file name for the beginning of a line. A GitHub runner takes a line that begins with two colons, after any blanks, for
+/// a command: such a name gets a `./` in front.
 pub fn line_start(name: &str) -> Cow<'_, str> {
     let name = shown(name);
     if name.trim_start().starts_with("::") { Cow::Owned(format!("./{name}")) } else { name }
 }
 
-/// The text as it may be shown: hostile characters as `\n`, `\x1b` or `\u{202e}`, a backslash doubled.
+/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_hostile(c) || c == '\\') {
         return Cow::Borrowed(text);
@@ -46,13 +47,13 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text as it may be shown, in quotes that end where the text ends.
+/// The escaped text in double quotes; quotes within it are escaped, too.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text).replace('"', "\\\""))
 }
 
-/// JSON text in which nothing turns or hides text on a terminal; serde_json leaves characters beyond ASCII
-/// alone.
+/// JSON text in which characters that turn or hide text on a terminal are written as `\u` escapes; serde_json leaves
+/// characters beyond ASCII alone.
 pub fn harmless(record: &Value) -> String {
     let mut out = String::new();
     for c in record.to_string().chars() {
@@ -83,7 +84,7 @@ pub fn guarded(text: &str) -> Cow<'_, str> {
     if formula { Cow::Owned(format!("'{text}")) } else { text }
 }
 
-/// A cell of one line in quotes, if it needs them between such separators.
+/// A cell of one line, in quotes if it holds the separator or a quote.
 pub fn quoted_cell(text: &str, separator: char) -> Cow<'_, str> {
     if text.contains([separator, '"']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
@@ -92,11 +93,11 @@ pub fn quoted_cell(text: &str, separator: char) -> Cow<'_, str> {
     }
 }
 
-/// Marks that have no width of their own, for each column, before a text is cut for them alone.
+/// Characters allowed for each column: a longer text is cut even if it fits, for marks have no width of their own.
 const MOST_MARKS: usize = 4;
 
-/// At most `most` columns of a terminal, with an ellipsis where something was left out. Wide characters take two, and
-/// a mark stays with its letter.
+/// The text cut to at most `most` columns of a terminal, with an ellipsis where something was left out. A wide character
+/// takes two columns, and a mark stays with its letter.
 pub fn short(text: &str, most: usize) -> String {
     let longest = most.saturating_mul(MOST_MARKS);
     // No character takes more columns than bytes.

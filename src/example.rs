@@ -1,5 +1,5 @@
-//! Plays the example of a rule as a capture through the real pipeline, so that whoever asks about a rule
-//! sees it break.
+//! Plays the example of a rule as a capture through the real pipeline, so that a user who asks about a rule sees how it is
+//! broken.
 
 use super::packet::Packet;
 use crate::capture::Time;
@@ -13,14 +13,14 @@ use crate::report::{Report, Silent, Wants};
 use crate::rule::{Example, Step, hex};
 use std::{fmt, io};
 
-/// What a [`Step`] does, whoever does it.
+/// The action of a [`Step`], the same for clients and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A datagram is sent.
     Send {
-        /// Which way it travels.
+        /// Direction of travel.
         direction: Direction,
-        /// The client at one end of it: 0 is the first, 1 the second.
+        /// Index of the client that sends or receives it: 0 is the first client, 1 the second.
         client: usize,
         /// Its payload in spaced hex.
         payload: &'static str,
@@ -34,7 +34,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// What a step does.
+    /// The action of a step.
     pub fn of(step: &Step) -> Act {
         let (direction, client, payload) = match *step {
             Step::C(payload) => (Direction::C2s, 0, payload),
@@ -49,9 +49,9 @@ impl Act {
     }
 }
 
-/// Where the server of every example is (TEST-NET-1).
+/// Address of the server in every example (TEST-NET-1).
 const SERVER: [u8; 4] = [192, 0, 2, 10];
-/// Its UDP port where the example names none.
+/// UDP port of the server where the example names none.
 const PORT: u16 = 27_100;
 /// The clients (TEST-NET-2 and TEST-NET-3) and their UDP ports.
 const CLIENTS: [([u8; 4], u16); 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
@@ -59,14 +59,14 @@ const CLIENTS: [([u8; 4], u16); 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113
 const MS: i64 = 1_000_000;
 /// Time of the first step in nanoseconds since 1970: 2026-01-01.
 const START: i64 = 1_767_225_600_000 * MS;
-/// Between two steps.
+/// Time between two steps, in nanoseconds.
 const STEP: i64 = 10 * MS;
-/// The capture begins this long before the first step, and ends this long behind the last one: more than
-/// what counts as the edge of a capture, and more than every answer window.
+/// Time from the start of the capture to the first step, and from the last step to the end of the capture, in nanoseconds:
+/// more than what counts as the edge of a capture, and more than every answer window.
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
 
-/// One of those who talk in an example.
+/// A sender or receiver in an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The client.
@@ -75,7 +75,7 @@ pub enum Who {
     SecondClient,
     /// The server.
     Server,
-    /// None of these; only whole frames name others.
+    /// Any other endpoint; only steps that give whole frames name others.
     Other(Endpoint),
 }
 
@@ -106,7 +106,8 @@ fn port(example: &Example) -> u16 {
     example.server_port.unwrap_or(PORT)
 }
 
-/// The frames of an example with their numbers, from 1, with one in front that has number 0, and one behind.
+/// The frames of an example, numbered from 1. An empty frame with number 0 stands before them, unless the example plays at
+/// the start of the capture, and another empty frame after them.
 fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
     let server = Endpoint::v4(SERVER, port(example));
     let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
@@ -166,7 +167,7 @@ pub fn play<S: Listener>(
 pub struct Dissected {
     /// Its datagrams in order.
     pub datagrams: Vec<ExampleDatagram>,
-    /// Its exchanges in the order they closed, with what they break as a whole.
+    /// Its exchanges in the order they closed, each with the findings about it as a whole.
     pub exchanges: Vec<(Exchange, Vec<Finding>)>,
     /// Its frames that hold no UDP datagram.
     pub others: Vec<Other>,
@@ -179,7 +180,7 @@ pub struct Other {
     pub frame: u64,
     /// Nanoseconds since the first step.
     pub time: i64,
-    /// What it is.
+    /// Why the frame holds no datagram.
     pub what: DropReason,
 }
 
@@ -190,21 +191,21 @@ pub struct ExampleDatagram {
     pub frame: u64,
     /// Nanoseconds since the first step.
     pub time: i64,
-    /// Who sent it.
+    /// Its sender.
     pub from: Who,
-    /// Who gets it.
+    /// Its receiver.
     pub to: Who,
     /// The payload as captured.
     pub payload: Vec<u8>,
-    /// The bytes of its message: the payload, or what it and other parts make.
+    /// The bytes of its message: the payload, or the message that was joined from it and other parts.
     pub bytes: Vec<u8>,
     /// Bytes of the payload that the capture left out.
     pub cut: u32,
-    /// What was made of it; `None` where no protocol claims it.
+    /// Its dissection; `None` where no protocol claims it.
     pub said: Option<Dissection>,
 }
 
-/// What was said of a datagram.
+/// What the pipeline reports about a datagram.
 #[derive(Debug)]
 pub struct Dissection {
     /// Protocol.
@@ -215,7 +216,7 @@ pub struct Dissection {
     pub direction: Direction,
     /// How sure the recognition is.
     pub level: Level,
-    /// What it is to its exchange.
+    /// How it relates to its exchange.
     pub pairing: Pairing,
     /// Its fields.
     pub tree: Tree,
@@ -223,14 +224,14 @@ pub struct Dissection {
     pub findings: Vec<Finding>,
 }
 
-/// Plays an example and keeps everything that is said of it; passwords are masked.
+/// Plays an example and keeps everything that the pipeline reports about it; passwords are masked.
 pub fn dissect(example: &Example) -> Dissected {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
     let mut stage = Stage { example: *example, heard: Dissected::default() };
-    // Keeping things in memory cannot fail.
-    let _ = play(example, options, &mut stage); // it takes everything
+    // The report only stores in memory, which cannot fail.
+    let _ = play(example, options, &mut stage);
     let mut dissected = stage.heard;
-    // A fragment's datagram is told of the frame that made it whole, or of the first.
+    // A datagram that was reassembled from fragments is reported with the frame that completed it, or with the first one.
     let told = |other: &Other| dissected.datagrams.iter().any(|d| d.frame == other.frame);
     let others = others(example).into_iter().filter(|other| !told(other)).collect();
     dissected.others = others;
@@ -253,7 +254,7 @@ fn since_start(time: Time) -> i64 {
     time.since(Time::from_nanos(START)).unwrap_or_default()
 }
 
-/// Keeps what it hears.
+/// A report that stores everything that it is told.
 struct Stage {
     example: Example,
     heard: Dissected,

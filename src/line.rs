@@ -1,24 +1,24 @@
-//! Text on its way out: bytes in room that is there already.
+//! A buffer for output, to which short pieces are appended fast.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that are appended piece by piece. Unlike that of a `Vec<u8>`, each appending is compiled where it stands: to copy a short piece
-/// takes less than a call. Room that was made once stays.
+/// A buffer to which bytes are appended piece by piece. Unlike with a `Vec<u8>`, the code that appends is inlined
+/// everywhere: to copy a short piece takes less time than a call. Memory that was allocated once is kept.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// What has been appended, and the room behind it.
+    /// The appended bytes, and free room after them.
     room: Vec<u8>,
     len: usize,
 }
 
 impl Line {
-    /// An empty one with room for so many bytes.
+    /// An empty buffer with room for so many bytes.
     pub fn with_capacity(bytes: usize) -> Line {
         Line { room: vec![0; bytes], len: 0 }
     }
 
-    /// What is appended to an empty one, as text; U+FFFD stands for what is not UTF-8.
+    /// The text that `write` appends to an empty buffer; U+FFFD stands for bytes that are not UTF-8.
     pub fn text(write: impl FnOnce(&mut Line)) -> String {
         let mut line = Line::default();
         write(&mut line);
@@ -49,8 +49,8 @@ impl Line {
         }
     }
 
-    /// Appends the first `len` bytes of `text`: all of them are copied, which takes a few instructions where the length is fixed and
-    /// a call where it is not.
+    /// Appends the first `len` bytes of `text`. All of `text` is copied: a copy takes a few instructions where the length
+    /// is fixed, and a call where it is not.
     #[inline(always)]
     pub fn push_first<const N: usize>(&mut self, text: &[u8; N], len: usize) {
         match self.room.get_mut(self.len..).and_then(|free| free.first_chunk_mut()) {
@@ -62,24 +62,24 @@ impl Line {
         }
     }
 
-    /// Apart, so that nothing need be saved where there is room.
+    /// A function of its own, so that callers need not save anything where there is room.
     #[cold]
     #[inline(never)]
     fn extend_into_new_room(&mut self, bytes: &[u8]) {
         self.room.truncate(self.len);
         self.room.extend_from_slice(bytes);
         self.len = self.room.len();
-        // All that was got from the allocator, and twice as much as there is at least, so that it is seldom asked.
+        // The room grows to at least twice the length, and to all that the allocator gives, so that it is seldom asked.
         self.room.reserve(self.len.max(64));
         self.room.resize(self.room.capacity(), 0);
     }
 
-    /// Takes the last byte away.
+    /// Removes the last byte.
     pub fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
     }
 
-    /// Takes everything away.
+    /// Removes all bytes.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;

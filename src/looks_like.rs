@@ -1,14 +1,14 @@
-//! What a datagram that no protocol claims looks like: a word for a person, and never a claim.
+//! Guesses what a datagram is that no protocol claims: the guess is a name for people to read, and never a claim.
 //!
-//! Each signature looks at a few fixed bytes and lengths; the first one that fits has the word. Those that prove most stand
-//! first, and those of a few bits last; where a few bits are all there is, a known port must agree.
+//! Each signature checks a few fixed bytes and lengths; the first signature that fits gives the name. Signatures that prove
+//! most come first, and signatures of a few bits last; where a few bits are all there is, a known port must match, too.
 
 use crate::protocols::raknet::MAGIC;
 
 /// A name, and whether a datagram fits it.
 type Signature = (&'static str, fn(&Payload<'_>) -> bool);
 
-/// All of them, in the order in which they are tried.
+/// All signatures, in the order in which they are tried.
 const SIGNATURES: [Signature; 23] = [
     ("ssdp", |d| d.is_ssdp()),
     ("stun", |d| d.is_stun()),
@@ -35,18 +35,18 @@ const SIGNATURES: [Signature; 23] = [
     ("rtp", |d| d.is_rtp()),
 ];
 
-/// The name of what a payload between two ports looks like, or none.
+/// The name of what a payload between two ports looks like, if any signature fits.
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
     let seen = Payload { payload, ports };
     SIGNATURES.iter().find(|(_, fits)| fits(&seen)).map(|(name, _)| *name)
 }
 
-/// Every name that there is.
+/// All names that [`looks_like`] can give.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SIGNATURES.iter().map(|(name, _)| *name)
 }
 
-/// A datagram as signatures see it.
+/// The payload and the ports, which signatures check.
 struct Payload<'a> {
     payload: &'a [u8],
     ports: [u16; 2],
@@ -57,17 +57,17 @@ impl Payload<'_> {
         self.payload.len()
     }
 
-    /// A byte; 0 where there is none.
+    /// The byte at an offset; 0 beyond the end.
     fn byte(&self, at: usize) -> u8 {
         self.payload.get(at).copied().unwrap_or(0)
     }
 
-    /// Whether a byte is there and one of these.
+    /// Whether there is a byte at an offset, and it is one of these.
     fn is_kind(&self, at: usize, kinds: std::ops::RangeInclusive<u8>) -> bool {
         self.payload.get(at).is_some_and(|b| kinds.contains(b))
     }
 
-    /// A number of 16 bits, big endian.
+    /// A big-endian number of 16 bits.
     fn short(&self, at: usize) -> usize {
         usize::from(self.byte(at)) << 8 | usize::from(self.byte(at + 1))
     }
@@ -86,7 +86,7 @@ impl Payload<'_> {
         answer || self.has(0, b"M-SEARCH * HTTP/1.") || self.has(0, b"NOTIFY * HTTP/1.")
     }
 
-    /// RFC 8489: the cookie, and a length that is right.
+    /// STUN (RFC 8489): the magic cookie, and a length that matches.
     fn is_stun(&self) -> bool {
         self.byte(0) < 0x40 && self.has(4, b"\x21\x12\xa4\x42") && self.short(2) + 20 == self.len()
     }
@@ -102,7 +102,7 @@ impl Payload<'_> {
             || self.has(0, b"\xff\xff\xff\xff\x66\x0a")
     }
 
-    /// Messages of words from Quake II on; the packets of Quake's control protocol before.
+    /// Quake II and later: messages that begin with a word. Quake: packets of its control protocol.
     fn is_quake(&self) -> bool {
         const WORDS: [&[u8]; 12] = [
             b"getstatus",
@@ -124,19 +124,20 @@ impl Payload<'_> {
         words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
     }
 
-    /// Bedrock's pong, and Java's query on its port.
+    /// The pong of the Bedrock edition, or any RakNet message on its ports; the query protocol of the Java edition on its
+    /// port.
     fn is_minecraft(&self) -> bool {
         let bedrock = self.is_raknet() && (self.has(35, b"MCPE;") || self.port(19132) || self.port(19133));
         bedrock || self.port(25565) && self.has(0, b"\xfe\xfd") && matches!(self.byte(2), 0 | 9)
     }
 
-    /// Messages out of a connection, which hold its magic.
+    /// RakNet: messages outside a connection, which contain its magic bytes.
     fn is_raknet(&self) -> bool {
         let start = self.payload.get(..self.len().min(40)).unwrap_or_default();
         matches!(self.byte(0), 0x01..=0x1c) && start.windows(MAGIC.len()).any(|window| window == MAGIC)
     }
 
-    /// GameSpy's first protocol (`\status\`), and the head of the later ones.
+    /// The first GameSpy protocol (`\status\`), and the header of the later ones.
     fn is_gamespy(&self) -> bool {
         let rest = self.payload.get(1..).unwrap_or_default();
         let word = rest.iter().position(|b| *b == b'\\').unwrap_or(0);
@@ -157,13 +158,13 @@ impl Payload<'_> {
         length && self.has(1, &[0; 3])
     }
 
-    /// A record of DTLS 1.0 to 1.2; the handshake of 1.3 says 1.2.
+    /// A record of DTLS 1.0 to 1.2; the handshake of DTLS 1.3 gives version 1.2.
     fn is_dtls(&self) -> bool {
         let version = self.has(1, b"\xfe\xff") || self.has(1, b"\xfe\xfd");
         self.is_kind(0, 20..=25) && version && self.len() > 13 && self.short(11) + 13 <= self.len()
     }
 
-    /// A long header: a version that exists, and two connection ids that fit.
+    /// QUIC: a long header with a version that exists, and two connection IDs that fit.
     fn is_quic(&self) -> bool {
         let version = self.payload.get(1..5).unwrap_or_default();
         let known = matches!(
@@ -178,7 +179,7 @@ impl Payload<'_> {
         (self.byte(0) & 0xc0 == 0xc0 || negotiates && self.byte(0) >= 0x80) && known && fits && enough
     }
 
-    /// A head without contradictions, and one question or records that begin with a name, a type and a class.
+    /// DNS: a header without contradictions, then a question or a record that begins with a name, a type and a class.
     fn is_dns(&self) -> bool {
         let counts = [4, 6, 8, 10].map(|at| self.short(at));
         let opcode = self.byte(2) >> 3 & 15;
@@ -200,7 +201,7 @@ impl Payload<'_> {
             || kind == 41 && at + 4 <= self.len()
     }
 
-    /// Its port, or the one length that most have and fields in their ranges.
+    /// NTP: fields in their ranges, and either its port, or the length that most packets have and narrower ranges.
     fn is_ntp(&self) -> bool {
         let (version, mode) = (self.byte(0) >> 3 & 7, self.byte(0) & 7);
         let fields = (1..=4).contains(&version) && (1..=5).contains(&mode) && self.byte(1) <= 16;
@@ -209,7 +210,7 @@ impl Payload<'_> {
         self.len() >= 48 && fields && (self.port(123) || exact)
     }
 
-    /// A hard reset, with a session of its own and nothing acknowledged; anything with an opcode on its port.
+    /// OpenVPN: a hard reset with a session ID and nothing acknowledged; on its port, anything with an opcode that exists.
     fn is_openvpn(&self) -> bool {
         let reset = matches!(self.byte(0), 0x38 | 0x40 | 0x50);
         let begins = self.len() == 14 && self.has(9, &[0; 5]);
@@ -222,8 +223,8 @@ impl Payload<'_> {
         self.byte(0) >> 6 == 2 && self.is_kind(1, 200..=207) && words >= 8 && words <= self.len()
     }
 
-    /// Version 2 without padding and further sources, a payload type that is in use, and a source: of all signatures the
-    /// weakest.
+    /// RTP: version 2 without padding and contributing sources, a payload type that is in use, a source that is not 0, and
+    /// no port below 1024. This is the weakest of all signatures.
     fn is_rtp(&self) -> bool {
         let kind = matches!(self.byte(1) & 0x7f, 0..=18 | 25..=34 | 96..=127);
         let registered = self.ports.iter().all(|port| *port >= 1024);

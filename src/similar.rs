@@ -1,9 +1,9 @@
-//! What was perhaps meant by a name that is none.
+//! Guesses which known name was meant by an unknown name.
 
-/// Longest name that a similar one is looked for, in bytes.
+/// Longest name for which a similar one is looked for, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// The name among `known` that `name` may have been meant to be. Case does not matter.
+/// The name among `known` that was perhaps meant by `name`. Case does not matter.
 pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST_NAME {
         return None;
@@ -13,7 +13,7 @@ pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     nearest.filter(|&(slips, known)| slips <= (known.len() / 3).min(2)).map(|(_, known)| known)
 }
 
-/// Slips of the finger between two names; one for a name that stops short.
+/// Typing errors between two names; at most one where `name` has at least three bytes and `known` begins with it.
 fn distance(name: &str, known: &str) -> usize {
     let short = name.len() >= 3 && known.starts_with(name);
     let slips = strsim::osa_distance(name, known);

@@ -6,11 +6,11 @@ use crate::line::Line;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Writes time stamps as RFC 3339 in UTC with nine decimals; remembers the second before.
+/// Writes time stamps as RFC 3339 in UTC with nine decimals; remembers the text of the last second.
 #[derive(Debug, Default)]
 pub struct Stamps {
     second: Option<i64>,
-    /// `"2026-11-20T10:32:02.380967000Z"`: that second, and the nanoseconds of the stamp before.
+    /// `"2026-11-20T10:32:02.380967000Z"`: the last second, with the nanoseconds of the last time stamp.
     text: [u8; 32],
 }
 
