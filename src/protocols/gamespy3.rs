@@ -616,9 +616,11 @@ fn carried(p: &[u8]) -> Option<i32> {
     let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
     word_at(p, 7).filter(|_| !selects).map(|word| word as i32)
 }
-/// The options of a full request, that they may be padding, and that parts may come; above that the bytes of the request.
+/// In the state of a stat request: its answer may come in parts.
 const SPLITS: u32 = 1 << 8;
+/// In the state of a stat request: its answer comes in one datagram.
 const WHOLE: u32 = Probe::WHOLE_ANSWER;
+/// The state of a stat request: its options in the low byte, the two flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
     let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
     let selector = selector.and_then(|at| word_at(p, at));
