@@ -25,7 +25,7 @@ const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,6
 /// What is taken of callgrind's counts: the name of a figure, its unit, and the events that it adds up.
 const TAKEN: [(&str, Unit, &[&str]); 3] = [
     ("instructions a packet", Unit::Instructions, &["Ir"]),
-    ("first-level code misses a packet", Unit::Misses, &["I1mr"]),
+    ("first-level code misses a packet", Unit::CodeMisses, &["I1mr"]),
     ("last-level misses a packet", Unit::Misses, &["ILmr", "DLmr", "DLmw"]),
 ];
 /// Packets for peak memory.

@@ -71,13 +71,16 @@ fn memory_has_the_wider_margin() {
 }
 
 #[test]
-fn misses_have_the_widest_margin_and_twice_that_for_an_unknown_compiler() {
-    let failures = |release, value| {
+fn misses_have_the_widest_margins_and_twice_those_for_an_unknown_compiler() {
+    let failures = |unit, release, value| {
         let of = compiler(release, "x86_64-unknown-linux-gnu");
-        limits().judge(&of, &[figure(Unit::Misses, value)]).failures
+        limits().judge(&of, &[figure(unit, value)]).failures
     };
-    assert_eq!([failures("1.95.0", 1_149.0), failures("1.95.0", 1_151.0)], [0, 1]);
-    assert_eq!([failures("1.97.0", 649.0), failures("1.97.0", 651.0)], [0, 1]);
+    for (unit, most, most_of_another) in [(Unit::Misses, 1_150.0, 650.0), (Unit::CodeMisses, 1_300.0, 800.0)]
+    {
+        assert_eq!([-1.0, 1.0].map(|more| failures(unit, "1.95.0", most + more)), [0, 1]);
+        assert_eq!([-1.0, 1.0].map(|more| failures(unit, "1.97.0", most_of_another + more)), [0, 1]);
+    }
 }
 
 #[test]
