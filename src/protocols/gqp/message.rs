@@ -18,6 +18,7 @@ use super::grammar::*;
 use crate::decode::Version;
 use crate::protocols::prelude::*;
 
+/// The messages, by their places in [`Info::messages`].
 pub(super) const REQUEST: u8 = 0;
 pub(super) const RESPONSE: u8 = 1;
 pub(super) const FRAGMENT: u8 = 2;

@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
+/// The messages, by their places in [`Info::messages`].
 pub(super) const POLL: u8 = 0;
 pub(super) const STATE_RESPONSE: u8 = 1;
 pub(super) const LEGACY_POLL: u8 = 2;
