@@ -7,7 +7,7 @@ use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{error, note};
 use super::inputs::Inputs;
-use super::outcome::{Done, FAILED, OK, why};
+use super::outcome::{Done, FAILED, OK, refuse, why};
 use super::output::Target;
 use super::save::read_all;
 use super::value_parsers::{protocol, report};
@@ -21,7 +21,7 @@ use crate::rule::Severity;
 use crate::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
 use clap::Args;
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Size of the output buffer in bytes.
@@ -102,10 +102,7 @@ pub fn check(
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
     let mut accepted = match Accepted::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
         Ok(accepted) => accepted,
-        Err(e) => {
-            error(&e);
-            return Ok((FAILED, 0));
-        }
+        Err(e) => return Ok(refuse(&e)),
     };
     let mut to = Closing { out: to, lost: None };
     let (mut judged, code) = {
@@ -283,7 +280,7 @@ fn write_report(
     verdict.show = shown(args, format);
     match format {
         CheckFormat::Table => {
-            let terminal = args.common.output.is_none() && io::stdout().is_terminal();
+            let terminal = terminal::is_result_shown(&args.common);
             let width = if terminal { terminal::width(terminal) } else { u16::MAX };
             let mut out = terminal::wrap(&mut out, &args.common);
             verdict::table(

@@ -4,9 +4,8 @@ use super::choices::DumpFormat;
 use super::columns::{self, ColumnArgs};
 use super::common_args::Common;
 use super::detail::DetailArgs;
-use super::diagnostics::error;
 use super::inputs::Inputs;
-use super::outcome::{Done, FAILED};
+use super::outcome::{Done, refuse};
 use super::output::Target;
 use super::save::read_to_end;
 use super::terminal;
@@ -70,8 +69,7 @@ pub fn dump(
 /// Writes packets in detail.
 fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
     if let Some(wrong) = args.detail.refusal(args.format) {
-        error(&wrong);
-        return Ok((FAILED, 0));
+        return Ok(refuse(&wrong));
     }
     let common = &args.common;
     let detail = args.detail.detail(args.format, common, &options);

@@ -3,6 +3,7 @@
 use super::common_args::Common;
 use super::diagnostics::error;
 use super::terminal::name;
+use std::fmt::Display;
 use std::io;
 
 /// Exit code: success.
@@ -12,6 +13,12 @@ pub const FAILED: u8 = 2;
 
 /// The exit code, and how many captures were read.
 pub type Done = (u8, u64);
+
+/// Reports why a run failed. No capture counts as read.
+pub fn refuse(why: &dyn Display) -> Done {
+    error(why);
+    (FAILED, 0)
+}
 
 /// Reports that the result cannot be written; returns the exit code.
 pub fn not_writable(common: &Common, e: &io::Error) -> u8 {

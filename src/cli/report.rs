@@ -4,16 +4,16 @@ use super::accepted::Accepted;
 use super::clock::today;
 use super::common_args::Common;
 use super::config::Config;
-use super::diagnostics::error;
 use super::inputs::Inputs;
-use super::outcome::{Done, FAILED};
+use super::outcome::{Done, refuse};
 use super::output::Target;
 use super::save::read_all;
+use super::terminal;
 use crate::page::{self, Page};
 use crate::pipeline::Options;
 use crate::verdict::{Check, Entry};
 use clap::Args;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 
 /// `qdissect report`
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub struct ReportArgs {
 impl ReportArgs {
     /// What is wrong with the arguments, if anything.
     pub fn contradiction(&self) -> Option<&'static str> {
-        (self.common.output.is_none() && io::stdout().is_terminal()).then_some(
+        terminal::is_result_shown(&self.common).then_some(
             "The report is a page of HTML: name a file for it with --output, for example --output report.html, or \
              see it with `qdissect view`.",
         )
@@ -42,10 +42,7 @@ pub fn report(
 ) -> io::Result<Done> {
     let mut accepted = match Accepted::open(config, today(), None, false) {
         Ok(accepted) => accepted,
-        Err(e) => {
-            error(&e);
-            return Ok((FAILED, 0));
-        }
+        Err(e) => return Ok(refuse(&e)),
     };
     let judge = |entry: &mut Entry, file: &str| {
         accepted.excuse(entry, file);

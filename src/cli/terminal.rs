@@ -20,9 +20,14 @@ pub fn name(path: &Path) -> String {
     shown(&path.to_string_lossy()).into_owned()
 }
 
+/// Whether the result goes to a terminal.
+pub fn is_result_shown(common: &Common) -> bool {
+    common.output.is_none() && io::stdout().is_terminal()
+}
+
 /// The screen's width and whether it supports colours.
 pub fn screen(colour: Colour, common: &Common) -> Screen {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let terminal = is_result_shown(common);
     let top = terminal.then_some(TOP);
     Screen {
         width: width(terminal),
@@ -43,7 +48,7 @@ fn utf8() -> bool {
 /// The screen that lines are to fit, on a terminal or if colours are asked for. Otherwise lines keep their length, so that
 /// programs find the same columns in all of them.
 pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let terminal = is_result_shown(common);
     let width = if terminal { self::width(true) } else { u16::MAX };
     let screen = Screen { width, ..screen(colour, common) };
     (terminal || screen.colour).then_some(screen)
@@ -51,7 +56,7 @@ pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
 
 /// Wraps a result: on a terminal, long lines are broken between words.
 pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
-    let terminal = common.output.is_none() && io::stdout().is_terminal();
+    let terminal = is_result_shown(common);
     Wrap::new(to, if terminal { width(true) } else { u16::MAX })
 }
 

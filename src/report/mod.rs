@@ -56,7 +56,6 @@ mod unclaimed;
 mod width_tests;
 
 pub use crate::packet::Packet;
-pub use crate::timestamps::Stamps;
 pub use capture_record::capture_record;
 #[cfg(feature = "page")]
 pub use detail::{Detail, Details, Shown};

@@ -11,7 +11,7 @@ mod session;
 mod stderr;
 
 use super::diagnostics::{error, note};
-use super::outcome::{Done, FAILED, OK, not_writable};
+use super::outcome::{Done, FAILED, OK, not_writable, refuse};
 use super::output::Target;
 use super::read::QUIET;
 use super::summary::write_summary;
@@ -75,11 +75,6 @@ pub fn live(
         }
         (done, _) => done,
     }
-}
-
-fn refuse(why: &str) -> Done {
-    error(&why);
-    (FAILED, 0)
 }
 
 /// Starts the capture program.
