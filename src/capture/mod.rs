@@ -54,7 +54,7 @@ mod tests_compressed;
 #[cfg(test)]
 mod tests_damage;
 #[cfg(test)]
-mod tests_facts;
+mod tests_info;
 #[cfg(test)]
 mod tests_limits;
 #[cfg(test)]

@@ -62,13 +62,12 @@ pub struct Figure {
 impl Unit {
     /// What a figure may differ from its limit, for the same compiler or another one.
     fn margin(self, same: bool) -> f64 {
+        let times = if same { 1.0 } else { 2.0 };
         match self {
             Unit::Instructions if same => MARGIN,
-            Unit::CodeMisses if same => CODE_MISS_MARGIN,
-            Unit::CodeMisses => 2.0 * CODE_MISS_MARGIN,
-            Unit::Misses if same => MISS_MARGIN,
-            Unit::Misses => 2.0 * MISS_MARGIN,
             Unit::Instructions | Unit::Memory => WIDE_MARGIN,
+            Unit::CodeMisses => times * CODE_MISS_MARGIN,
+            Unit::Misses => times * MISS_MARGIN,
         }
     }
 

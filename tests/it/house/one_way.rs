@@ -4,6 +4,7 @@ use crate::kit::sources::sources;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The modules of the library from the ground up. A module may import those of the floors below its own.
 const FLOORS: [&[&str]; 14] = [
@@ -31,21 +32,28 @@ fn floor(module: &str) -> usize {
         .unwrap_or_else(|| panic!("{module} is on no floor"))
 }
 
+/// A module of tests: its name, and whether it is in a file of its own (`;`) or at the end of this one (`{`).
+static TESTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"#\[cfg\((?:all\()?test[^\n]*\]\n(?:#\[[^\n]*\n)*(?:pub\([a-z]+\) )?mod (\w+)( \{|;)")
+        .unwrap()
+});
+
 /// Code of a source file without comments and without its tests, which stand at its end.
 fn code(text: &str) -> String {
-    let tests = Regex::new(r"\n#\[cfg\((?:all\()?test[^\n]*\]\n(?:#\[[^\n]*\n)*mod \w+ \{").unwrap();
-    let text = tests.find(text).map_or(text, |found| &text[..found.start()]);
+    let tests = TESTS.captures_iter(text).find(|found| &found[2] == " {");
+    let text = tests.map_or(text, |found| &text[..found.get(0).unwrap().start()]);
     text.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"]).collect()
 }
 
 /// The files below `src` that are no tests, by their paths there, each with its code.
 fn files() -> BTreeMap<PathBuf, String> {
-    let of_tests = Regex::new(r"#\[cfg\((?:all\()?test[^\n]*\]\n(?:pub\([a-z]+\) )?mod (\w+);").unwrap();
     let all = sources("src");
     let beside = |path: &Path, name: &str| path.with_file_name(name).with_extension("rs");
     let tests: BTreeSet<_> = all
         .iter()
-        .flat_map(|(path, text)| of_tests.captures_iter(text).map(move |found| beside(path, &found[1])))
+        .flat_map(|(path, text)| TESTS.captures_iter(text).map(move |found| (path, found)))
+        .filter(|(_, found)| &found[2] == ";")
+        .map(|(path, found)| beside(path, &found[1]))
         .collect();
     let own = all.iter().filter(|(path, _)| !tests.contains(path));
     own.map(|(path, text)| (path.strip_prefix("src").unwrap().to_owned(), code(text))).collect()
@@ -135,5 +143,5 @@ fn files_of_a_folder_make_no_circle() {
             break;
         }
     }
-    assert!(imports.is_empty(), "these files import each other: {:?}", imports.keys());
+    assert!(imports.is_empty(), "these files import each other, or files that do: {:?}", imports.keys());
 }
