@@ -1,7 +1,7 @@
 //! Escapes and shortens text from the network before it is written, so that it never reaches a terminal or a spreadsheet
 //! raw.
 
-use serde_json::Value;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -54,9 +54,14 @@ pub fn quoted(text: &str) -> String {
 
 /// JSON text in which characters that turn or hide text on a terminal are written as `\u` escapes; serde_json leaves
 /// characters beyond ASCII alone.
-pub fn harmless(record: &Value) -> String {
-    let mut out = String::new();
-    for c in record.to_string().chars() {
+pub fn harmless(record: &impl Serialize) -> String {
+    // Only keys that are no texts cannot be written, and no record has such keys.
+    escaped(&serde_json::to_string(record).unwrap_or_default())
+}
+
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
         if !is_hostile(c) {
             out.push(c);
         } else {

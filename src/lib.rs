@@ -50,6 +50,8 @@ pub mod classify;
 mod cli;
 pub mod contract;
 pub mod conversation;
+#[cfg(feature = "page")]
+pub mod declared;
 pub mod decode;
 pub mod docs;
 pub mod escape;
@@ -80,6 +82,7 @@ pub mod similar;
 pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
+pub mod terms;
 mod timestamps;
 pub mod verdict;
 

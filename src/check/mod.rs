@@ -9,6 +9,8 @@ pub use silence::Silence;
 use crate::contract::{Direction, Raised};
 use crate::decode::{Field, Index, Span, Violation, path};
 use crate::rule::{Rule, Severity, Side};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt;
 
 /// A rule that a datagram or an exchange broke.
@@ -128,7 +130,8 @@ impl fmt::Display for Finding {
 }
 
 /// Findings by severity: error, warning, note.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "term.finding_counts", deny_unknown_fields)]
 pub struct Counts {
     /// Errors.
     pub error: u64,
@@ -180,10 +183,6 @@ impl Counts {
         self.error = self.error.saturating_sub(other.error);
         self.warning = self.warning.saturating_sub(other.warning);
         self.note = self.note.saturating_sub(other.note);
-    }
-    /// The `finding_counts` of a record.
-    pub fn record(&self) -> serde_json::Value {
-        serde_json::json!({ "error": self.error, "warning": self.warning, "note": self.note })
     }
     /// The number of all findings.
     pub fn total(&self) -> u64 {

@@ -145,7 +145,7 @@ impl Baseline {
             ("message", &message),
             ("reason", reason),
         ];
-        let lines = lines.map(|(key, text)| format!("      \"{key}\": {}", harmless(&text.into())));
+        let lines = lines.map(|(key, text)| format!("      \"{key}\": {}", harmless(&text)));
         format!("    {{\n{}\n    }}", lines.join(",\n"))
     }
 }

@@ -18,7 +18,7 @@ use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::{Candidate, ONE_WAY, Totals, count};
 use crate::rule::Severity;
-use crate::verdict::{self, Check, Entry, JunitStyle, Outcome, SarifStyle, Verdict};
+use crate::verdict::{self, Check, Entry, FindingRecord, JunitStyle, Outcome, SarifStyle, Verdict};
 use clap::Args;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -110,7 +110,7 @@ pub fn check(
         let judge = |entry: &mut Entry, file: &str| {
             accepted.excuse(entry, file);
             if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
-                let line = harmless(&verdict::finding_record(file, entry)) + "\n";
+                let line = harmless(&FindingRecord::new(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
                 if args.common.line_buffered {
                     out.flush()?;
@@ -339,9 +339,7 @@ fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &Chec
     let verdict = &mut judged.verdict;
     verdict.show = shown(args, format);
     if format == CheckFormat::Ndjson {
-        for entry in verdict.listed() {
-            writeln!(target, "{}", harmless(&verdict::finding_record(verdict.file(entry), entry)))?;
-        }
+        verdict.finding_records().try_for_each(|finding| writeln!(target, "{}", harmless(&finding)))?;
     }
     match format {
         CheckFormat::Table => verdict::table(&mut target, verdict, (false, u16::MAX), false)?,

@@ -1,27 +1,75 @@
 //! The record of a capture.
 
-use crate::capture::{CaptureInfo, Interface, link_name};
-use serde_json::{Value, json};
+use crate::capture::{self, CaptureInfo, MAX_TOLD, link_name};
+use crate::terms;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
 
-/// The `capture` record.
-pub fn capture_record(name: &str, facts: &CaptureInfo) -> Value {
-    let links: Vec<_> = facts.links.iter().map(|&l| link_name(l)).collect();
-    json!({
-        "type": "capture", "file": name, "format": facts.format, "compression": facts.compression, "links": links,
-        "snaplen": facts.snaplen, "application": facts.application, "comment": facts.comment,
-        "os": facts.os, "hardware": facts.hardware,
-        "interfaces": facts.interfaces.iter().map(interface_record).collect::<Vec<_>>(),
-    })
+/// A capture: one for each file.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "capture")]
+#[schemars(deny_unknown_fields)]
+pub struct CaptureRecord<'a> {
+    #[schemars(with = "terms::File")]
+    file: &'a str,
+    #[schemars(extend("enum" = ["pcap", "pcapng", "hex"]))]
+    format: &'static str,
+    #[schemars(with = "Option<terms::Compression>")]
+    compression: Option<&'static str>,
+    #[schemars(with = "Vec<terms::Link>")]
+    links: Vec<Cow<'static, str>>,
+    snaplen: Option<u32>,
+    application: Option<&'a str>,
+    comment: Option<&'a str>,
+    os: Option<&'a str>,
+    hardware: Option<&'a str>,
+    #[schemars(length(max = MAX_TOLD))]
+    interfaces: Vec<Interface<'a>>,
 }
 
-/// An interface of the capture.
-fn interface_record(interface: &Interface) -> Value {
-    let Interface { link, snaplen, name, .. } = interface;
-    let mut record = json!({ "name": name, "link": link_name(*link), "snaplen": snaplen });
-    for (key, text) in [("description", &interface.description), ("comment", &interface.comment)] {
-        if let Some(text) = text {
-            record[key] = text.as_str().into();
+/// An interface that it was made on.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "capture.interface", deny_unknown_fields)]
+struct Interface<'a> {
+    name: Option<&'a str>,
+    #[schemars(with = "terms::Link")]
+    link: Cow<'static, str>,
+    snaplen: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    comment: Option<&'a str>,
+}
+
+impl<'a> CaptureRecord<'a> {
+    /// The record of a capture of this name.
+    pub fn new(name: &'a str, info: &'a CaptureInfo) -> CaptureRecord<'a> {
+        CaptureRecord {
+            file: name,
+            format: info.format,
+            compression: info.compression,
+            links: info.links.iter().map(|&link| link_name(link)).collect(),
+            snaplen: info.snaplen,
+            application: info.application.as_deref(),
+            comment: info.comment.as_deref(),
+            os: info.os.as_deref(),
+            hardware: info.hardware.as_deref(),
+            interfaces: info.interfaces.iter().map(Interface::new).collect(),
         }
     }
-    record
+}
+
+impl<'a> Interface<'a> {
+    fn new(interface: &'a capture::Interface) -> Interface<'a> {
+        Interface {
+            name: interface.name.as_deref(),
+            link: link_name(interface.link),
+            snaplen: interface.snaplen,
+            description: interface.description.as_deref(),
+            comment: interface.comment.as_deref(),
+        }
+    }
 }

@@ -40,6 +40,8 @@ pub(crate) mod server;
 #[cfg(feature = "page")]
 mod server_counters;
 #[cfg(feature = "page")]
+mod server_record;
+#[cfg(feature = "page")]
 pub mod server_rows;
 #[cfg(feature = "page")]
 pub mod summary;
@@ -50,13 +52,14 @@ mod time_column;
 #[cfg(feature = "page")]
 pub mod times;
 mod totals;
+mod totals_record;
 #[cfg(feature = "page")]
 mod unclaimed;
 #[cfg(all(test, feature = "page"))]
 mod width_tests;
 
 pub use crate::packet::Packet;
-pub use capture_record::capture_record;
+pub use capture_record::CaptureRecord;
 #[cfg(feature = "page")]
 pub use detail::{Detail, Details, Shown};
 pub use exchange_lines::Exchanges;
@@ -82,11 +85,14 @@ pub use recent_frames::Missed;
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
+#[cfg(feature = "page")]
+pub use server_record::{BrokenRecord, ServerRecord};
 pub use text::Lister;
 pub use time_column::{WHENS, When};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
+pub use totals_record::TotalsRecord;
 #[cfg(feature = "page")]
-pub use unclaimed::{Busy, Foreign};
+pub use unclaimed::{Busy, Foreign, UnclaimedRecord};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;

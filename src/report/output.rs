@@ -1,7 +1,8 @@
 //! Writes JSON and NDJSON: objects are gathered in one buffer.
 
+use crate::escape::harmless;
 use crate::line::Line;
-use serde_json::Value;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
@@ -66,9 +67,14 @@ impl<W: Write> Output<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn value(&mut self, value: &Value) -> io::Result<()> {
+    pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.text(&harmless(value))
+    }
+
+    /// Writes a whole object that is text already.
+    pub(super) fn text(&mut self, json: &str) -> io::Result<()> {
         self.begin();
-        self.line.extend_from_slice(crate::escape::harmless(value).as_bytes());
+        self.line.extend_from_slice(json.as_bytes());
         self.end()
     }
 

@@ -5,10 +5,11 @@ use super::output::Output;
 use super::prebuilt::Ready;
 use super::reassembled::Joined;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
-use super::{Files, Place, Report, Totals, Wants, capture_record};
+use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding};
 use crate::decode::{Json, push, push_text, push_u64};
+use crate::escape::harmless;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
 use crate::line::Line;
@@ -17,7 +18,6 @@ use crate::net::{Datagram, Tunnel};
 use crate::packet::Packet;
 use crate::timestamps::Stamps;
 use hashbrown::HashMap;
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Records<W: Write> {
     files: Files,
     ready: Ready,
     /// `capture` records that wait for the records of the files before them.
-    captures: VecDeque<Value>,
+    captures: VecDeque<String>,
     stamps: Stamps,
     /// The list of tunnels in the record of a datagram, by the tunnels' number.
     tunnels: HashMap<u16, String>,
@@ -119,7 +119,7 @@ impl<W: Write> Records<W> {
         while self.files.len().saturating_sub(self.captures.len()) <= file
             && let Some(capture) = self.captures.pop_front()
         {
-            self.out.value(&capture)?;
+            self.out.text(&capture)?;
         }
         Ok(())
     }
@@ -357,7 +357,7 @@ impl<W: Write> Report for Records<W> {
         push_text(&mut json, name.as_bytes());
         self.ready.file(&json);
         self.files.begin(before);
-        self.captures.push_back(capture_record(name, facts));
+        self.captures.push_back(harmless(&CaptureRecord::new(name, facts)));
         // Datagrams that still wait may belong to earlier files, if there are any and if datagrams are written at all.
         if self.files.len() == 1 || self.quiet { self.catch_up(usize::MAX) } else { Ok(()) }
     }

@@ -2,7 +2,8 @@
 
 use super::server::{Broken, Server};
 use super::server_counters::Hot;
-use super::{Captures, Foreign, Output, Report, Silent, Totals, Wants, capture_record};
+use super::server_record::ServerRecord;
+use super::{CaptureRecord, Captures, Foreign, Output, Report, Silent, Totals, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
@@ -11,7 +12,6 @@ use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Most records of endpoints whose datagrams no protocol claims; the busiest come first.
@@ -183,51 +183,11 @@ impl Report for Summary {
 /// # Errors
 /// When they cannot be written.
 pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    summary.files.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
-    summary.servers().try_for_each(|s| out.value(&server_record(s)))?;
+    summary.files.list.iter().try_for_each(|(name, facts)| out.value(&CaptureRecord::new(name, facts)))?;
+    summary.servers().try_for_each(|s| out.value(&ServerRecord::new(s)))?;
     let busiest = summary.foreign.busiest();
     busiest.iter().take(MAX_UNCLAIMED).try_for_each(|busy| out.value(&busy.record()))?;
-    for b in &summary.broken {
-        out.value(&json!({
-            "type": "rule", "id": b.rule.id, "title": b.rule.title, "count": b.counts.total(),
-            "finding_counts": b.counts.record(),
-            "file": summary.files.name(b.first.file), "first_frame": b.first.frame,
-        }))?;
-    }
+    summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.files)))?;
     out.value(&totals.record())?;
     out.finish()
-}
-
-/// The `server` record.
-pub(crate) fn server_record(s: &Server) -> Value {
-    let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
-    let version = text(&s.said.version).map(Value::from).or(s.said.build.map(Value::from));
-    let seconds = |nanos: i64| nanos as f64 / 1e9;
-    let times = s.times.ends().map(|(low, high)| {
-        json!({
-            "min": seconds(low), "median": s.times.quantile(0.5).map(seconds),
-            "p99": s.times.quantile(0.99).map(seconds), "max": seconds(high),
-        })
-    });
-    let mut record = json!({
-        "type": "server", "server": s.endpoint.to_string(), "protocol": s.id.info().name,
-        "server_name": text(&s.said.server_name), "game": text(&s.said.game), "map": text(&s.said.map), "version": version,
-        "players": s.said.players.map(|p| p.0), "max_players": s.said.players.map(|p| p.1),
-        "state": s.said.state, "requests": s.requests, "answered": s.answered, "late": s.late,
-        "unanswered": s.unanswered, "undecided": s.undecided, "refused": s.refused, "response_time": times,
-        "finding_counts": s.findings.record(),
-    });
-    // Damaged text is shown with U+FFFD; its bytes stand beside it.
-    for (key, bytes) in [
-        ("server_name", &s.said.server_name),
-        ("game", &s.said.game),
-        ("map", &s.said.map),
-        ("version", &s.said.version),
-    ] {
-        if let Some(bytes) = bytes.as_ref().filter(|b| std::str::from_utf8(b).is_err()) {
-            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            record[format!("{key}_hex")] = hex.into();
-        }
-    }
-    record
 }

@@ -1,13 +1,14 @@
 //! The totals of a run.
 
 use super::count;
-use crate::capture::{CaptureInfo, Time, link_name};
+use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
-use crate::timestamps::stamp;
-use serde_json::{Value, json};
+use crate::terms;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt;
 
 /// Most candidates listed; further candidates are only counted.
@@ -16,11 +17,14 @@ pub const MAX_LISTED: usize = 10;
 pub const MAX_UNREAD: usize = 1_000;
 
 /// An input that could not be read, or not to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "summary.unread", deny_unknown_fields)]
 pub struct Unread {
     /// Its name.
+    #[schemars(with = "terms::File")]
     pub file: String,
     /// Why: a clause without the name and without a full stop.
+    #[serde(rename = "error")]
     pub why: String,
 }
 
@@ -107,16 +111,6 @@ pub struct Candidate {
     pub refused: u64,
     /// Datagrams whose answer window was not over when the capture ended.
     pub undecided: u64,
-}
-
-impl Candidate {
-    fn record(&self) -> Value {
-        let Candidate { server, protocol, datagrams, refused, undecided } = self;
-        json!({
-            "server": server.to_string(), "protocol": protocol.info().name, "datagrams": datagrams, "refused": refused,
-            "undecided": undecided,
-        })
-    }
 }
 
 impl fmt::Display for Candidate {
@@ -209,61 +203,6 @@ impl Totals {
     pub fn traffic(&self) -> String {
         let (seen, packets) = (self.part("datagram", |t| t.recognised), self.part("packet", |t| t.packets));
         format!("{seen} of query traffic in {packets}")
-    }
-
-    /// The numbers that a filter narrows.
-    fn narrowed(&self) -> Value {
-        json!({
-            "packets": self.packets, "udp": self.udp, "recognised": self.recognised, "unclaimed": self.unclaimed,
-            "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
-            "unanswered": self.unanswered, "undecided": self.undecided, "refused": self.refused,
-            "retransmissions": self.retransmissions, "finding_counts": self.findings.record(),
-        })
-    }
-
-    /// The `summary` record.
-    pub fn record(&self) -> serde_json::Value {
-        let not_udp: serde_json::Map<_, _> =
-            self.not_datagrams.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
-        let links: Vec<_> = self.links.iter().map(|&l| link_name(l)).collect();
-        let mut record = json!({
-            "type": "summary", "complete": self.complete, "files": self.files, "packets": self.packets,
-            "dropped": self.dropped, "udp": self.udp, "recognised": self.recognised,
-            "unclaimed": self.unclaimed,
-            "not_datagrams": not_udp, "links": links,
-            "first_time": self.span.map(|s| stamp(s.0)), "last_time": self.span.map(|s| stamp(s.1)),
-            "exchanges": self.exchanges, "answered": self.answered, "late": self.late,
-            "unanswered": self.unanswered, "undecided": self.undecided, "refused": self.refused,
-            "retransmissions": self.retransmissions,
-            "finding_counts": self.findings.record(),
-            "evicted": self.evicted, "waiting_overflow": self.waiting_overflow,
-            "one_sided_servers": self.one_sided.len(), "duplicate_frames": self.copies, "servers_refused": self.servers_refused, "memory_forgotten": self.memory_forgotten,
-        });
-        let f = &self.fragments;
-        if f.pieces > 0 {
-            record["fragments"] = json!({
-                "seen": f.pieces, "datagrams": f.whole, "incomplete": f.begun + f.headless, "evicted": f.evicted,
-                "copies": f.copies, "disputed": f.disputes, "damaged": f.damaged, "crowded": f.crowded,
-            });
-        }
-        if !self.candidates.is_empty() {
-            let (listed, more) = self.candidates();
-            record["candidates"] = listed.iter().map(Candidate::record).collect();
-            if more > 0 {
-                record["more_candidates"] = more.into();
-            }
-        }
-        if let Some(all) = &self.of {
-            record["of"] = all.narrowed();
-        }
-        if !self.unread.is_empty() {
-            let unread = self.unread.iter().map(|u| json!({ "file": u.file, "error": u.why }));
-            record["unread"] = unread.collect();
-        }
-        if self.tunnels_unnamed > 0 {
-            record["tunnels_unnamed"] = self.tunnels_unnamed.into();
-        }
-        record
     }
 
     #[inline]

@@ -3,9 +3,11 @@
 use super::secrets::harmless_part;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Endpoint};
+use crate::terms;
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::cmp::Reverse;
 
 /// Most endpoints remembered; datagrams of further endpoints are only counted.
@@ -44,13 +46,32 @@ impl Busy {
         self.first.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The `unclaimed` record.
-    pub(crate) fn record(&self) -> Value {
-        json!({
-            "type": "unclaimed", "endpoint": self.endpoint.to_string(), "datagrams": self.datagrams,
-            "bytes": self.bytes, "first_bytes": self.first_hex(), "looks_like": self.looks_like,
-        })
+    /// Its record.
+    pub(crate) fn record(&self) -> UnclaimedRecord {
+        let Busy { endpoint, datagrams, bytes, looks_like, .. } = *self;
+        UnclaimedRecord {
+            endpoint: endpoint.to_string(),
+            datagrams,
+            bytes,
+            first_bytes: self.first_hex(),
+            looks_like,
+        }
     }
+}
+
+/// An endpoint and what it got and sent that no protocol claims: what summary writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "unclaimed")]
+#[schemars(deny_unknown_fields)]
+pub struct UnclaimedRecord {
+    #[schemars(with = "terms::Endpoint")]
+    endpoint: String,
+    datagrams: u64,
+    bytes: u64,
+    #[schemars(with = "terms::Hex")]
+    first_bytes: String,
+    #[schemars(with = "Option<terms::LooksLike>")]
+    looks_like: Option<&'static str>,
 }
 
 /// Counts datagrams that no protocol claims, by endpoint.

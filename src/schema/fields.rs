@@ -1,9 +1,10 @@
 //! The `fields` of packets, from what the protocols declare of their messages.
 
-use super::object::{Object, list, or_null, term, text};
+use super::object::{Object, list, or_null, term};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::docs::paragraph;
 use crate::protocols::{Id, Info};
+use crate::terms::text;
 use serde_json::{Value, json};
 
 /// Every message by protocol and name, each once.

@@ -1,24 +1,28 @@
 //! A JSON Schema of the records, made of what protocols, rules and tables declare.
 //!
 //! ```text
-//!  Info::messages, fields ──> fields.rs ──┐
-//!  Info, exchange::Outcome, … ────────────┼─> packets.rs, summary.rs, declared.rs ──┐
-//!  rules, Severity, … ───────> terms.rs ──┘                                         ├─> mod.rs: $defs
-//!  stats::KINDS ──────────────────────────────────────────────────> tables.rs ──────┘
+//!  structs of records, crate::terms ──schemars──────────────┐
+//!  Info::messages, fields ──> fields.rs ──> packets.rs ─────┼─> mod.rs: $defs
+//!  stats::KINDS ────────────> tables.rs ────────────────────┘
 //! ```
+//!
+//! Packets and exchanges are written by hand, for speed, and rows of statistics follow from their columns: these have no
+//! structs, and their schemas are put together of objects.
 //!
 //! The schema is strict: for each type of record it names all keys, and requires the keys that are always there.
 
-mod declared;
 mod fields;
 mod object;
 mod packets;
-mod summary;
 mod tables;
-mod terms;
 
-use crate::stats;
+use crate::declared::{self, ProtocolRecord};
+use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
+use crate::verdict::{self, FindingRecord};
+use crate::{stats, terms};
 use object::{list, of};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// The version of JSON Schema that is written.
@@ -70,30 +74,45 @@ fn all() -> Map<String, Value> {
         let before = defs.insert(name.to_owned(), schema);
         debug_assert!(before.is_none(), "two definitions are called {name}");
     };
-    add("capture", summary::capture());
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let own = &mut generator;
+    add("capture", record::<CaptureRecord<'_>>("capture", own));
     add("packet", packets::packet());
     add("exchange", packets::exchange());
-    add("finding", packets::judged_finding());
-    add("server", summary::server());
-    add("rule", declared::rule());
-    add("protocol", declared::protocol());
+    add("finding", record::<FindingRecord<'_>>("finding", own));
+    add("server", record::<ServerRecord>("server", own));
+    let rules = ["rule.broken", "rule.judged", "rule.declared"];
+    add("rule", json!({ "description": "A rule.", "oneOf": rules.map(of) }));
+    add("protocol", record::<ProtocolRecord>("protocol", own));
     stats::KINDS.iter().for_each(|(kind, columns)| add(kind, tables::row(kind, columns)));
-    add("unclaimed", summary::unclaimed());
-    add("summary", summary::summary());
+    add("unclaimed", record::<UnclaimedRecord>("unclaimed", own));
+    add("summary", record::<TotalsRecord<'_>>("summary", own));
     add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
     add("packet.claimed", packets::claimed());
     add("packet.unclaimed", packets::unclaimed());
     add("packet.finding", packets::packet_finding());
     add("exchange.any", packets::any_exchange());
     add("exchange.finding", packets::exchange_finding());
-    add("rule.broken", declared::broken());
-    add("rule.judged", declared::judged());
-    add("rule.declared", declared::declared());
-    add("protocol.listed", declared::listed());
-    add("protocol.shown", declared::shown());
+    add("rule.broken", record::<BrokenRecord<'_>>("rule", own));
+    add("rule.judged", record::<verdict::RuleRecord>("rule", own));
+    add("rule.declared", record::<declared::RuleRecord>("rule", own));
+    add(declared::PLAYED, packets::played());
     fields::messages().for_each(|(info, m)| add(&fields::name(info, m), fields::fields(info, m)));
-    terms::terms().into_iter().for_each(|(name, schema)| add(&name, schema));
+    terms::define_all(own);
+    generator.take_definitions(true).into_iter().for_each(|(name, schema)| add(&name, schema));
     defs
+}
+
+/// The schema of a record that is a struct. schemars leaves the tag of a struct out: here it comes first.
+fn record<T: JsonSchema>(kind: &str, generator: &mut SchemaGenerator) -> Value {
+    let mut schema = T::json_schema(generator);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.shift_insert(0, "type".to_owned(), json!({ "const": kind }));
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.insert(0, "type".into());
+    }
+    schema.into()
 }
 
 /// The definitions to which a definition leads, itself included.

@@ -72,7 +72,7 @@ pub fn of(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// A reference to a term that several records share: see `terms.rs`.
+/// A reference to a term that several records share: see [`crate::terms`].
 pub fn term(name: &str) -> Value {
     of(&format!("term.{name}"))
 }
@@ -90,24 +90,4 @@ pub fn list(items: Value) -> Value {
 /// A list with `least` to `most` elements.
 pub fn list_of(items: Value, least: usize, most: usize) -> Value {
     json!({ "type": "array", "items": items, "minItems": least, "maxItems": most })
-}
-
-/// A word of a closed set.
-pub fn words(words: impl IntoIterator<Item = &'static str>) -> Value {
-    json!({ "enum": words.into_iter().collect::<Vec<_>>() })
-}
-
-/// A text of which all matches a regular expression.
-pub fn form(expression: &str) -> Value {
-    json!({ "type": "string", "pattern": format!("^(?:{expression})$") })
-}
-
-/// Any text.
-pub fn text() -> Value {
-    json!({ "type": "string" })
-}
-
-/// A whole number from `least` to `most`.
-pub fn whole(least: i64, most: i64) -> Value {
-    json!({ "type": "integer", "minimum": least, "maximum": most })
 }

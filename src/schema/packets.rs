@@ -1,13 +1,12 @@
 //! Schemas of packets and exchanges.
 
 use super::fields::{self, messages};
-use super::object::{Object, form, list, list_of, of, or_null, term, text, words};
-use super::terms::LONGEST;
+use super::object::{Object, list, list_of, of, or_null, term};
 use crate::capture::MAX_OF_PACKET;
 use crate::exchange::Outcome;
-use crate::looks_like;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, Info, StepInfo};
+use crate::terms::{form, text};
 use serde_json::{Value, json};
 
 /// `packet`: a message, or a datagram that no protocol claims.
@@ -51,7 +50,7 @@ pub fn unclaimed() -> Value {
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
         .key("payload", term("payload"))
-        .key("looks_like", or_null(words(looks_like::names())))
+        .key("looks_like", or_null(term("looks_like")))
         .end("With --all: a datagram that no protocol claims. Without -x its first 64 bytes are shown.")
 }
 
@@ -165,27 +164,4 @@ fn key(step: &StepInfo) -> Value {
         0 => json!({ "type": "null" }),
         digits => or_null(form(&format!("0x[0-9a-f]{{{digits}}}"))),
     }
-}
-
-/// `finding`, of `check`.
-pub fn judged_finding() -> Value {
-    Object::record("finding")
-        .key("rule", term("rule_id"))
-        .key("severity", term("severity"))
-        .key("file", term("file"))
-        .key("frame", term("number"))
-        .key("protocol", term("protocol"))
-        .keys(&["server", "client"], &term("endpoint"))
-        .key("fault", term("fault"))
-        .key("confidence", term("confidence"))
-        .key("field", or_null(term("field")))
-        .keys(&["start", "end"], &json!({ "type": ["integer", "null"], "minimum": 0, "maximum": LONGEST }))
-        .key("file_offset", or_null(term("count")))
-        .key("exchange", or_null(term("number")))
-        .key("message", text())
-        .key("caused_by", or_null(term("cause")))
-        .maybe("count", term("number"))
-        .maybe("baseline", json!({ "const": true }))
-        .maybe("suppressed", text())
-        .end("A rule that a packet or an exchange breaks, with all that is known of it: what check writes.")
 }

@@ -1,8 +1,9 @@
 //! The records of `stats`, from the columns of its tables.
 
-use super::object::{Object, list, or_null, term, text, words};
+use super::object::{Object, list, or_null, term};
 use crate::protocols::Id;
 use crate::stats::{Column, Holds};
+use crate::terms::{text, words};
 use serde_json::{Value, json};
 
 /// The record of a row.

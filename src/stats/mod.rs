@@ -28,7 +28,7 @@ use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::server::keep;
 use crate::report::times::Times;
-use crate::report::{Captures, Output, Report, Totals, Wants, capture_record};
+use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
 use hierarchy::Hierarchy;
 use histogram::Spread;
 use ranked::Ranked;
@@ -187,7 +187,7 @@ pub fn records<W: Write>(
     totals: &Totals,
     sections: &[Section],
 ) -> io::Result<()> {
-    stats.captures.list.iter().try_for_each(|(name, facts)| out.value(&capture_record(name, facts)))?;
+    stats.captures.list.iter().try_for_each(|(name, facts)| out.value(&CaptureRecord::new(name, facts)))?;
     for section in sections {
         let sheets = stats.tables(*section);
         sheets.iter().flat_map(Sheet::records).try_for_each(|record| out.value(&record))?;

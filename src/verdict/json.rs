@@ -1,48 +1,131 @@
 //! The verdict as records: `finding`, `rule`, then the `summary`.
 
-use super::{Entry, Excuse, RuleResult, Verdict};
+use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::escape::harmless;
-use serde_json::{Value, json};
+use crate::report::TotalsRecord;
+use crate::terms;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::{self, Write};
 
-/// The `finding` record.
-pub fn finding_record(file: &str, e: &Entry) -> Value {
-    let f = &e.finding;
-    let mut record = json!({
-        "type": "finding", "rule": f.rule.id, "severity": f.severity.name(), "file": file, "frame": e.frame,
-        "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
-        "fault": f.fault.name(), "confidence": e.level.name(), "field": f.path(),
-        "start": f.span.map(|s| s.start), "end": f.span.map(|s| s.end), "file_offset": e.file_offset,
-        "exchange": e.exchange, "message": e.text(),
-        "caused_by": f.caused_by.map(|c| json!({ "rule": c.rule.id, "frame": c.frame })),
-    });
-    if let Some((_, name)) = &e.cause_file {
-        record["caused_by"]["file"] = (&**name).into();
-    }
-    if f.rule.per_server && f.counts() {
-        record["count"] = e.count.into();
-    }
-    match &e.excused {
-        Some(Excuse::Baseline) => record["baseline"] = true.into(),
-        Some(Excuse::Suppressed(reason)) => record["suppressed"] = reason.as_str().into(),
-        None => {}
-    }
-    record
+/// A rule that a packet or an exchange breaks, with all that is known of it: what check writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "finding")]
+#[schemars(deny_unknown_fields)]
+pub struct FindingRecord<'a> {
+    #[schemars(with = "terms::RuleId")]
+    rule: &'static str,
+    #[schemars(with = "terms::Severity")]
+    severity: &'static str,
+    #[schemars(with = "terms::File")]
+    file: &'a str,
+    #[schemars(with = "terms::Number")]
+    frame: u64,
+    #[schemars(with = "terms::Protocol")]
+    protocol: &'static str,
+    #[schemars(with = "terms::Endpoint")]
+    server: String,
+    #[schemars(with = "terms::Endpoint")]
+    client: String,
+    #[schemars(with = "terms::Fault")]
+    fault: &'static str,
+    #[schemars(with = "terms::Confidence")]
+    confidence: &'static str,
+    #[schemars(with = "Option<terms::Field>")]
+    field: Option<String>,
+    start: Option<u16>,
+    end: Option<u16>,
+    file_offset: Option<u64>,
+    #[schemars(with = "Option<terms::Number>")]
+    exchange: Option<u64>,
+    message: String,
+    caused_by: Option<CauseRecord<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::Number")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("const" = true))]
+    baseline: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    suppressed: Option<&'a str>,
 }
 
-/// The `rule` record.
-pub fn rule_record(r: &RuleResult) -> Value {
-    json!({ "type": "rule", "id": r.rule.id, "result": r.outcome.name(), "count": r.count })
+/// The finding that made another one happen.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "term.cause", deny_unknown_fields)]
+struct CauseRecord<'a> {
+    #[schemars(with = "terms::RuleId")]
+    rule: &'static str,
+    #[schemars(with = "terms::Number")]
+    frame: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::File")]
+    file: Option<&'a str>,
 }
 
-/// The `summary` record of a run, with the counts of the verdict.
-pub(crate) fn summary_record(verdict: &Verdict) -> Value {
-    let mut record = verdict.totals.record();
-    record["finding_counts"] = verdict.counts.record();
-    if verdict.more > 0 {
-        record["more_findings"] = verdict.more.into();
+impl<'a> FindingRecord<'a> {
+    /// The record of a finding in a file of this name.
+    pub fn new(file: &'a str, e: &'a Entry) -> FindingRecord<'a> {
+        let f = &e.finding;
+        let cause_file = e.cause_file.as_ref().map(|(_, name)| &**name);
+        FindingRecord {
+            rule: f.rule.id,
+            severity: f.severity.name(),
+            file,
+            frame: e.frame,
+            protocol: e.protocol.info().name,
+            server: e.server.to_string(),
+            client: e.client.to_string(),
+            fault: f.fault.name(),
+            confidence: e.level.name(),
+            field: f.path(),
+            start: f.span.map(|span| span.start),
+            end: f.span.map(|span| span.end),
+            file_offset: e.file_offset,
+            exchange: e.exchange,
+            message: e.text(),
+            caused_by: f.caused_by.map(|c| CauseRecord { rule: c.rule.id, frame: c.frame, file: cause_file }),
+            count: Some(e.count).filter(|_| f.rule.per_server && f.counts()),
+            baseline: e.excused == Some(Excuse::Baseline),
+            suppressed: match &e.excused {
+                Some(Excuse::Suppressed(reason)) => Some(reason),
+                _ => None,
+            },
+        }
     }
-    record
+}
+
+/// What became of a rule: what check writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "rule")]
+#[schemars(deny_unknown_fields)]
+pub struct RuleRecord {
+    #[schemars(with = "terms::RuleId")]
+    id: &'static str,
+    result: Outcome,
+    count: u64,
+}
+
+impl RuleResult {
+    /// Its record.
+    pub fn record(&self) -> RuleRecord {
+        RuleRecord { id: self.rule.id, result: self.outcome, count: self.count }
+    }
+}
+
+impl Verdict {
+    /// The `summary` record of the run, with the counts of the verdict.
+    pub(crate) fn summary_record(&self) -> TotalsRecord<'_> {
+        let mut record = self.totals.record();
+        (record.finding_counts, record.more_findings) = (self.counts, self.more);
+        record
+    }
+
+    /// The records of the findings that are listed.
+    pub(crate) fn finding_records(&self) -> impl Iterator<Item = FindingRecord<'_>> {
+        self.listed().map(|e| FindingRecord::new(self.file(e), e))
+    }
 }
 
 /// Writes the records that follow the findings, which were written as they came: rules and summary, one a line.
@@ -50,10 +133,8 @@ pub(crate) fn summary_record(verdict: &Verdict) -> Value {
 /// # Errors
 /// When it cannot be written.
 pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    for r in &verdict.rules {
-        writeln!(out, "{}", rule_record(r))?;
-    }
-    writeln!(out, "{}", harmless(&summary_record(verdict)))
+    verdict.rules.iter().try_for_each(|r| writeln!(out, "{}", harmless(&r.record())))?;
+    writeln!(out, "{}", harmless(&verdict.summary_record()))
 }
 
 /// Writes all records as one array.
@@ -61,11 +142,8 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 /// # Errors
 /// When it cannot be written.
 pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let findings = verdict.listed().map(|e| finding_record(verdict.file(e), e));
-    let rules = verdict.rules.iter().map(rule_record);
-    let all = findings.chain(rules).chain([summary_record(verdict)]);
-    for (i, record) in all.enumerate() {
-        write!(out, "{}{}", if i == 0 { "[" } else { ",\n" }, harmless(&record))?;
-    }
-    writeln!(out, "]")
+    out.write_all(b"[")?;
+    verdict.finding_records().try_for_each(|finding| writeln!(out, "{},", harmless(&finding)))?;
+    verdict.rules.iter().try_for_each(|r| writeln!(out, "{},", harmless(&r.record())))?;
+    writeln!(out, "{}]", harmless(&verdict.summary_record()))
 }

@@ -300,7 +300,7 @@ proptest! {
             rules
         };
         let counts = |totals: Totals| {
-            let mut record = totals.record();
+            let mut record = serde_json::json!(totals.record());
             record["finding_counts"] = 0.into();
             record
         };

@@ -3,7 +3,6 @@
 pub mod args;
 pub mod page;
 mod protocol;
-mod records;
 mod rule;
 
 use super::diagnostics::error;
@@ -11,12 +10,13 @@ use super::outcome::{FAILED, printed};
 use super::terminal::{coloured, width};
 use super::values::no_rule;
 use crate::check::{Policy, Unknown, matches};
+use crate::declared::{ProtocolRecord, RuleRecord};
 use crate::protocols::Id;
 use crate::report::{Form, Output};
 use crate::rule::Rule;
 use args::{How, ProtocolCommand, RuleCommand};
 use page::Page;
-use serde_json::Value;
+use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
 /// Runs `qdissect rule`; returns the exit code.
@@ -27,12 +27,12 @@ pub fn rule(command: &RuleCommand) -> u8 {
             write(
                 &a.how,
                 |page| rule::list(page, &chosen),
-                || chosen.iter().map(|r| records::rule(r)).collect(),
+                || chosen.iter().map(|r| RuleRecord::new(r)).collect(),
             )
         }
         RuleCommand::Show(a) => match find(&a.ids) {
             Ok(chosen) => {
-                let records = || chosen.iter().map(|r| records::rule_with_examples(r)).collect();
+                let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
                 write(&a.how, |page| rule::show(page, &chosen), records)
             }
             Err(unknown) => {
@@ -47,11 +47,11 @@ pub fn rule(command: &RuleCommand) -> u8 {
 pub fn protocol(command: &ProtocolCommand) -> u8 {
     match command {
         ProtocolCommand::List(a) => {
-            let records = || Id::ALL.iter().map(|id| records::protocol(*id)).collect();
+            let records = || Id::ALL.iter().map(|id| ProtocolRecord::new(*id)).collect();
             write(&a.how, protocol::list, records)
         }
         ProtocolCommand::Show(a) => {
-            let records = || a.names.iter().map(|id| records::protocol_with_fields(*id)).collect();
+            let records = || a.names.iter().map(|id| ProtocolRecord::with_fields(*id)).collect();
             write(&a.how, |page| protocol::show(page, &a.names), records)
         }
     }
@@ -70,7 +70,7 @@ fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
 }
 
 /// Writes the page, or the records, to standard output; returns the exit code.
-fn write(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<Value>) -> u8 {
+fn write<R: Serialize>(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<R>) -> u8 {
     let terminal = io::stdout().is_terminal();
     let written = match how.format.form() {
         None => {
@@ -84,7 +84,7 @@ fn write(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<
     printed(written)
 }
 
-fn write_records(form: Form, records: &[Value]) -> io::Result<()> {
+fn write_records(form: Form, records: &[impl Serialize]) -> io::Result<()> {
     let mut out = Output::new(io::stdout(), form, false);
     records.iter().try_for_each(|record| out.value(record))?;
     out.finish()

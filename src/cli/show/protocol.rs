@@ -1,8 +1,8 @@
 //! Text output of protocols: one line each, or a page.
 
 use super::page::{BOLD, Page};
-use super::records::messages;
 use crate::check::Counts;
+use crate::declared::messages;
 use crate::decode::{Field, SHARED_FIELDS};
 use crate::docs;
 use crate::exchange::Windows;

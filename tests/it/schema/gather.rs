@@ -9,7 +9,7 @@ use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, Output, Records, Report, Totals};
 use qdissect::stats::{self, Section, Stats};
-use qdissect::verdict::{Check, Entry, Excuse, finding_record, ndjson};
+use qdissect::verdict::{Check, Entry, Excuse, FindingRecord, ndjson};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -92,7 +92,7 @@ impl Input<'_> {
                 1 => Some(Excuse::Suppressed("known \u{202e} \"so\"".into())),
                 _ => None,
             };
-            writeln!(findings, "{}", harmless(&finding_record(file, entry)))
+            writeln!(findings, "{}", harmless(&FindingRecord::new(file, entry)))
         };
         let options = everything();
         let Some((report, totals)) = self.tell(options.clone(), Check::new(options.policy, judge)) else {

@@ -1,0 +1,150 @@
+//! The records of servers and of broken rules.
+
+use super::Captures;
+use super::server::{Broken, Server};
+use crate::check::Counts;
+use crate::terms;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A server, with what it said of itself last: what summary writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "server")]
+#[schemars(deny_unknown_fields)]
+pub struct ServerRecord {
+    #[schemars(with = "terms::Endpoint")]
+    server: String,
+    #[schemars(with = "terms::Protocol")]
+    protocol: &'static str,
+    server_name: Option<String>,
+    game: Option<String>,
+    map: Option<String>,
+    version: Option<Version>,
+    players: Option<u32>,
+    max_players: Option<u32>,
+    state: Option<&'static str>,
+    requests: u64,
+    answered: u64,
+    late: u64,
+    unanswered: u64,
+    undecided: u64,
+    refused: u64,
+    response_time: Option<ResponseTimes>,
+    finding_counts: Counts,
+    // Damaged text is shown with U+FFFD; its bytes stand beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::Hex")]
+    server_name_hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::Hex")]
+    game_hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::Hex")]
+    map_hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "terms::Hex")]
+    version_hex: Option<String>,
+}
+
+/// Text, or a number.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum Version {
+    Text(String),
+    Number(u64),
+}
+
+/// Response times in seconds; no quantiles are known beyond the first 1,024 servers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "server.response_time", deny_unknown_fields)]
+struct ResponseTimes {
+    min: f64,
+    median: Option<f64>,
+    p99: Option<f64>,
+    max: f64,
+}
+
+impl ServerRecord {
+    /// The record of a server.
+    pub fn new(s: &Server) -> ServerRecord {
+        let said = &s.said;
+        let seconds = |nanos: i64| nanos as f64 / 1e9;
+        let quantile = |q: f64| s.times.quantile(q).map(seconds);
+        let times = |(low, high)| ResponseTimes {
+            min: seconds(low),
+            median: quantile(0.5),
+            p99: quantile(0.99),
+            max: seconds(high),
+        };
+        ServerRecord {
+            server: s.endpoint.to_string(),
+            protocol: s.id.info().name,
+            server_name: text(&said.server_name),
+            game: text(&said.game),
+            map: text(&said.map),
+            version: text(&said.version).map(Version::Text).or(said.build.map(Version::Number)),
+            players: said.players.map(|(now, _)| now),
+            max_players: said.players.map(|(_, most)| most),
+            state: said.state,
+            requests: s.requests,
+            answered: s.answered,
+            late: s.late,
+            unanswered: s.unanswered,
+            undecided: s.undecided,
+            refused: s.refused,
+            response_time: s.times.ends().map(times),
+            finding_counts: s.findings,
+            server_name_hex: damaged(&said.server_name),
+            game_hex: damaged(&said.game),
+            map_hex: damaged(&said.map),
+            version_hex: damaged(&said.version),
+        }
+    }
+
+    /// The record with these counts of findings.
+    pub(crate) fn with_findings(self, finding_counts: Counts) -> ServerRecord {
+        ServerRecord { finding_counts, ..self }
+    }
+}
+
+fn text(text: &Option<Vec<u8>>) -> Option<String> {
+    text.as_ref().map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+/// The bytes of a text that is not UTF-8, as hex digits.
+fn damaged(text: &Option<Vec<u8>>) -> Option<String> {
+    let bytes = text.as_ref().filter(|text| std::str::from_utf8(text).is_err())?;
+    Some(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// A rule that was broken: what summary writes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "rule")]
+#[schemars(deny_unknown_fields)]
+pub struct BrokenRecord<'a> {
+    #[schemars(with = "terms::RuleId")]
+    id: &'static str,
+    title: &'static str,
+    #[schemars(range(min = 1))]
+    count: u64,
+    finding_counts: Counts,
+    #[schemars(with = "Option<terms::File>")]
+    file: Option<&'a str>,
+    #[schemars(with = "terms::Number")]
+    first_frame: u64,
+}
+
+impl Broken {
+    /// Its record.
+    pub(super) fn record<'a>(&self, files: &'a Captures) -> BrokenRecord<'a> {
+        BrokenRecord {
+            id: self.rule.id,
+            title: self.rule.title,
+            count: self.counts.total(),
+            finding_counts: self.counts,
+            file: files.name(self.first.file),
+            first_frame: self.first.frame,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Terms that records of several types share, as types for their schemas.
+
+use crate::capture::compressions;
+use crate::check::Counts;
+use crate::decode::SECRET;
+use crate::exchange;
+use crate::looks_like;
+use crate::protocols::{self, Id, Level};
+use crate::rule::{self, Side};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Largest length and offset of bytes in a UDP payload.
+pub const LONGEST: i64 = u16::MAX as i64;
+
+/// Declares terms: their description, the type, their name in `$defs` behind `term.`, and their schema.
+macro_rules! terms {
+    ($($(#[doc = $about:literal])+ $Term:ident = $name:literal: $schema:expr;)*) => {
+        $(
+            $(#[doc = $about])+
+            #[derive(Debug)]
+            pub enum $Term {}
+
+            impl JsonSchema for $Term {
+                fn schema_name() -> Cow<'static, str> {
+                    concat!("term.", $name).into()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    described(concat!($($about),+), $schema)
+                }
+            }
+        )*
+
+        /// Adds the definitions of all terms.
+        pub fn define_all(generator: &mut SchemaGenerator) {
+            $(generator.subschema_for::<$Term>();)*
+            generator.subschema_for::<Counts>();
+        }
+    };
+}
+
+terms! {
+    /// Name of a capture as it was given; - is standard input.
+    File = "file": text();
+    /// Number of a frame or an exchange, counted from 1.
+    Number = "number": json!({ "type": "integer", "minimum": 1 });
+    /// How many.
+    Count = "count": json!({ "type": "integer", "minimum": 0 });
+    /// A duration in seconds.
+    Seconds = "seconds": json!({ "type": "number" });
+    /// Bytes of a UDP payload, or an offset among them.
+    Length = "length": whole(0, LONGEST);
+    /// RFC 3339 in UTC with nine decimals.
+    Time = "time": form(TIME);
+    /// Address and UDP port; IPv6 in brackets.
+    Endpoint = "endpoint": form(&format!("({V4}|\\[{V6}\\]):[0-9]{{1,5}}"));
+    /// An address without port.
+    Address = "address": form(&format!("{V4}|{V6}"));
+    /// Bytes as hex digits.
+    Hex = "hex": form(HEX);
+    /// Bytes as hex digits; each that belongs to a password is two asterisks.
+    Payload = "payload": form("([0-9a-f]{2}|[*]{2})*");
+    /// Name of a link type, or linktype_ and its number.
+    Link = "link": form("[a-z0-9_]+");
+    /// How a file is compressed.
+    Compression = "compression": words(compressions());
+    /// A tunnel that a datagram came through.
+    Tunnel = "tunnel": form(TUNNEL);
+    /// Path of a field, with indices.
+    Field = "field": form(PATH);
+    /// A protocol.
+    Protocol = "protocol": words(Id::ALL.iter().map(|id| id.info().name));
+    /// What a datagram that no protocol claims looks like.
+    LooksLike = "looks_like": words(looks_like::names());
+    /// Id of a rule.
+    RuleId = "rule_id": words(protocols::rules().map(|rule| rule.id));
+    /// How bad a finding is.
+    Severity = "severity": words(rule::Severity::ALL.iter().map(|severity| severity.name()));
+    /// How sure the recognition is.
+    Confidence = "confidence": words(Level::ALL.iter().map(|level| level.name()));
+    /// From client to server, or back.
+    Direction = "direction": words(protocols::Direction::ALL.iter().map(|direction| direction.name()));
+    /// How an exchange ended.
+    Outcome = "outcome": words(exchange::Outcome::ALL.iter().map(|outcome| outcome.name()));
+    /// Who is at fault.
+    Fault = "fault": words(Side::ALL.iter().filter(|side| **side != Side::Sender).map(|side| side.name()));
+    /// Unsigned integer of at most 32 bits.
+    Uint = "uint": whole(0, u32::MAX.into());
+    /// Signed integer of at most 32 bits.
+    Int = "int": whole(i32::MIN.into(), i32::MAX.into());
+    /// Unsigned integer of 64 bits in decimal.
+    Uint64 = "uint64": form("0|[1-9][0-9]{0,19}");
+    /// A float, or the name of one that is not finite.
+    Float32 = "float32": json!({ "anyOf": [{ "type": "number" }, { "enum": NOT_FINITE }] });
+    /// A name; the number where it has none.
+    Named = "named": json!({ "anyOf": [text(), whole(0, u32::MAX.into())] });
+    /// Bytes as hex digits; passwords are masked.
+    Bytes = "bytes": form(&format!("{HEX}|[*]{{{}}}", SECRET.len()));
+    /// A value of the type that the message announces.
+    Dynamic = "dynamic": json!({ "type": ["boolean", "number", "string"] });
+}
+
+/// The floats that the records write as names, for JSON has no numbers that are not finite.
+const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+/// An even number of digits.
+const HEX: &str = "([0-9a-f]{2})*";
+const TIME: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{9}Z";
+const V4: &str = "[0-9]{1,3}([.][0-9]{1,3}){3}";
+/// The last 32 bits may be written as IPv4.
+const V6: &str = "[0-9a-f:.]*:[0-9a-f:.]*";
+/// See [`crate::net::Tunnel`].
+const TUNNEL: &str = "ipip|6in4|4in6|ip6ip6|other|gre|erspan|(gre|erspan|vxlan|geneve):(0|[1-9][0-9]{0,9})";
+const PATH: &str = r"[a-z0-9_]+(\[[0-9]+\])*([.][a-z0-9_]+(\[[0-9]+\])*)*";
+
+/// A schema with the text of a doc comment as its description.
+fn described(about: &str, schema: Value) -> Schema {
+    let mut schema = Schema::try_from(schema).unwrap_or_default();
+    schema.insert("description".to_owned(), about.trim().into());
+    schema
+}
+
+/// A word of a closed set.
+pub fn words(words: impl IntoIterator<Item = &'static str>) -> Value {
+    json!({ "enum": words.into_iter().collect::<Vec<_>>() })
+}
+
+/// A text of which all matches a regular expression.
+pub fn form(expression: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^(?:{expression})$") })
+}
+
+/// Any text.
+pub fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// A whole number from `least` to `most`.
+pub fn whole(least: i64, most: i64) -> Value {
+    json!({ "type": "integer", "minimum": least, "maximum": most })
+}
