@@ -183,6 +183,7 @@ pub(super) fn record(
         incomplete: None,
         contradicted: None,
         hidden: r.hidden,
+        assumed: false,
     }
 }
 

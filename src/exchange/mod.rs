@@ -138,6 +138,8 @@ pub struct Exchange {
     pub contradicted: Option<u64>,
     /// It is not reported, because its request is not.
     pub(crate) hidden: bool,
+    /// Its request may have been an answer instead: it is reported only if its conversation turns out to go that way.
+    pub(crate) assumed: bool,
 }
 
 impl Exchange {
@@ -175,14 +177,21 @@ impl Exchange {
             incomplete: None,
             contradicted: None,
             hidden: false,
+            assumed: false,
         }
     }
 
-    /// Updates it from its conversation, whose confidence may have risen since it closed.
+    /// Updates it from its conversation, of which more may have become known since it closed.
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
         if let Some(c) = conversations.get(self.conversation) {
             (self.level, self.server_index) = (c.level, c.server_index());
+            self.assumed &= !c.decided() || c.client() != self.client;
         }
+    }
+
+    /// Whether more may become known of its conversation before it is reported.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.level <= Level::Low || self.assumed
     }
 }

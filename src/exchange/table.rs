@@ -110,10 +110,10 @@ impl Table {
         self.closed.next()
     }
 
-    /// Confidence of the next closed exchange when it closed.
+    /// Whether the next closed exchange was uncertain when it closed; `None` without one.
     #[inline(always)]
-    pub(crate) fn closed_level(&self) -> Option<Level> {
-        self.closed.front().map(|e| e.level)
+    pub(crate) fn closed_uncertain(&self) -> Option<bool> {
+        self.closed.front().map(Exchange::is_uncertain)
     }
 
     /// The next closed exchange, brought up to date and left in the list; see [`Table::drop_closed`].
@@ -244,18 +244,17 @@ impl Table {
         let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
         if request.state == State::Answering {
             self.finish_parts(slot, seq, request);
-        } else if let Some(e) = self.silence(c, request) {
-            self.closed.push(e);
+        } else {
+            self.closed.push(self.silence(c, request));
         }
     }
 
-    /// The record of an open request that no longer gets an answer; `None` for an assumed request that was never
-    /// confirmed, for that was more likely an answer.
-    fn silence(&self, c: &Conversation, request: &Request) -> Option<Exchange> {
+    /// The record of an open request that no longer gets an answer.
+    fn silence(&self, c: &Conversation, request: &Request) -> Exchange {
         let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
-        let told = c.decided() || !c.doubtful();
-        told.then(|| record(c, request, outcome, None, None, 0))
+        let assumed = !c.decided() && c.doubtful();
+        Exchange { assumed, ..record(c, request, outcome, None, None, 0) }
     }
 
     /// Takes in a datagram: opens or finds its conversation, and notes what the datagram says about that.
@@ -349,7 +348,7 @@ impl Table {
             next = request.previous;
             self.queues[at].set(seq, State::Gone);
             let end = match request.state {
-                State::Open => self.silence(gone, &request),
+                State::Open => Some(self.silence(gone, &request)),
                 State::Answering => self.parts_of(gone, &request),
                 State::Answered | State::Gone | State::Withdrawn => None,
             };

@@ -134,6 +134,9 @@ pub(super) fn deliver_exchange<S: Listener>(
     totals: &mut Totals,
     report: &mut dyn Report<Sink = S>,
 ) -> io::Result<()> {
+    if e.assumed {
+        return Ok(());
+    }
     if e.level <= Level::Low {
         if silence_wanted && e.level == Level::Low {
             silences.candidate(e);

@@ -221,7 +221,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     fn after(&mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             let stays = self.pending.first_stays(self.table.changes(), (self.frame, self.table.clock()));
-            if stays && self.table.closed_level().is_none() {
+            if stays && self.table.closed_uncertain().is_none() {
                 return Ok(());
             }
             return self.release_pending(self.table.clock());

@@ -162,9 +162,8 @@ impl<S: Listener> Pipeline<'_, S> {
     #[inline(never)]
     pub(super) fn release_pending(&mut self, clock: Time) -> io::Result<()> {
         if !self.pending.is_empty() {
-            while let Some(level) = self.table.closed_level() {
-                // An exchange whose conversation is not confirmed yet waits in any case.
-                let waits = level <= Level::Low;
+            // An exchange of whose conversation more may become known waits in any case.
+            while let Some(waits) = self.table.closed_uncertain() {
                 if self.wants.ordered || waits {
                     let Some(mut e) = self.table.next_closed() else { break };
                     e.refresh(&self.table.conversations);

@@ -2,8 +2,10 @@
 //! its own bytes contradict. Nor is one claimed for weak signs alone.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, H1, H2, MS, OK, QI, S, START, Shot, c, foreign, play, report, s, shot,
+    CLIENTS, Collected, END, H1, H2, MS, OK, QI, S, START, Shot, c, everything, foreign, play, report, s,
+    shot,
 };
+use crate::kit::records;
 use qdissect::exchange::Outcome;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Direction::{self, C2s, S2c};
@@ -99,6 +101,33 @@ fn nothing_follows_and_an_answer_before_its_request_is_one() {
         assert_eq!((e.request_frame, e.response_frame, e.level), (3, Some(2), Level::Medium), "{zeros}");
         assert_eq!(heard.packets.iter().map(|p| p.level).collect::<Vec<_>>(), [Level::Medium; 2], "{zeros}");
     }
+}
+
+/// The token waits behind a datagram of another server, longer than it waits for its answer: its exchange has closed
+/// when the last datagram decides which way their conversation goes.
+#[test]
+fn a_request_that_is_decided_after_its_exchange_has_closed_keeps_it() {
+    let (client, other, server) = (CLIENTS[0], (END.0, 27_100), (END.0, 7_777));
+    let ping = "000000000000000000000001";
+    let sent = [
+        (0, client, other, ping),
+        (0, client, server, "0012345678"),
+        (1_985 * MS, client, other, "0180902348000301"),
+        (2_000 * MS, client, other, ping),
+        (2_003 * MS, client, other, "0180902348000121"),
+        (2_014 * MS, server, client, "0180902348000000000a00000006000001016e00"),
+        (4_981 * MS, client, server, "53414d50c000020a611e14c2a3d0454a69"),
+        (5_000 * MS + 1, server, (client.0, 7_777), "ff*72"),
+        (4_996 * MS, server, client, OK),
+    ];
+    let shots: Vec<_> =
+        sent.iter().map(|&(time, from, to, text)| shot(START + time, from, to, &hex(text))).collect();
+    records::hold(everything(), &shots, true);
+    let (heard, _) = play(&shots);
+    let token = heard.packets.iter().find(|p| p.frame == 2).expect("it is reported");
+    assert_eq!((token.message, token.direction), ("challenge_request", C2s));
+    let of_token = heard.exchanges.iter().filter(|(e, _)| e.request_frame == 2);
+    assert_eq!(of_token.map(|(e, _)| e.outcome).collect::<Vec<_>>(), [Outcome::Unanswered]);
 }
 
 #[test]
