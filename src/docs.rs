@@ -24,16 +24,16 @@ pub fn rules_md() -> String {
          text or works only with some peers, a **note** where it is legal or harmless but worth knowing. The\n\
          examples are payloads in hex, where `78*3` stands for `78 78 78`; each reports its rule.\n",
     );
-    section(&mut out, "Shared", &[crate::general::RULES]);
+    section(&mut out, "Shared", crate::general::RULES.iter().copied());
     for id in Id::ALL {
-        section(&mut out, id.info().title, id.info().rules);
+        section(&mut out, id.info().title, id.rules());
     }
     out
 }
 
-fn section(out: &mut String, title: &str, rules: &[&[&Rule]]) {
+fn section(out: &mut String, title: &str, rules: impl Iterator<Item = &'static Rule>) {
     let _ = writeln!(out, "\n## {}", escaped(title));
-    rules.iter().copied().flatten().for_each(|rule| write_rule(out, rule));
+    rules.for_each(|rule| write_rule(out, rule));
 }
 
 fn write_rule(out: &mut String, rule: &Rule) {

@@ -191,6 +191,5 @@ impl Servers {
 
 /// The once-per-server rules of a protocol.
 fn once(id: Id) -> Vec<&'static Rule> {
-    let rules = id.info().rules.iter().flat_map(|rules| rules.iter()).chain(RULES);
-    rules.copied().filter(|rule| rule.per_server).collect()
+    id.rules().chain(RULES.iter().copied()).filter(|rule| rule.per_server).collect()
 }

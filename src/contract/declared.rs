@@ -220,8 +220,10 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
-    /// The declared rules, file by file; the last file has the rules that need more than one datagram.
+    /// The declared rules about the bytes of one message, file by file.
     pub rules: &'static [&'static [&'static Rule]],
+    /// The declared rules that are checked by comparing datagrams, or the times at which they came.
+    pub exchange_rules: &'static [&'static Rule],
     /// Which rules cause others to be broken, in addition to what holds for every protocol: a request with an error
     /// in it gets no answer.
     pub causes: &'static [Causation],

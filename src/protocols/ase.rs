@@ -185,6 +185,10 @@ rules! {
         examples: [Example::of(&[ASK, S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' \
                                          02 'a' ff 61*254 02 'b' ff 62*254 02 'c' ff 63*254 02 'd' ff 64*254 02 'e' ff 65*254 02 'f' ff 66*254 01")])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "ASE-TXN-001" Error "answer without a request" {
         cite: ASE_CPP,
@@ -329,6 +333,7 @@ impl Protocol for Ase {
         ends: &HEAD_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (
                 Relation::Same,

@@ -120,6 +120,10 @@ rules! {
         cite: CLIENT,
         examples: [Example::of(&[ASK, S(r"'\hostname\Lab\numplayers\one\maxplayers\8\queryid\7.1\final\'")])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS1-TXN-001" Error "answer without a request" { cite: UT, needs_past: true, examples: [Example::of(&[OK])] }
     /// The answer window is two seconds. Some servers answer an address only now and then.
@@ -212,6 +216,7 @@ impl Protocol for Gamespy1 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&RSP_001], &[&RSP_002]),
             (Relation::Request, &[&REQ_002, &REQ_003], &[&TXN_002]),

@@ -159,6 +159,10 @@ rules! {
             ]),
         ],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request with its id is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS2-TXN-001" Error "answer without a request" {
         cite: sdk("qr2.c, qr_process_query"),
@@ -258,6 +262,7 @@ impl Protocol for Gamespy2 {
         ends: &ASK_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Request, &[&REQ_002], &[&TXN_002]),
             (Relation::Instead, &[&TXN_001], &[&TXN_002]),

@@ -184,24 +184,6 @@ rules! {
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80")]),
         ],
     }
-    /// A number is missing, or no part says that it is the last. Clients wait for all of them, and give up.
-    SPL_002 = "GS3-SPL-002" Warning "parts of the answer are missing" {
-        cite: gamedig("protocols/gamespy3.js"),
-        side: Path,
-        examples: [
-            Example::of(&[HS, HR, FS, PART]),
-            Example::of(&[HS, HR, FS, PART, S("00 01020304 'splitnum' 00 82 02 'team_t' 00 00 'Red' 00 00 00")]),
-        ],
-    }
-    /// Another one has its number, or it stands beyond the last: clients keep one of them by chance.
-    SPL_003 = "GS3-SPL-003" Error "part contradicts another one" {
-        cite: sdk("qr2.c, qr_build_split_query_reply"),
-        examples: [Example::of(&[
-            HS, HR, FS, PART,
-            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
-            S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
-        ])],
-    }
     /// An empty key ends them. Only a part that is not the last may end anywhere.
     KEY_001 = "GS3-KEY-001" Error "keys are not ended" {
         cite: sdk("qr2.c, qr_build_query_reply"),
@@ -237,6 +219,28 @@ rules! {
     BAS_001 = "GS3-BAS-001" Error "basic answer is cut" {
         cite: wiki("Basic Stat"),
         examples: [Example::of(&[HS, HR, C("fefd00 01020304 0091295b"), S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd")])],
+    }
+}
+
+rules! {
+    list EXCHANGE_RULES;
+    /// A number is missing, or no part says that it is the last. Clients wait for all of them, and give up.
+    SPL_002 = "GS3-SPL-002" Warning "parts of the answer are missing" {
+        cite: gamedig("protocols/gamespy3.js"),
+        side: Path,
+        examples: [
+            Example::of(&[HS, HR, FS, PART]),
+            Example::of(&[HS, HR, FS, PART, S("00 01020304 'splitnum' 00 82 02 'team_t' 00 00 'Red' 00 00 00")]),
+        ],
+    }
+    /// Another one has its number, or it stands beyond the last: clients keep one of them by chance.
+    SPL_003 = "GS3-SPL-003" Error "part contradicts another one" {
+        cite: sdk("qr2.c, qr_build_split_query_reply"),
+        examples: [Example::of(&[
+            HS, HR, FS, PART,
+            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
+            S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+        ])],
     }
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS3-TXN-001" Error "answer without a request" {
@@ -443,6 +447,7 @@ impl Protocol for Gamespy3 {
         ends: &HEADER,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&SPL_001], &[&KEY_001, &KEY_002, &KEY_003, &KEY_004, &COL_001, &BAS_001]),
             (Relation::Same, &[&KEY_001], &[&KEY_003, &COL_001]),

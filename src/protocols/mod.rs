@@ -108,9 +108,10 @@ impl Id {
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)
     }
-    /// The protocol's own rules in the order of declaration.
+    /// The protocol's own rules in the order of declaration, those about exchanges last.
     pub fn rules(self) -> impl Iterator<Item = &'static Rule> {
-        self.info().rules.iter().copied().flatten().copied()
+        let info = self.info();
+        info.rules.iter().copied().flatten().chain(info.exchange_rules).copied()
     }
     /// The protocol that declares a rule; `None` if no protocol does.
     pub fn of_rule(rule: &Rule) -> Option<Id> {

@@ -61,6 +61,10 @@ rules! {
         cite: protocol("UDP ping"),
         examples: [Example::of(&[ASK, S("00 010505 0000000000000001 00000033 00000032 00011940")])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// The ident is copied from the ping. No ping of this client had it, or the ping was sent before the capture.
     TXN_001 = "MUM-TXN-001" Error "answer carries an ident that no open ping carried" {
         cite: protocol("UDP ping"),
@@ -171,6 +175,7 @@ impl Protocol for Mumble {
         ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Instead, &[&RSP_001, &TXN_001], &[&TXN_002])],
         samples: &[Example::of(&[ASK, OK])],
     };

@@ -210,6 +210,15 @@ rules! {
             Example::of(&[C("ffffffff 'status'"), S(r#"ffffffff 'n\hostname\Lab\map\dm6' 0a '1 12 "Ann" "base" 4 11' 0a00"#)]),
         ],
     }
+    /// Everyone on the path reads the password, and who has it controls the server.
+    SEC_003 = "Q3-SEC-003" Warning "rcon sends its password in clear text" {
+        cite: ioquake3("code/server/sv_main.c, SVC_RemoteCommand"),
+        examples: [Example::of(&[QS, SOK, C("ffffffff 'rcon secret status'"), S("ffffffff 'print' 0a 'ok' 0a")])],
+    }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request of its kind is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "Q3-TXN-001" Error "answer without a request" {
         cite: ioquake3("code/server/sv_main.c, SV_ConnectionlessPacket"),
@@ -272,11 +281,6 @@ rules! {
             QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK,
             QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK, QS, SOK,
         ])],
-    }
-    /// Everyone on the path reads the password, and who has it controls the server.
-    SEC_003 = "Q3-SEC-003" Warning "rcon sends its password in clear text" {
-        cite: ioquake3("code/server/sv_main.c, SVC_RemoteCommand"),
-        examples: [Example::of(&[QS, SOK, C("ffffffff 'rcon secret status'"), S("ffffffff 'print' 0a 'ok' 0a")])],
     }
 }
 
@@ -427,6 +431,7 @@ impl Protocol for Quake3 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&RSP_001], &[&INF_001, &INF_002, &INF_005, &RSP_002]),
             (Relation::Same, &[&INF_001], &[&INF_005, &PLR_001]),

@@ -157,6 +157,10 @@ rules! {
         per_server: true,
         examples: [Example::of(&[ASK, S("1c 0000000000000001 0000000000000005 00ffff00fefefefefdfdfdfd12345678 0016 'MCPE;A;649;1.20;1;8;7;'")])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No ping of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "RAK-TXN-001" Error "pong without a ping" {
         cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
@@ -266,6 +270,7 @@ impl Protocol for Raknet {
         ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&PON_002], &[&MOT_001, &MOT_002, &MOT_003]),
             (Relation::Request, &[&PNG_002], &[&TXN_003]),

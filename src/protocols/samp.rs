@@ -127,12 +127,6 @@ rules! {
         cite: docs("Header"),
         examples: [Example::of(&[ASK, OK, C("'SAMP' c000020a 611e")])],
     }
-    /// Servers copy the six bytes and do not look at them. Proxies and forwarded ports make them differ.
-    HDR_002 = "SAMP-HDR-002" Note "header names another address than the server's" {
-        cite: docs("Header"),
-        per_server: true,
-        examples: [Example::of(&[C("'SAMP' 7f000001 611e 'i'")])],
-    }
     /// Servers answer nothing to a request with another opcode.
     REQ_001 = "SAMP-REQ-001" Error "opcode is not known" {
         cite: docs("Opcodes"),
@@ -176,6 +170,22 @@ rules! {
         cite: QUERY,
         examples: [Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 3c00 3200 01000000 'A' 01000000 'g' 01000000 'l'")])],
     }
+    /// Whoever sees it may use the console as well.
+    SEC_002 = "SAMP-SEC-002" Warning "password of the remote console travels in cleartext" {
+        cite: docs("Opcode x"),
+        side: Client,
+        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'x' 0200 'pp' 0300 'cmd'")])],
+    }
+}
+
+rules! {
+    list EXCHANGE_RULES;
+    /// Servers copy the six bytes and do not look at them. Proxies and forwarded ports make them differ.
+    HDR_002 = "SAMP-HDR-002" Note "header names another address than the server's" {
+        cite: docs("Header"),
+        per_server: true,
+        examples: [Example::of(&[C("'SAMP' 7f000001 611e 'i'")])],
+    }
     /// Answers repeat the header of a request. None of this client is outstanding with these eleven bytes: it was sent before the
     /// capture, or was answered already.
     TXN_001 = "SAMP-TXN-001" Error "answer without a request" {
@@ -210,12 +220,6 @@ rules! {
             ASK,
             S("'SAMP' c000020a 611e 'i' 00 0100 3200 10000000 'A long host name' 01000000 'g' 01000000 'l'"),
         ])],
-    }
-    /// Whoever sees it may use the console as well.
-    SEC_002 = "SAMP-SEC-002" Warning "password of the remote console travels in cleartext" {
-        cite: docs("Opcode x"),
-        side: Client,
-        examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'x' 0200 'pp' 0300 'cmd'")])],
     }
     /// A server has refused passwords of one address three times: somebody guesses. Said at the third.
     SEC_003 = "SAMP-SEC-003" Warning "password of the remote console was refused three times" {
@@ -317,6 +321,7 @@ impl Protocol for Samp {
         ends: &HEADER_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Request, &[&REQ_002], &[&TXN_003]),
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),

@@ -59,6 +59,10 @@ rules! {
             C("'TS3INIT1' 0066 0000 88 0dd05766 00 5f5916e0 ade76b61 0000000000000000"),
         ])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// The first step is padded to 34 bytes so that its answer of 32 is shorter: nothing proves the client's address by then.
     SEC_001 = "TS3-SEC-001" Warning "answer to the first step is longer than that" {
         cite: handshake("2.2, Packet 1"),
@@ -104,6 +108,7 @@ impl Protocol for Teamspeak3 {
         ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[],
         samples: &[Example::of(&[
             BEGIN,

@@ -216,6 +216,25 @@ rules! {
                9790 'PC' 00 '0' 00 01000000 'des' 00 3d 3c 'mp_box' 00 02 01 00 00 0807 0700 3200 ff 00*8"),
         ])],
     }
+    /// A server answers with the version that it speaks. Clients take it as it comes.
+    TXN_005 = "TTF-TXN-005" Note "answer has another version than its request" {
+        cite: source("lib/svrquery/protocol/titanfall/testdata"),
+        per_server: true,
+        examples: [Example::of(&[C("ffffffff 4d 07 00*1194"), OK])],
+    }
+    /// Below version 8 the key travels as it is, and whoever sees it may ask as well.
+    SEC_001 = "TTF-SEC-001" Warning "key travels in cleartext" {
+        cite: QUERY,
+        examples: [Example::of(&[
+            C("ffffffff 4d 05 'QUFBQUJCQkI=' 00*1182"),
+            S("ffffffff 4e 05 01 02 ffffffff 0e02 0100000000000000 'R5pc' 00 'west' 00 'survival' 00 9790 'PC' 00 '0' 00 \
+               01000000 'des' 00 01 3c 'mp_box' 00 0000803f 00000040 00004040 00008040 02 01 00 00 0807 0700 3200 ff 00*8"),
+        ])],
+    }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "TTF-TXN-001" Error "answer without a request" {
         cite: QUERY,
@@ -237,21 +256,6 @@ rules! {
         cite: QUERY,
         side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
-    }
-    /// A server answers with the version that it speaks. Clients take it as it comes.
-    TXN_005 = "TTF-TXN-005" Note "answer has another version than its request" {
-        cite: source("lib/svrquery/protocol/titanfall/testdata"),
-        per_server: true,
-        examples: [Example::of(&[C("ffffffff 4d 07 00*1194"), OK])],
-    }
-    /// Below version 8 the key travels as it is, and whoever sees it may ask as well.
-    SEC_001 = "TTF-SEC-001" Warning "key travels in cleartext" {
-        cite: QUERY,
-        examples: [Example::of(&[
-            C("ffffffff 4d 05 'QUFBQUJCQkI=' 00*1182"),
-            S("ffffffff 4e 05 01 02 ffffffff 0e02 0100000000000000 'R5pc' 00 'west' 00 'survival' 00 9790 'PC' 00 '0' 00 \
-               01000000 'des' 00 01 3c 'mp_box' 00 0000803f 00000040 00004040 00008040 02 01 00 00 0807 0700 3200 ff 00*8"),
-        ])],
     }
     /// The zeros of a request are meant to prevent it: nothing proves the client's address.
     SEC_002 = "TTF-SEC-002" Note "answer is longer than its request" {
@@ -337,6 +341,7 @@ impl Protocol for Titanfall {
         ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Instead, &[&HDR_001, &RSP_001], &[&TXN_002])],
         samples: &[
             Example::of(&[ASK, OK]),

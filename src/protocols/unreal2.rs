@@ -150,6 +150,10 @@ rules! {
         cite: CLIENT,
         examples: [Example::of(&[ASK_RULES, S("8000000001 00 02 'v' 00")])],
     }
+}
+
+rules! {
+    list EXCHANGE_RULES;
     /// No request of its type is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "UN2-TXN-001" Error "answer without a request" {
         cite: QUERY,
@@ -253,6 +257,7 @@ impl Protocol for Unreal2 {
         ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[],
         samples: &[Example::of(&[
             ASK,

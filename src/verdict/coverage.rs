@@ -68,9 +68,8 @@ impl Scope {
     /// The scope of a rule.
     pub fn of(rule: &Rule) -> Scope {
         let protocol = Id::of_rule(rule);
-        // Rules that take more than one datagram are declared in the last list of a protocol.
-        let last = protocol.and_then(|id| id.info().rules.last());
-        Scope { rule: rule.id, protocol, across: last.is_some_and(|last| last.contains(&rule)) }
+        let across = protocol.is_some_and(|id| id.info().exchange_rules.contains(&rule));
+        Scope { rule: rule.id, protocol, across }
     }
 }
 

@@ -14,9 +14,9 @@ use crate::kit::records;
 use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::check::Finding;
-use qdissect::decode::{Field, FieldKind, Tree};
+use qdissect::decode::{Field, FieldKind, Listener, Tree};
 use qdissect::docs::{fields_md, protocols_md, rules_md};
-use qdissect::exchange::Outcome;
+use qdissect::exchange::{Exchange, Outcome};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
 use qdissect::report::{Packet, Report, Totals};
@@ -187,6 +187,49 @@ fn every_field_is_declared_with_its_type_where_it_stands() {
         let mut pipeline = Pipeline::new(everything(), &mut report);
         let _ = pipeline.read(&mut source, "capture"); // what was read before an error counts
         let _ = pipeline.finish(true);
+    }
+}
+
+/// The rules broken by a datagram's own bytes, and those broken in view of others.
+#[derive(Default)]
+struct Broken {
+    alone: HashSet<&'static str>,
+    across: HashSet<&'static str>,
+}
+
+impl Report for Broken {
+    type Sink = Heard;
+
+    fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
+        let alone: HashSet<_> = p.sink.notes().heard().iter().map(|violation| violation.rule.id).collect();
+        let others = p.findings.iter().map(|f| f.rule.id).filter(|rule| !alone.contains(rule));
+        self.across.extend(others);
+        self.alone.extend(alone);
+        Ok(())
+    }
+
+    fn exchange(&mut self, _: &Exchange, findings: &[Finding]) -> std::io::Result<()> {
+        self.across.extend(findings.iter().map(|f| f.rule.id));
+        Ok(())
+    }
+}
+
+/// `check` takes rules about exchanges for checked where there was an exchange, and others where their check was made.
+#[test]
+fn a_rule_is_declared_as_one_of_exchanges_if_a_message_alone_cannot_break_it() {
+    let mut broken = Broken::default();
+    for example in conversations() {
+        broken = report(everything(), broken, &shots(example)).0;
+    }
+    let Broken { alone, across } = broken;
+    for id in Id::ALL {
+        for rule in id.info().rules.iter().copied().flatten() {
+            assert!(alone.contains(rule.id), "{} is declared as one of a message", rule.id);
+        }
+        for rule in id.info().exchange_rules {
+            let is = across.contains(rule.id) && !alone.contains(rule.id);
+            assert!(is, "{} is declared as one of exchanges", rule.id);
+        }
     }
 }
 

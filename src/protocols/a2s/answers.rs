@@ -97,20 +97,6 @@ rules! {
             Example::of(&[PQ0, S("ffffffff 41 00000000")]),
         ],
     }
-    /// A client repeats its request with the value that it got, and is answered. Some give up after three such rounds, others never.
-    CHL_004 = "A2S-CHL-004" Error "request with the challenge just issued gets another challenge" {
-        cite: vdc("A2S_PLAYER, Request format"),
-        examples: [
-            Example::of(&[IQ, CH, IQC, CH]),
-            Example::of(&[PQ0, CH, PQ, S("ffffffff 41 01020304")]),
-        ],
-    }
-    /// It explains why a challenge comes instead of an answer: values belong to an address, whatever the port, and expire. This one may
-    /// have been issued before the capture.
-    CHL_005 = "A2S-CHL-005" Note "request carries a challenge that was not issued to its address" {
-        cite: vdc("A2S_PLAYER, Request format"),
-        examples: [Example::of(&[PQ0, CH, C("ffffffff 55 01020304")])],
-    }
     /// Clients drop such an answer, or take the bytes for one more player or rule. The Ship's eight bytes a player are none of these.
     RSP_001 = "A2S-RSP-001" Warning "bytes follow the answer" {
         cite: vdc("A2S_INFO, Response format"),
@@ -194,14 +180,6 @@ rules! {
         per_server: true,
         examples: [Example::of(&[PQ0, CH, PQ, S("ffffffff 44 02 00 00 01000000 00007042 00 00 00000000 0000a040")])],
     }
-    /// Somebody joined between the two, players are hidden or made up, or the list ends at 255.
-    PLY_004 = "A2S-PLY-004" Note "number of players differs from that of INFO" {
-        cite: vdc("A2S_PLAYER, Response format"),
-        examples: [Example::of(&[
-            IQ, INFO, PQ0, CH, PQ,
-            S("ffffffff 44 02 00 'n' 00 01000000 00007042 00 'm' 00 00000000 0000a040"),
-        ])],
-    }
     /// Some clients give up, others show fewer rules without a word.
     RUL_001 = "A2S-RUL-001" Error "fewer rules than announced" {
         cite: vdc("A2S_RULES, Response format"),
@@ -233,6 +211,43 @@ rules! {
             Example::of(&[RQ0, CH, RQ, S("feffffff 070000")]),
             Example::of(&[RQ0, CH, RQ, S("feffffff 07000000 03 05 1400 '12'")]),
         ],
+    }
+    /// Steam's packets have 1400 bytes. Longer ones travel in fragments of IP, of which any may be lost.
+    SPL_008 = "A2S-SPL-008" Note "answer of more than 1400 bytes comes in one datagram" {
+        cite: vdc("Protocol"),
+        per_server: true,
+        examples: [Example::of(&[RQ0, CH, RQ, S("ffffffff 45 0100 'k0' 00 76*1422 00")])],
+    }
+    /// Engines send 0 or 1, whether there is one. A plugin that sends the text gives it to everyone. It is masked here.
+    SEC_005 = "A2S-SEC-005" Warning "rule shows a password" {
+        cite: vdc("A2S_RULES, Response format"),
+        examples: [Example::of(&[RQ0, CH, RQ, S("ffffffff 45 0100 'sv_password' 00 'hunter2' 00")])],
+    }
+}
+
+rules! {
+    list EXCHANGE_RULES;
+    /// A client repeats its request with the value that it got, and is answered. Some give up after three such rounds, others never.
+    CHL_004 = "A2S-CHL-004" Error "request with the challenge just issued gets another challenge" {
+        cite: vdc("A2S_PLAYER, Request format"),
+        examples: [
+            Example::of(&[IQ, CH, IQC, CH]),
+            Example::of(&[PQ0, CH, PQ, S("ffffffff 41 01020304")]),
+        ],
+    }
+    /// It explains why a challenge comes instead of an answer: values belong to an address, whatever the port, and expire. This one may
+    /// have been issued before the capture.
+    CHL_005 = "A2S-CHL-005" Note "request carries a challenge that was not issued to its address" {
+        cite: vdc("A2S_PLAYER, Request format"),
+        examples: [Example::of(&[PQ0, CH, C("ffffffff 55 01020304")])],
+    }
+    /// Somebody joined between the two, players are hidden or made up, or the list ends at 255.
+    PLY_004 = "A2S-PLY-004" Note "number of players differs from that of INFO" {
+        cite: vdc("A2S_PLAYER, Response format"),
+        examples: [Example::of(&[
+            IQ, INFO, PQ0, CH, PQ,
+            S("ffffffff 44 02 00 'n' 00 01000000 00007042 00 'm' 00 00000000 0000a040"),
+        ])],
     }
     /// Three seconds after the last part others are missing: they were lost, or a filter drops large datagrams. Clients show nothing.
     SPL_002 = "A2S-SPL-002" Warning "parts of the answer are missing" {
@@ -284,12 +299,6 @@ rules! {
             ]),
             Example::of(&[RQ0, CH, RQ, PACKED]),
         ],
-    }
-    /// Steam's packets have 1400 bytes. Longer ones travel in fragments of IP, of which any may be lost.
-    SPL_008 = "A2S-SPL-008" Note "answer of more than 1400 bytes comes in one datagram" {
-        cite: vdc("Protocol"),
-        per_server: true,
-        examples: [Example::of(&[RQ0, CH, RQ, S("ffffffff 45 0100 'k0' 00 76*1422 00")])],
     }
     /// A server never speaks first: the request was sent before the capture, or somebody answers what was never asked. Where many
     /// servers do so, an address is the victim of a reflection.
@@ -353,11 +362,6 @@ rules! {
         per_server: true,
         ratio: true,
         examples: [Example::of(&[IQ, S("ffffffff 49 11 4e*240 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769")])],
-    }
-    /// Engines send 0 or 1, whether there is one. A plugin that sends the text gives it to everyone. It is masked here.
-    SEC_005 = "A2S-SEC-005" Warning "rule shows a password" {
-        cite: vdc("A2S_RULES, Response format"),
-        examples: [Example::of(&[RQ0, CH, RQ, S("ffffffff 45 0100 'sv_password' 00 'hunter2' 00")])],
     }
 }
 

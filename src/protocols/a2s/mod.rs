@@ -252,6 +252,7 @@ impl Protocol for A2s {
         ends: &REQUEST_ENDS,
         fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
         rules: &[RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&INF_002], &[&RSP_001]),
             (Relation::Same, &[&CHL_003], &[&CHL_004]),

@@ -172,7 +172,8 @@ impl Protocol for Gqp {
         window_ms: 2000,
         ends: &ENDS,
         fields: &[FRAME_FIELDS, REQUEST_FIELDS, REPLY_FIELDS],
-        rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES, RULES],
+        rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES],
+        exchange_rules: RULES,
         causes: CAUSES,
         samples: SAMPLES,
     };

@@ -162,7 +162,8 @@ impl Protocol for Skycoop {
         window_ms: 5000,
         ends: &FIXED,
         fields: &[FIELDS, REPLY_FIELDS, config::FIELDS, RCON_FIELDS],
-        rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES, EXCHANGE_RULES],
+        rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES],
+        exchange_rules: EXCHANGE_RULES,
         causes: CAUSES,
         samples: SAMPLES,
     };

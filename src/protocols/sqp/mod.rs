@@ -92,7 +92,15 @@ impl Protocol for Sqp {
         window_ms: 1000,
         ends: &HEADER,
         fields: &[HEADER_FIELDS, PACKET_FIELDS, chunks::FIELDS, RULE_FIELDS, TABLE_FIELDS],
-        rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES, exchange::RULES],
+        rules: &[
+            HEADER_RULES,
+            CHUNK_RULES,
+            chunks::RULES,
+            SERVER_RULES_RULES,
+            TABLE_RULES,
+            exchange::ANSWER_RULES,
+        ],
+        exchange_rules: exchange::RULES,
         causes: CAUSES,
         samples: SAMPLES,
     };
