@@ -312,7 +312,13 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
                 self.answered_early(slot, frame, exchange, d, v);
             }
-            Pairing::Answered(a) if sure_before <= Level::Low && a.response_time > Some(MAX_WAIT) => {
+            // An answer from another endpoint confirms another conversation than its request's.
+            Pairing::Answered(a)
+                if sure_before <= Level::Low
+                    && a.response_time > Some(MAX_WAIT)
+                    && asked_before
+                    && !a.elsewhere =>
+            {
                 self.pending.count_missed(a.request_frame);
             }
             Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {

@@ -2,7 +2,7 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines,
-    play, s, shot,
+    play, report, s, shot,
 };
 use qdissect::exchange::{Exchange, Outcome, Pairing};
 use qdissect::rule::hex;
@@ -29,7 +29,7 @@ fn hear(shots: &[Shot]) -> Collected<true> {
 }
 
 /// Frame of the request, key, frame of the answer, and outcome of each exchange, in order of the requests.
-fn exchanges(heard: &Collected<true>) -> Vec<(u64, Option<u64>, Option<u64>, Outcome)> {
+fn exchanges<const ORDERED: bool>(heard: &Collected<ORDERED>) -> Vec<(u64, Option<u64>, Option<u64>, Outcome)> {
     let one = |(e, _): &(Exchange, _)| (e.request_frame, e.key, e.response_frame, e.outcome);
     let mut all: Vec<_> = heard.exchanges.iter().map(one).collect();
     all.sort_by_key(|(frame, ..)| *frame);
@@ -117,6 +117,20 @@ fn a_token_issued_again_answers_the_challenge_that_is_open() {
     // With no challenge open it is a copy.
     let heard = hear(&[&one(0)[..], &[s(4 * MS, H2)]].concat());
     assert_eq!(heard.frame(6).rules(), ["SQP-TXN-013"]);
+}
+
+/// The query of a conversation that is certain is reported at once: it did not wait for this answer, which confirms nothing.
+#[test]
+fn an_answer_from_another_endpoint_finds_no_request_released_early() {
+    let other = ([192, 0, 2, 11], 7_777);
+    let weak = hex("01 80902348 0001 00 00 0000 05 00000001 00");
+    let late = shot(START + S + 1, other, CLIENTS[0], &weak);
+    let shots = [c(0, H1), s(0, H2), c(0, QI), late];
+    let (ordered, totals) = report(everything(), Collected::<true>::default(), &shots);
+    let (at_once, others) = report(everything(), Collected::<false>::default(), &shots);
+    assert_eq!(exchanges(&ordered), exchanges(&at_once));
+    assert_eq!(exchanges(&ordered)[1].3, Outcome::Late);
+    assert_eq!([totals.waiting_overflow, others.waiting_overflow], [0, 0]);
 }
 
 #[test]
