@@ -13,7 +13,6 @@ use crate::stats::{self, Section};
 use crate::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
 use hashbrown::HashMap;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::io;
@@ -64,15 +63,15 @@ impl Data {
             interval,
             rule: rules(verdict),
             exchange: exchanges(g),
-            summary: value(&verdict.summary_record()),
+            summary: json!(verdict.summary_record()),
             notes,
             ..Data::default()
         };
         data.server = servers(g, verdict);
         data.finding = all.iter().map(|e| finding(e, g, verdict)).collect();
-        data.unclaimed = g.summary.foreign.busiest().iter().map(|busy| value(&busy.record())).collect();
+        data.unclaimed = g.summary.foreign.busiest().iter().map(|busy| json!(busy.record())).collect();
         let captures = g.summary.files.list.iter();
-        data.capture = captures.map(|(name, facts)| value(&CaptureRecord::new(name, facts))).collect();
+        data.capture = captures.map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
         data.bound(g, verdict);
         data
     }
@@ -100,12 +99,6 @@ impl Data {
     }
 }
 
-/// A record to which keys can be added.
-fn value(record: &impl Serialize) -> Value {
-    // Only keys that are no texts cannot be converted, and no record has such keys.
-    serde_json::to_value(record).unwrap_or_default()
-}
-
 /// Keeps the first rows, and returns how many others there were.
 fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
     let more = rows.len().saturating_sub(most);
@@ -125,7 +118,7 @@ fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     for (index, server) in (0..).zip(&g.summary.servers) {
         let Some(s) = server else { continue };
         let found = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
-        let mut record = value(&ServerRecord::new(s).with_findings(found));
+        let mut record = json!(ServerRecord::new(s).with_findings(found));
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
         record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
@@ -138,7 +131,7 @@ fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
 /// The `finding` record with the time of its frame and the bytes that are kept of it.
 fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     let place = Place { file: e.file, frame: e.frame };
-    let mut record = value(&FindingRecord::new(verdict.file(e), e));
+    let mut record = json!(FindingRecord::new(verdict.file(e), e));
     let time = g.frames.time_of(place);
     record["time"] = Some(stamp(time)).filter(|_| time != Time::UNKNOWN).into();
     let start = e.finding.span.map_or(0, |span| span.start);
@@ -167,7 +160,7 @@ fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
         }
     }
     for (row, counts) in intervals.iter_mut().zip(counts) {
-        row["finding_counts"] = value(&counts);
+        row["finding_counts"] = json!(counts);
     }
 }
 
@@ -177,7 +170,7 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
     let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
     rows.sort_by_key(|r| Reverse((r.severity, r.count)));
     let row = |r: &&RuleResult| {
-        let mut record = value(&r.record());
+        let mut record = json!(r.record());
         record["severity"] = r.severity.map(|severity| severity.name()).into();
         record["title"] = r.rule.title.into();
         record["why"] = paragraph(r.rule.why).into();

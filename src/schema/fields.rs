@@ -1,6 +1,7 @@
 //! The `fields` of packets, from what the protocols declare of their messages.
 
 use super::object::{Object, list, or_null, term};
+use crate::declared;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::docs::paragraph;
 use crate::protocols::{Id, Info};
@@ -9,10 +10,7 @@ use serde_json::{Value, json};
 
 /// Every message by protocol and name, each once.
 pub fn messages() -> impl Iterator<Item = (&'static Info, &'static str)> {
-    Id::ALL.iter().map(|id| id.info()).flat_map(|info| {
-        let first = |at: &usize| !info.messages.iter().take(*at).any(|m| m.name == info.messages[*at].name);
-        (0..info.messages.len()).filter(first).map(move |at| (info, info.messages[at].name))
-    })
+    Id::ALL.iter().flat_map(|id| declared::messages(*id).into_iter().map(|name| (id.info(), name)))
 }
 
 /// The name in `$defs` of the fields of a message.
