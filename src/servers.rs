@@ -183,6 +183,7 @@ impl Servers {
     }
 
     /// The bit of a once-per-server rule of a protocol; 0 for rules beyond the 64th, which are reported every time.
+    #[inline]
     fn bit(&self, id: Id, rule: &'static Rule) -> u64 {
         let at = self.once[id as usize].iter().position(|once| std::ptr::eq(*once, rule));
         at.and_then(|at| 1_u64.checked_shl(at as u32)).unwrap_or(0)

@@ -1,6 +1,6 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
-use super::wire::Stop;
+use super::wire::{Stop, Wire};
 use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
 use crate::general::GEN_001;
 use crate::rule::Rule;
@@ -158,14 +158,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// Reads one field with a nom parser and reports it.
     ///
-    /// `parse_complete` makes every combinator a "complete" one in this single place: a datagram never grows, yet
-    /// `length_data` and similar combinators would otherwise ask for more input. A primitive that returns `Wrong`
-    /// breaks the same rule as one that finds too few bytes.
+    /// It is a function, not a `nom::Parser`: nom calls those through a generic method, which the compiler may leave out
+    /// of line. Combinators inside it must be complete ones, for a datagram never grows. A primitive that returns
+    /// `Wrong` breaks the same rule as one that finds too few bytes.
     #[inline(always)]
     pub fn field<O: Copy + Into<Value<'a>>>(
         &mut self,
         field: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
     ) -> Result<O, Fault> {
         self.field_as(field, parser, |v| v.into())
     }
@@ -175,7 +175,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     pub fn field_as<O: Copy>(
         &mut self,
         field: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
         debug_assert!(field.fact.is_none(), "what {} says is taken by `fact`", field.name);
@@ -187,7 +187,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     pub fn fact_as<O: Copy>(
         &mut self,
         field: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
         let mut shown = None;
@@ -203,7 +203,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     pub fn fact<O: Copy + Into<Value<'a>>>(
         &mut self,
         field: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
     ) -> Result<O, Fault> {
         self.fact_as(field, parser, |v| v.into())
     }
@@ -212,12 +212,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     fn read<O: Copy>(
         &mut self,
         field: &'static Field,
-        mut parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        mut parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
         let from = self.rest;
         self.field = Some(field);
-        match parser.parse_complete(from) {
+        match parser(from) {
             Ok((rest, value)) => {
                 self.rest = rest;
                 self.last = (from.as_ptr() as usize, from.len().wrapping_sub(rest.len()));
@@ -238,7 +238,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         &mut self,
         prefix: u16,
         field: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
         let text = self.field_as(field, parser, show).map_err(|fault| with_length(fault, prefix))?;

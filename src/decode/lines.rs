@@ -72,7 +72,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn words(
         &mut self,
         field: &'static super::Field,
-        parser: impl nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, Str<'a>>,
     ) -> Result<Str<'a>, Fault> {
         self.fact_as(field, parser, |text| text.shown_as(field.kind))
     }
@@ -112,7 +112,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn secret_words(
         &mut self,
         field: &'static super::Field,
-        parser: impl nom::Parser<&'a [u8], Output = Str<'a>, Error = super::wire::Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, Str<'a>>,
     ) -> Result<Str<'a>, Fault> {
         let secret = self.secret;
         let show = |text: Str<'a>| if secret { Value::Secret(field.kind) } else { text.utf8_or_latin1() };

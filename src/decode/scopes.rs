@@ -1,6 +1,7 @@
 //! The cursor's groups, lists and scopes, and values that are not bytes of the payload.
 
 use super::cursor::{Cursor, Ends, Fault};
+use super::wire::Wire;
 use super::{Field, FieldSink, Shape, Span, Value};
 use crate::rule::Rule;
 
@@ -113,7 +114,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn counted<O: Copy + Into<Value<'a>> + Into<u16>>(
         &mut self,
         count: &'static Field,
-        parser: impl nom::Parser<&'a [u8], Output = O, Error = super::wire::Stop>,
+        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         elements: [&'static Field; 2],
         item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {

@@ -32,6 +32,7 @@ impl Table {
     }
 
     /// Whether a request of the conversation is open, of that step or of any.
+    #[inline]
     pub fn has_open(&self, slot: Slot, step: Option<u8>) -> bool {
         self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
     }

@@ -211,6 +211,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
+    #[inline]
     pub fn push(&mut self, e: Exchange) {
         self.list.push(e);
     }
@@ -219,6 +220,7 @@ impl Closed {
         let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
         its.into_iter().for_each(|e| e.answer = Some(message));
     }
+    #[inline]
     pub fn front_mut(&mut self) -> Option<&mut Exchange> {
         self.list.get_mut(self.shown)
     }
@@ -226,6 +228,7 @@ impl Closed {
     pub fn front(&self) -> Option<&Exchange> {
         self.list.get(self.shown)
     }
+    #[inline]
     pub fn drop_front(&mut self) {
         self.shown += 1;
         if self.shown >= self.list.len() {
@@ -273,6 +276,7 @@ impl Queue {
         self.due
     }
     /// Capture time at the last transmission of the oldest request.
+    #[inline]
     pub fn oldest_sent(&self) -> Time {
         match self.requests.front() {
             Some(oldest) if oldest.marks.has(TIMELY) => oldest.time,

@@ -78,10 +78,12 @@ impl Claimed<'_> {
         self.piece?.whole.as_ref()
     }
     /// The bytes that its fields and findings refer to: its payload, or the message that it completes.
+    #[inline]
     pub fn bytes<'b>(&'b self, d: &Datagram<'b>) -> &'b [u8] {
         self.piece.map_or(d.payload, |piece| piece.bytes(d))
     }
     /// Number of further bytes, which cannot be decoded.
+    #[inline]
     pub fn missing(&self, d: &Datagram<'_>) -> usize {
         self.whole().map_or(d.cut as usize, Whole::missing)
     }

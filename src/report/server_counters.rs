@@ -134,6 +134,7 @@ impl Hot {
     }
 
     /// A hash of what a server says; never 0.
+    #[inline]
     fn hash(&self, facts: &Facts<'_>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hash_text(&mut hasher, facts.server_name);

@@ -86,17 +86,27 @@ impl Foreign {
     /// Counts a datagram at one of its two endpoints: at an endpoint that is known already, or else at the endpoint with
     /// the lower port, for clients have high ports.
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
-        let known = [d.dst, d.src].into_iter().find(|end| self.endpoints.contains_key(end));
-        let end = known.unwrap_or(if d.src.port() < d.dst.port() { d.src } else { d.dst });
-        if known.is_none() && self.endpoints.len() >= MAX_ENDPOINTS {
+        if let Some(busy) = self.endpoints.get_mut(&d.dst) {
+            busy.add(d);
+        } else if let Some(busy) = self.endpoints.get_mut(&d.src) {
+            busy.add(d);
+        } else {
+            self.add_new(d);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_new(&mut self, d: &Datagram<'_>) {
+        if self.endpoints.len() >= MAX_ENDPOINTS {
             self.elsewhere += 1;
             return;
         }
-        let busy = self.endpoints.entry(end).or_insert_with(|| {
-            let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
-            Busy { endpoint: end, datagrams: 0, bytes: 0, first, looks_like: None }
-        });
+        let endpoint = if d.src.port() < d.dst.port() { d.src } else { d.dst };
+        let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
+        let mut busy = Busy { endpoint, datagrams: 0, bytes: 0, first, looks_like: None };
         busy.add(d);
+        self.endpoints.insert(endpoint, busy);
     }
 
     /// The endpoints, those with the most datagrams first.

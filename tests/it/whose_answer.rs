@@ -29,7 +29,9 @@ fn hear(shots: &[Shot]) -> Collected<true> {
 }
 
 /// Frame of the request, key, frame of the answer, and outcome of each exchange, in order of the requests.
-fn exchanges<const ORDERED: bool>(heard: &Collected<ORDERED>) -> Vec<(u64, Option<u64>, Option<u64>, Outcome)> {
+fn exchanges<const ORDERED: bool>(
+    heard: &Collected<ORDERED>,
+) -> Vec<(u64, Option<u64>, Option<u64>, Outcome)> {
     let one = |(e, _): &(Exchange, _)| (e.request_frame, e.key, e.response_frame, e.outcome);
     let mut all: Vec<_> = heard.exchanges.iter().map(one).collect();
     all.sort_by_key(|(frame, ..)| *frame);
