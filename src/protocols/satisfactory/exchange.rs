@@ -125,6 +125,11 @@ rules! {
         cite: api("Poll Server State"),
         examples: [Example::of(&[PQ, C2("d5f6 00 01 efcdab8967452301 01"), OK, S2("d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
     }
+    /// It should be that of the poll, which was 1.
+    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
+        cite: css("Server/FGDSQueryTypes.h"),
+        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
+    }
     /// The server was updated, or two servers answer behind one address.
     TXN_008 = "SFQ-TXN-008" Note "changelist of the server has changed" {
         cite: api("Server State"),
@@ -167,15 +172,6 @@ rules! {
         cite: css("Server/FGDSQueryTypes.h"),
         per_server: true,
         examples: [Example::on(7777, &[C("0000 efcdab8967452301")])],
-    }
-}
-
-rules! {
-    list ANSWER_RULES;
-    /// It should be that of the poll, which was 1.
-    TXN_007 = "SFQ-TXN-007" Warning "response has another protocol version than its poll" {
-        cite: css("Server/FGDSQueryTypes.h"),
-        examples: [Example::of(&[PQ, S("d5f6 01 02 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
     }
 }
 

@@ -72,7 +72,7 @@ impl Protocol for Satisfactory {
         window_ms: 2000,
         ends: &message::ENVELOPE,
         fields: &[ENVELOPE_FIELDS, STATE_FIELDS, LEGACY_FIELDS],
-        rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES, exchange::ANSWER_RULES],
+        rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
         samples: SAMPLES,

@@ -129,6 +129,25 @@ rules! {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1])],
     }
+    /// The older document says that the version is the one received. USQP always sends 0, the game server
+    /// hosting SDK always 1, the Unreal SDK repeats it.
+    TXN_010 = "SQP-TXN-010" Note "response version differs from the request's" {
+        cite: Cite { doc: "Multiplay Server Queries", section: "Query response", url: "" },
+        per_server: true,
+        strict: Warning,
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0000 00 00 0012 0000000e 0001000801410162016301641e61")])],
+    }
+    /// A server need not answer more than ServerInfo, but clients that decode in the order of the request
+    /// misread the rest.
+    TXN_011 = "SQP-TXN-011" Note "optional chunk is missing" {
+        cite: unity("Chunk types"),
+        examples: [Example::of(&[H1, H2, C("01 80902348 0001 03"), OK])],
+    }
+    /// It was requested, and it is the one chunk that must be answered.
+    TXN_012 = "SQP-TXN-012" Error "ServerInfo is missing" {
+        cite: unity("Chunk types"),
+        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0000")])],
+    }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
     TXN_013 = "SQP-TXN-013" Note "answer arrived twice" {
         cite: unity("Query packets"),
@@ -150,6 +169,15 @@ rules! {
     TXN_016 = "SQP-TXN-016" Note "answer came after the time-out" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1, H2, QI, Wait(1210), OK])],
+    }
+    /// The request decides what is sent. Clients skip the surplus or misread it. Said only where the surplus
+    /// decodes exactly as further chunks, or the whole body does with ServerInfo.
+    TXN_017 = "SQP-TXN-017" Error "chunk was not requested" {
+        cite: unity("Chunk types"),
+        examples: [
+            Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 001a 0000000e 0001000801410162016301641e61 00000004 016b0001")]),
+            Example::of(&[H1, H2, C("01 80902348 0001 02"), OK]),
+        ],
     }
     /// A retransmission. If only the response was lost it will never be answered, for servers forget a
     /// token at its first use: the client has to ask for a new challenge.
@@ -178,38 +206,6 @@ rules! {
         per_server: true,
         ratio: true,
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0056 00000052 00010008 3c 55*60 0162 0163 0a 6d*10 1e61")])],
-    }
-}
-
-rules! {
-    list ANSWER_RULES;
-    /// The older document says that the version is the one received. USQP always sends 0, the game server
-    /// hosting SDK always 1, the Unreal SDK repeats it.
-    TXN_010 = "SQP-TXN-010" Note "response version differs from the request's" {
-        cite: Cite { doc: "Multiplay Server Queries", section: "Query response", url: "" },
-        per_server: true,
-        strict: Warning,
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0000 00 00 0012 0000000e 0001000801410162016301641e61")])],
-    }
-    /// A server need not answer more than ServerInfo, but clients that decode in the order of the request
-    /// misread the rest.
-    TXN_011 = "SQP-TXN-011" Note "optional chunk is missing" {
-        cite: unity("Chunk types"),
-        examples: [Example::of(&[H1, H2, C("01 80902348 0001 03"), OK])],
-    }
-    /// It was requested, and it is the one chunk that must be answered.
-    TXN_012 = "SQP-TXN-012" Error "ServerInfo is missing" {
-        cite: unity("Chunk types"),
-        examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0000")])],
-    }
-    /// The request decides what is sent. Clients skip the surplus or misread it. Said only where the surplus
-    /// decodes exactly as further chunks, or the whole body does with ServerInfo.
-    TXN_017 = "SQP-TXN-017" Error "chunk was not requested" {
-        cite: unity("Chunk types"),
-        examples: [
-            Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 001a 0000000e 0001000801410162016301641e61 00000004 016b0001")]),
-            Example::of(&[H1, H2, C("01 80902348 0001 02"), OK]),
-        ],
     }
 }
 
