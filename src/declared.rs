@@ -3,6 +3,7 @@
 use crate::check::{Counts, Finding};
 use crate::decode::Field;
 use crate::docs;
+use crate::escape::to_hex;
 use crate::example;
 use crate::example::Act;
 use crate::exchange::Windows;
@@ -11,14 +12,10 @@ use crate::protocols::{Id, Level, StepInfo};
 use crate::report::{Form, Output, Records};
 use crate::rule::{Example, Rule, Side, Step, hex};
 use crate::terms;
+use crate::timestamps::seconds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
-
-/// Converts nanoseconds to seconds.
-fn seconds(nanos: i64) -> f64 {
-    nanos as f64 / 1e9
-}
 
 /// What is declared of a rule: what rule list writes, and rule show with examples.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -174,7 +171,7 @@ impl StepRecord {
 
 /// Expands hex with spaces and repetitions to plain digits.
 fn digits(text: &str) -> String {
-    hex(text).iter().map(|b| format!("{b:02x}")).collect()
+    to_hex(&hex(text))
 }
 
 /// The records of packets and exchanges as `dump` writes them. Findings about a server are added to its last exchange.
@@ -304,7 +301,7 @@ impl ProtocolRecord {
             about: docs::paragraph(field.about),
         };
         ProtocolRecord {
-            first_bytes: Some(info.first_bytes().map(|b| format!("{b:02x}")).collect()),
+            first_bytes: Some(info.first_bytes().map(|b| to_hex(&[b])).collect()),
             steps: Some(info.steps.iter().map(step).collect()),
             messages: Some(messages(id)),
             fields: Some(info.fields.iter().copied().flatten().map(field).collect()),

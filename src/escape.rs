@@ -52,6 +52,25 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text).replace('"', "\\\""))
 }
 
+/// Bytes as hex digits.
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The first bytes as hex digits, at most `most` bytes; an ellipsis stands for the others.
+pub fn to_hex_head(bytes: &[u8], most: usize) -> String {
+    match bytes.split_at_checked(most) {
+        Some((head, [_, ..])) => to_hex(head) + "…",
+        _ => to_hex(bytes),
+    }
+}
+
+/// The bytes of a text that is not UTF-8, as hex digits: they stand in records beside the text, in which U+FFFD replaces
+/// them.
+pub fn damaged_hex(text: &[u8]) -> Option<String> {
+    std::str::from_utf8(text).is_err().then(|| to_hex(text))
+}
+
 /// JSON text in which characters that turn or hide text on a terminal are written as `\u` escapes; serde_json leaves
 /// characters beyond ASCII alone.
 pub fn harmless(record: &impl Serialize) -> String {

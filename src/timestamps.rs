@@ -40,6 +40,11 @@ impl Stamps {
     }
 }
 
+/// Nanoseconds as seconds.
+pub fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
 /// A time stamp as text; empty where it is unknown.
 pub fn stamp(time: Time) -> String {
     let quoted = Line::text(|out| Stamps::default().push_json(out, time));

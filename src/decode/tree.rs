@@ -3,7 +3,7 @@
 use super::field::SECRET;
 use super::labels::set;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
-use crate::escape::quoted;
+use crate::escape::{quoted, to_hex_head};
 use std::fmt::Write;
 
 /// The contents of a node. Text and bytes stay in the payload: they end where the node's span ends, or before its
@@ -55,8 +55,7 @@ impl Node {
             return String::new();
         }
         let bytes = self.at.of(payload);
-        let digits: String = bytes.iter().take(HEAD).map(|b| format!("{b:02x}")).collect();
-        if bytes.len() > HEAD { digits + "…" } else { digits }
+        to_hex_head(bytes, HEAD)
     }
 
     /// The value, read back out of the payload; `None` for a group or list.

@@ -5,6 +5,7 @@ use super::sparkline::Trace;
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
 use crate::docs::{page_of, paragraph};
+use crate::escape::to_hex;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
@@ -139,8 +140,7 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
         Some(bytes) => bytes,
         None if e.marked.is_empty() => Value::Null,
         None => {
-            let hex: String = e.marked.iter().map(|byte| format!("{byte:02x}")).collect();
-            json!({ "from": start, "hex": hex })
+            json!({ "from": start, "hex": to_hex(&e.marked) })
         }
     };
     record

@@ -3,7 +3,9 @@
 use super::Captures;
 use super::server::{Broken, Server};
 use crate::check::Counts;
+use crate::escape::damaged_hex;
 use crate::terms;
+use crate::timestamps::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,7 +33,6 @@ pub struct ServerRecord {
     refused: u64,
     response_time: Option<ResponseTimes>,
     finding_counts: Counts,
-    // Damaged text is shown with U+FFFD; its bytes stand beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "terms::Hex")]
     server_name_hex: Option<String>,
@@ -69,7 +70,6 @@ impl ServerRecord {
     /// The record of a server.
     pub fn new(s: &Server) -> ServerRecord {
         let said = &s.said;
-        let seconds = |nanos: i64| nanos as f64 / 1e9;
         let quantile = |q: f64| s.times.quantile(q).map(seconds);
         let times = |(low, high)| ResponseTimes {
             min: seconds(low),
@@ -112,10 +112,8 @@ fn text(text: &Option<Vec<u8>>) -> Option<String> {
     text.as_ref().map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-/// The bytes of a text that is not UTF-8, as hex digits.
 fn damaged(text: &Option<Vec<u8>>) -> Option<String> {
-    let bytes = text.as_ref().filter(|text| std::str::from_utf8(text).is_err())?;
-    Some(bytes.iter().map(|b| format!("{b:02x}")).collect())
+    text.as_deref().and_then(damaged_hex)
 }
 
 /// A rule that was broken: what summary writes.

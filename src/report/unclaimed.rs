@@ -1,6 +1,7 @@
 //! Counts traffic that no protocol claims, and lists its busiest endpoints for a summary.
 
 use super::secrets::harmless_part;
+use crate::escape::to_hex;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, Endpoint};
 use crate::terms;
@@ -43,7 +44,7 @@ impl Busy {
 
     /// The first bytes in hex.
     pub fn first_hex(&self) -> String {
-        self.first.iter().map(|byte| format!("{byte:02x}")).collect()
+        to_hex(&self.first)
     }
 
     /// Its record.

@@ -2,8 +2,8 @@
 
 use super::histogram::Bucket;
 use crate::capture::Time;
-use crate::escape::Safe;
-use crate::timestamps::stamp;
+use crate::escape::{Safe, damaged_hex};
+use crate::timestamps::{seconds, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -64,10 +64,6 @@ impl Cell {
             Cell::Spread(buckets) => buckets.iter().map(bucket).collect(),
         }
     }
-}
-
-fn seconds(nanos: i64) -> f64 {
-    nanos as f64 / 1e9
 }
 
 /// Rounds to three decimals: ratios of sizes of datagrams are no more exact.
@@ -155,11 +151,9 @@ impl Sheet {
             record.insert("type".to_owned(), self.kind.into());
             for (key, cell) in self.keyed(row) {
                 record.insert(key.to_owned(), cell.json());
-                // Damaged text is shown with U+FFFD; its bytes stand beside it.
                 if let Cell::Name(bytes) = cell
-                    && std::str::from_utf8(bytes).is_err()
+                    && let Some(hex) = damaged_hex(bytes)
                 {
-                    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
                     record.insert(format!("{key}_hex"), hex.into());
                 }
             }

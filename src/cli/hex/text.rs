@@ -4,6 +4,7 @@ use crate::capture::Time;
 use crate::check::Finding;
 use crate::cli::show::page::{DIM, Page};
 use crate::decode::Heard;
+use crate::escape::to_hex_head;
 use crate::exchange::Exchange;
 use crate::looks_like::looks_like;
 use crate::net::{Datagram, DropReason, OwnedFrame, parse};
@@ -77,14 +78,13 @@ impl<W: Write> Report for Text<W> {
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         self.until(d.frame)?;
         self.lister.unclaimed(d)?;
-        let hex: String = d.payload.iter().take(MAX_BYTES).map(|b| format!("{b:02x}")).collect();
-        let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
+        let hex = to_hex_head(d.payload, MAX_BYTES);
         let why = match looks_like(d.payload, [0; 2]) {
             Some(name) => format!("(no protocol is recognised; it looks like {name})"),
             None => "(no protocol is recognised)".to_owned(),
         };
         let why = Page::new(self.screen.width, self.screen.colour).paint(DIM, &why);
-        self.indented(&format!("{hex}{more} {why}"))
+        self.indented(&format!("{hex} {why}"))
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {

@@ -8,6 +8,7 @@ use crate::docs;
 use crate::exchange::Windows;
 use crate::protocols::{Id, Info, StepInfo};
 use crate::report::count;
+use crate::timestamps::seconds;
 
 /// Writes one line per protocol below a header line.
 pub fn list(page: &mut Page) {
@@ -83,7 +84,7 @@ fn section(page: &mut Page, title: &str) {
 
 fn write_step(page: &mut Page, id: Id, step: &StepInfo) {
     let windows = Windows::new(None);
-    let [answer, late] = [windows.answer(id), windows.late(id)].map(|ns| ns as f64 / 1e9);
+    let [answer, late] = [windows.answer(id), windows.late(id)].map(seconds);
     let paired = match step.key_digits {
         0 => "paired by order".to_owned(),
         digits => format!("paired by a key of {digits} hex digits"),

@@ -2,6 +2,7 @@
 
 use super::page::{BOLD, Page, style};
 use crate::check::Finding;
+use crate::escape::to_hex_head;
 use crate::example::{self, Dissected, Dissection, ExampleDatagram, Other};
 use crate::exchange::{Exchange, Pairing};
 use crate::protocols::{Id, Level};
@@ -146,9 +147,7 @@ fn write_datagram(page: &mut Page, rule: &Rule, d: &ExampleDatagram) {
     let head = page.paint(BOLD, &what);
     page.line(&format!("    frame {}, {at} ms: {from} → {to}: {head} ({size})", d.frame));
     let Some(said) = &d.said else {
-        let hex: String = d.payload.iter().take(MAX_BYTES).map(|b| format!("{b:02x}")).collect();
-        let more = if d.payload.len() > MAX_BYTES { "…" } else { "" };
-        return page.line(&format!("      {hex}{more}"));
+        return page.line(&format!("      {}", to_hex_head(&d.payload, MAX_BYTES)));
     };
     page.tree(&said.tree, &d.bytes);
     said.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
