@@ -34,7 +34,7 @@ pub struct RuleRecord {
     strict: &'static str,
     #[schemars(with = "terms::Severity")]
     lenient: &'static str,
-    #[schemars(schema_with = "sides")]
+    #[schemars(extend("enum" = Side::ALL.iter().map(|side| side.name()).collect::<Vec<_>>()))]
     fault: &'static str,
     title: &'static str,
     why: String,
@@ -100,11 +100,6 @@ enum StepRecord {
 
 /// Who sends and receives in examples.
 const ENDS: [&str; 3] = ["client", "second client", "server"];
-
-/// Every side, also the sender.
-fn sides(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": Side::ALL.iter().map(|side| side.name()).collect::<Vec<_>>() })
-}
 
 /// Packets and exchanges.
 fn played_records(_: &mut SchemaGenerator) -> Schema {
@@ -255,14 +250,9 @@ struct ProtocolField {
     #[schemars(regex(pattern = r"^[a-z0-9_.\[\]]+$"))]
     name: &'static str,
     #[serde(rename = "type")]
-    #[schemars(schema_with = "field_kinds")]
+    #[schemars(extend("enum" = docs::KINDS.map(|kind| docs::words(kind).0)))]
     kind: &'static str,
     about: String,
-}
-
-/// The types of fields.
-fn field_kinds(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": docs::KINDS.into_iter().map(|kind| docs::words(kind).0).collect::<Vec<_>>() })
 }
 
 impl ProtocolRecord {

@@ -94,7 +94,7 @@ fn all() -> Map<String, Value> {
     add("exchange.any", packets::any_exchange());
     add("exchange.finding", packets::exchange_finding());
     add("rule.broken", record::<BrokenRecord<'_>>("rule", own));
-    add("rule.judged", record::<verdict::RuleRecord>("rule", own));
+    add("rule.judged", record::<verdict::ResultRecord>("rule", own));
     add("rule.declared", record::<declared::RuleRecord>("rule", own));
     add(declared::PLAYED, packets::played());
     fields::messages().for_each(|(info, m)| add(&fields::name(info, m), fields::fields(info, m)));

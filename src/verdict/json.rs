@@ -100,17 +100,18 @@ impl<'a> FindingRecord<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "rule")]
 #[schemars(deny_unknown_fields)]
-pub struct RuleRecord {
+pub struct ResultRecord {
     #[schemars(with = "terms::RuleId")]
     id: &'static str,
-    result: Outcome,
+    #[schemars(extend("enum" = Outcome::ALL.iter().map(|result| result.name()).collect::<Vec<_>>()))]
+    result: &'static str,
     count: u64,
 }
 
 impl RuleResult {
     /// Its record.
-    pub fn record(&self) -> RuleRecord {
-        RuleRecord { id: self.rule.id, result: self.outcome, count: self.count }
+    pub fn record(&self) -> ResultRecord {
+        ResultRecord { id: self.rule.id, result: self.outcome.name(), count: self.count }
     }
 }
 

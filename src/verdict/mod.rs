@@ -33,7 +33,7 @@ pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
 pub use github::{github, step_summary};
 pub use gitlab::gitlab;
-pub use json::{FindingRecord, RuleRecord, json, ndjson};
+pub use json::{FindingRecord, ResultRecord, json, ndjson};
 pub use junit::{JunitStyle, junit};
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
@@ -48,8 +48,6 @@ use crate::report::{Totals, count};
 use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// Most findings kept in full; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
@@ -146,9 +144,7 @@ impl Entry {
 }
 
 /// The result of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "term.result")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was checked, and never broken.
     Pass,
