@@ -22,7 +22,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::classify::{self, Memory, Verdict};
 use crate::contract::{Issued, Piece, Raised};
-use crate::conversation::{Conversation, NONE};
+use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::{Listener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
@@ -308,26 +308,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
                 Observation { piece: piece.as_deref(), ..seen(c, d, &v.probe, pairing, (edge, issued)) };
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
-        match *pairing {
-            Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
-                self.answered_early(slot, frame, exchange, d, v);
-            }
-            // An answer from another endpoint confirms another conversation than its request's.
-            Pairing::Answered(a)
-                if sure_before <= Level::Low
-                    && a.response_time > Some(MAX_WAIT)
-                    && asked_before
-                    && !a.elsewhere =>
-            {
-                self.pending.count_missed(a.request_frame);
-            }
-            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {
-                let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
-                self.silences.again(v.id, exchange, time, d.frame);
-            }
-            _ if pairing.continues() => self.pending.go_on(slot, v.direction),
-            _ => {}
-        }
+        self.tell_waiting(d, v, slot, pairing, asked_before.then_some(sure_before));
         // Nearly always the datagram can be reported at once.
         let unasked = matches!(pairing, Pairing::Unsolicited { .. });
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
@@ -346,6 +327,37 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             d,
             Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) },
         )
+    }
+
+    /// Tells those that wait what has come for them. `before` is how sure a conversation that had requests was of its protocol.
+    #[inline(always)]
+    fn tell_waiting(
+        &mut self,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        slot: Slot,
+        pairing: &Pairing,
+        before: Option<Level>,
+    ) {
+        match *pairing {
+            Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
+                self.answered_early(slot, frame, exchange, d, v);
+            }
+            // An answer from another endpoint confirms another conversation than its request's.
+            Pairing::Answered(a)
+                if before.is_some_and(|level| level <= Level::Low)
+                    && a.response_time > Some(MAX_WAIT)
+                    && !a.elsewhere =>
+            {
+                self.pending.count_missed(a.request_frame);
+            }
+            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {
+                let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
+                self.silences.again(v.id, exchange, time, d.frame);
+            }
+            _ if pairing.continues() => self.pending.go_on(slot, v.direction),
+            _ => {}
+        }
     }
 }
 
