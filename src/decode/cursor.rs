@@ -249,6 +249,8 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     }
 
     /// Checks a condition on the field just read; where it does not hold, `rule` is reported there.
+    ///
+    /// Where another path of a decoder reports a rule, `|| true` tells listeners that record coverage that it was kept on this one.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         self.check_at(rule, self.last(), holds);

@@ -428,11 +428,10 @@ fn string<'a, S: FieldSink>(
     field: &'static Field,
     missing: &'static Ends,
 ) -> Result<Str<'a>, Fault> {
-    c.ends(match c.rest().first() {
-        None => missing,
-        Some(0) => &EMPTY_ENDS,
-        Some(_) => &STRING_ENDS,
-    });
+    c.ends(missing);
+    if let Some(length) = c.rest().first() {
+        c.ends(if *length == 0 { &EMPTY_ENDS } else { &STRING_ENDS });
+    }
     let show = |text: Str<'a>| match text.0 {
         b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
         _ => text.shown_as(field.kind),

@@ -679,14 +679,13 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let len = c.rest().len();
     let selects = len == 4 && c.rest().starts_with(&[0xff; 3]);
-    if !c.is_cut() && ![4, 7, 8].contains(&len) {
-        let at = c.to_end();
+    let (at, sound) = (c.to_end(), c.is_cut() || [4, 7, 8].contains(&len));
+    if !sound {
         c.ignored(&BODY)?;
         c.about(None);
-        c.check_at(&REQ_002, at, || false);
-        return Ok(());
     }
-    if !selects {
+    c.check_at(&REQ_002, at, || sound);
+    if sound && !selects {
         c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
     }
     for field in [&SERVER_KEYS, &PLAYER_KEYS, &TEAM_KEYS, &OPTIONS] {

@@ -644,6 +644,7 @@ fn repeated_challenge(p: &[u8]) -> Option<u64> {
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let word = c.words(&WORD, until(BEHIND))?;
     c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
+    c.check(&SEC_003, || true);
     let blank = c.skip(b" ");
     let more = blank && c.rest().first().is_some_and(|next| !BEHIND.contains(next));
     match cx.message {
@@ -702,10 +703,10 @@ fn response<S: FieldSink>(
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
     let mut said = 0;
+    c.require(&INF_001, has_info || family == QUAKEWORLD)?;
     if has_info {
         said = info(c, status)?;
     } else {
-        c.require(&INF_001, family == QUAKEWORLD)?;
         c.list(&INFO, |_, _| false, |_| Ok(()))?;
     }
     if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, said) }
@@ -882,6 +883,7 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
         c.check(&PLR_001, || cut);
         return Ok(());
     };
+    c.check(&PLR_001, || true);
     c.skip_all(b" ");
     let (named, extra) = tokens.split_at(fields.len().min(tokens.len()));
     for (field, part) in fields.iter().zip(named) {

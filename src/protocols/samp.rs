@@ -385,6 +385,7 @@ impl Protocol for Samp {
             c.check(&REQ_001, || OPCODES.iter().any(|known| opcode == [*known]));
             return c.ignored(&PAYLOAD);
         }
+        c.check(&REQ_001, || true);
         let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
         let asks = cx.message.is_multiple_of(2);
         // A console message that is not a line of output may be a request with a password.
@@ -450,6 +451,7 @@ fn is_line(body: &[u8]) -> bool {
 }
 
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<(), Fault> {
+    c.check(&SEC_002, || true);
     match kind {
         b'p' => {
             c.ends(&PING_ENDS);

@@ -404,6 +404,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(),
     let whole = c.wire_len();
     let version = c.field(&VERSION, byte)?;
     c.check_whole(&REQ_001, || whole == REQUEST_LEN);
+    c.check(&SEC_001, || true);
     c.skip_all(b"\0");
     if !c.rest().is_empty() {
         c.secret_words(&KEY, until(b"\0"))?;

@@ -22,6 +22,7 @@ use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
 use qdissect::report::{Packet, Report, Totals};
 use qdissect::rule::{Severity, Step, hex};
+use qdissect::verdict::Coverage;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -235,6 +236,39 @@ fn a_rule_is_declared_as_one_of_exchanges_if_a_message_alone_cannot_break_it() {
             assert!(!broken.alone.contains(rule.id), "{} is declared as one of exchanges", rule.id);
         }
     }
+}
+
+/// The rules that were checked in conversations that do not break them.
+#[derive(Default)]
+struct Kept {
+    broken: HashSet<&'static str>,
+    kept: HashSet<&'static str>,
+}
+
+impl Report for Kept {
+    type Sink = Coverage;
+
+    fn packet(&mut self, p: &Packet<'_, Coverage>) -> std::io::Result<()> {
+        self.broken.extend(p.findings.iter().map(|finding| finding.rule.id));
+        Ok(())
+    }
+
+    fn listened(&mut self, sink: &mut Coverage) {
+        let broken = std::mem::take(&mut self.broken);
+        self.kept.extend(sink.marks.take().into_iter().filter(|id| !broken.contains(id)));
+    }
+}
+
+/// A rule that `check` never takes for kept would count as not exercised in every capture that keeps it.
+#[test]
+fn a_rule_that_a_message_can_break_is_noted_as_kept_by_another() {
+    let mut kept = Kept::default();
+    for example in conversations() {
+        kept = report(everything(), kept, &shots(example)).0;
+    }
+    let rules = Id::ALL.iter().flat_map(|id| id.info().rules.iter().copied().flatten());
+    let never: Vec<_> = rules.map(|rule| rule.id).filter(|id| !kept.kept.contains(id)).collect();
+    assert!(never.is_empty(), "no sample and no example keeps {never:?}, or decoders do not note it");
 }
 
 /// The files in a folder and the folders in it.

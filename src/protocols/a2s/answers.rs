@@ -703,8 +703,9 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fau
             FieldKind::Uint => drop(c.field(field, le_u16)?),
             _ => {
                 let id = c.field(field, le_u64)?;
-                let other = field == &GAME_ID && app_id != 0 && app_id != id as u16;
-                c.check(&INF_005, || !other);
+                if field == &GAME_ID {
+                    c.check(&INF_005, || app_id == 0 || app_id == id as u16);
+                }
             }
         }
     }

@@ -262,6 +262,12 @@ impl Protocol for A2s {
         ],
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
+            Example::of(&[
+                IQ,
+                S(
+                    "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 01 f000000000000000",
+                ),
+            ]),
             Example::of(&[PQ0, CH, PQ, PLAY]),
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
@@ -307,6 +313,7 @@ impl Protocol for A2s {
         if cx.message >= UNKNOWN {
             return unknown(c, cx);
         }
+        c.check(&HDR_001, || true);
         if cx.message == SPLIT_MESSAGE {
             return part_header(c, cx);
         }
@@ -321,6 +328,7 @@ impl Protocol for A2s {
         c.field(&MESSAGE_TYPE, byte)?;
         match cx.message {
             INFO_REQUEST => {
+                c.check(&REQ_004, || true);
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
                 let right = (ended || cut) && text.0 == b"Source Engine Query";
@@ -334,6 +342,7 @@ impl Protocol for A2s {
                 trailing(c)
             }
             PLAYERS_REQUEST | RULES_REQUEST => {
+                c.check(&REQ_004, || true);
                 c.field(&CHALLENGE, le_u32)?;
                 trailing(c)
             }

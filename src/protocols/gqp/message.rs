@@ -314,6 +314,7 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     c.field_as(&STATUS, bytes(before.saturating_add(digits)), value)?;
     let name = STATUSES.iter().find(|(s, _)| *s == i32::from(status)).map(|(_, name)| *name);
     c.derived(&STATUS_NAME, Value::Named(u32::from(status), name));
+    c.check(&RSP_001, || true);
     c.check(&RSP_004, || !binary);
     c.check(&RSP_002, || name.is_some());
     Ok(Some(status))
@@ -372,13 +373,17 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &m
         Some(&STX) => (Some(STX), 0),
         Some(_) => (None, u8::from(record.iter().filter(|b| **b == US).count() == 1)),
     };
+    c.check(&RSP_005, || true);
     let name = TYPES.get(usize::from(kind)).copied();
     if matches!(mark, None | Some(STX)) {
         let start = c.offset().saturating_add(1);
         let at = Span { start, end: start.saturating_add(record.len() as u16) };
         c.derived_at(&RAW, at, Value::Latin1(record));
         c.about(Some(&RAW));
-        c.check_at(if mark.is_none() { &REC_001 } else { &REC_002 }, at, || cut && mark.is_none());
+        c.check_at(&REC_001, at, || mark.is_some() || cut);
+        c.check_at(&REC_002, at, || mark.is_none());
+    } else {
+        [&REC_001, &REC_002].into_iter().for_each(|rule| c.check(rule, || true));
     }
     match mark {
         Some(mark) => drop(c.field_as(&TYPE, bytes(2), |_| Value::Named(u32::from(mark), name))?),
@@ -507,6 +512,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     if whole.first() == Some(&SOH) && !cx.continues {
         return encoded(c, cx);
     }
+    c.check(&ENC_003, || true);
     let ended = whole.contains(&EOT);
     let answers = cx.direction == Direction::S2c;
     let mut count = 0u16;
@@ -523,8 +529,10 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
             c.group(&COMMAND, |c| match c.rest() {
                 [GS, SOH, ..] if !first => encoded_command(c),
                 [SOH, ..] => encoded_command(c),
-                _ if answers => reply(c, around),
-                _ => request(c, around),
+                _ => {
+                    c.check(&ENC_002, || true);
+                    if answers { reply(c, around) } else { request(c, around) }
+                }
             })
         },
     )?;
@@ -546,11 +554,13 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if c.is_cut() && c.rest().is_empty() {
         return Err(c.short(&FRM_001)); // GEN-001 is reported instead
     }
-    if c.rest() == [ETB] {
+    let block = c.rest() == [ETB];
+    if block {
         c.field(&BLOCK_END, byte)?;
-        c.check(&FRM_004, || false);
     }
+    c.check(&FRM_004, || !block);
     if !c.rest().is_empty() {
+        c.check(&FRM_003, || true);
         return c.field(&TERMINATOR, byte).map(drop);
     }
     let end = c.offset();

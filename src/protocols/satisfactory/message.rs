@@ -105,6 +105,7 @@ static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
     c.require(&ENV_002, magic == MAGIC)?;
+    c.check(&LEG_001, || true);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
     c.require(&ENV_003, kind <= 1)?;
     let by_server = cx.direction == Direction::S2c;
@@ -437,6 +438,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
             })
         },
     )?;
+    c.check(&RSP_004, || true);
     let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
     c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);

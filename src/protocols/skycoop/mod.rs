@@ -206,7 +206,9 @@ impl Protocol for Skycoop {
         match cx.message {
             STATUS_REQUEST => {
                 c.ends(&REQUEST);
-                c.field(&MESSAGE_TYPE, le_i32).map(drop)
+                c.field(&MESSAGE_TYPE, le_i32)?;
+                [&REQ_003, &SEC_002].into_iter().for_each(|rule| c.check(rule, || true));
+                Ok(())
             }
             STATUS_RESPONSE => reply::reply(c),
             RCON_REQUEST | RCON_RESPONSE => rcon(c, cx),

@@ -100,6 +100,9 @@ static LAST: Ends = Ends { early: &INF_002, early_inside: &CHK_005, late: &CHK_0
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
     let asked = asked.map(|a| a as u8 & KNOWN);
+    if asked.is_some() {
+        c.check(&CHK_006, || true);
+    }
     let choice = match asked {
         // There is no choice.
         Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked, known: true }),

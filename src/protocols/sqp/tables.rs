@@ -561,7 +561,9 @@ fn records<'a, S: FieldSink>(
         };
         c.list(f.record, |_, done| done < width.into(), value).map(drop)
     };
-    c.list(f.records, |_, done| done < count, record).map(drop)
+    c.list(f.records, |_, done| done < count, record)?;
+    c.check(&TAB_003, || true);
+    Ok(())
 }
 
 /// If a table ended early, its lists that had not begun are reported as empty.
