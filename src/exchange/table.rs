@@ -130,12 +130,14 @@ impl Table {
         self.closed.drop_front();
     }
 
-    /// Closes a request for which an ICMP error has come back: the open one with that key, or the oldest open one.
+    /// Closes a request for which an ICMP error has come back: the open one with that key, or the oldest open one that has
+    /// none; without a key, the oldest open one.
     #[cold]
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
         let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
         let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
-        let Some((seq, _)) = same.or_else(|| open().last()) else { return };
+        let alike = || open().filter(|(_, r)| key.is_none() || r.key().is_none()).last();
+        let Some((seq, _)) = same.or_else(alike) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         self.changes += 1;

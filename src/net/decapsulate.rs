@@ -189,7 +189,7 @@ pub fn ends(frame: &Frame<'_>) -> Ends {
     let packet = link::packet(frame).and_then(|packet| IpPayload::of(frame, packet));
     let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut meet));
     if let Ok(End::Content(Content::Icmp(Some(quote)))) = end {
-        let _ = ends.try_push([quote.src, quote.dst]);
+        let _ = ends.try_push([quote.datagram.src, quote.datagram.dst]);
     }
     ends
 }
@@ -240,12 +240,16 @@ fn add(
 }
 
 /// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.
-fn finished<'a>(tunnels: &mut Tunnels, content: Content<'a>, frame: &Frame<'_>, path: &Path) -> Content<'a> {
-    match content {
-        Content::Datagram(datagram) => {
-            let (origin, tunnel) = (link::origin(frame), tunnels.number(path));
-            Content::Datagram(Datagram { origin, tunnel, ..datagram })
-        }
-        icmp => icmp,
+fn finished<'a>(
+    tunnels: &mut Tunnels,
+    mut content: Content<'a>,
+    frame: &Frame<'_>,
+    path: &Path,
+) -> Content<'a> {
+    match &mut content {
+        Content::Datagram(d) => (d.origin, d.tunnel) = (link::origin(frame), tunnels.number(path)),
+        Content::Icmp(Some(quote)) => quote.datagram.origin = link::origin(frame),
+        Content::Icmp(None) => {}
     }
+    content
 }

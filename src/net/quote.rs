@@ -5,10 +5,11 @@
 //! ICMP    type 3 or 11, ICMPv6 type 1 or 3 │ code │ checksum u16 │ unused u32 │ IP header │ UDP header │ …
 //! ```
 
-use super::fragment_header::Addresses;
-use super::header::{UDP, V4_HEADER};
+use super::Datagram;
+use super::fragment_header::{self, Addresses, Header};
+use super::header::{self, UDP, V4_HEADER};
 use super::ip_payload::IpPayload;
-use super::{Endpoint, UDP_HEADER, header};
+use crate::capture::Frame;
 
 /// Bytes of an ICMP error before the packet it quotes.
 const HEADER: usize = 8;
@@ -16,14 +17,9 @@ const HEADER: usize = 8;
 /// A quoted datagram, as far as it is quoted.
 #[derive(Clone, Copy, Debug)]
 pub struct Quote<'a> {
-    /// Sender.
-    pub src: Endpoint,
-    /// Receiver, which it did not reach.
-    pub dst: Endpoint,
-    /// The beginning of its UDP payload: RFC 792 promises none of it, but today's routers quote much more.
-    pub payload: &'a [u8],
-    /// Length of the whole payload in bytes, by its UDP header.
-    pub wire_len: usize,
+    /// The datagram, which did not reach its receiver; frame and time are those of the error. What is not quoted is cut:
+    /// RFC 792 promises none of the payload, but today's routers quote much more.
+    pub datagram: Datagram<'a>,
     /// Meaning of the error, in the words of the RFCs.
     pub reason: &'static str,
 }
@@ -31,32 +27,32 @@ pub struct Quote<'a> {
 /// The datagram that an ICMP message quotes, if it is an error and quotes a UDP datagram.
 pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
     let (&[kind, code, ..], packet) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
-    let (reason, addresses, segment) = match icmp.addresses {
-        Addresses::V4(..) => {
-            let head = packet.first_chunk()?;
-            let (src, dst) = header::v4_addresses(head);
-            (reason_v4(kind, code)?, Addresses::V4(src, dst), v4_segment(head, packet)?)
-        }
+    let frame = Frame { at: Datagram::NOWHERE, wire_len: u32::MAX, bytes: packet, ..icmp.frame };
+    let (reason, quoted) = match icmp.addresses {
+        Addresses::V4(..) => (reason_v4(kind, code)?, v4(frame)?),
         Addresses::V6(..) => {
-            // Extension headers are not followed.
-            let (head, segment) = packet.split_first_chunk()?;
-            let (src, dst) = header::v6_addresses(head);
-            let fits = head[0] >> 4 == 6 && head[6] == UDP;
-            (reason_v6(kind, code)?, Addresses::V6(src, dst), fits.then_some(segment)?)
+            let quoted = IpPayload::of(&frame, header::Packet::V6(packet)).ok()?;
+            (reason_v6(kind, code)?, quoted)
         }
     };
-    let (&[a, b, c, d, e, f, _, _], rest) = segment.split_first_chunk::<UDP_HEADER>()?;
-    let (src, dst) = addresses.endpoints(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-    let wire_len = usize::from(u16::from_be_bytes([e, f])).checked_sub(UDP_HEADER)?;
-    Some(Quote { src, dst, payload: rest.get(..wire_len).unwrap_or(rest), wire_len, reason })
+    let first = quoted.fragment.is_none_or(|Header { offset, .. }| offset == 0);
+    let datagram = quoted.datagram(true).ok().filter(|_| first && quoted.protocol == UDP)?;
+    Some(Quote { datagram, reason })
 }
 
-/// The UDP segment of an IPv4 packet, unless it is a later fragment.
-fn v4_segment<'a>(head: &[u8; V4_HEADER], packet: &'a [u8]) -> Option<&'a [u8]> {
+/// An IPv4 packet up to the end of the quote: some systems change the total length before they quote it.
+fn v4(frame: Frame<'_>) -> Option<IpPayload<'_>> {
+    let head: &[u8; V4_HEADER] = frame.bytes.first_chunk()?;
     let header = usize::from(head[0] & 0x0f).saturating_mul(4);
-    let first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
-    let fits = head[0] >> 4 == 4 && header >= V4_HEADER && head[9] == UDP && first;
-    packet.get(header..).filter(|_| fits)
+    let (src, dst) = header::v4_addresses(head);
+    let fits = head[0] >> 4 == 4 && header >= V4_HEADER;
+    Some(IpPayload {
+        frame: Frame { bytes: frame.bytes.get(header..).filter(|_| fits)?, ..frame },
+        protocol: head[9],
+        addresses: Addresses::V4(src, dst),
+        ip_id: u16::from_be_bytes([head[4], head[5]]),
+        fragment: fragment_header::v4(head, 0),
+    })
 }
 
 fn reason_v4(kind: u8, code: u8) -> Option<&'static str> {

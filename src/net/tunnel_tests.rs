@@ -262,12 +262,10 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
             let Ok(Content::Icmp(Some(quote))) = deep.decapsulate(&frame).map(|opened| opened.content) else {
                 panic!("link {link}")
             };
-            assert_eq!(
-                (quote.payload, quote.wire_len, quote.reason),
-                (QUERY, QUERY.len(), "port unreachable")
-            );
-            assert_eq!((quote.src.port(), quote.dst.port()), PORTS);
-            assert_eq!(quote.src.octets().is_some(), !version);
+            let d = quote.datagram;
+            assert_eq!((d.payload, d.wire_len(), quote.reason), (QUERY, QUERY.len(), "port unreachable"));
+            assert_eq!((d.src.port(), d.dst.port()), PORTS);
+            assert_eq!(d.src.octets().is_some(), !version);
         }
     }
     let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &query4()]));

@@ -3,7 +3,7 @@
 use super::Pipeline;
 use crate::capture::{Frame, Time};
 use crate::decode::Listener;
-use crate::net::{Content, Decapsulated, DropReason, Quote};
+use crate::net::{Content, Datagram, Decapsulated, DropReason, Quote};
 use crate::protocols::Id;
 use std::io;
 
@@ -69,13 +69,23 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// An ICMP error closes the exchange whose request it quotes.
     fn refused(&mut self, quote: &Quote<'_>) {
-        let ports = [quote.src.port(), quote.dst.port()];
+        let request = &quote.datagram;
+        let Datagram { src, dst, .. } = *request;
+        // A copy of the error would refuse another request. It goes back, and is cut as no datagram is.
+        let error = Datagram { src: dst, dst: src, cut: u16::MAX.into(), ..*request };
+        if self.dedup.copy_of(&error).is_some() {
+            return;
+        }
+        let ports = [src.port(), dst.port()];
+        let probe = |id: Id| id.probe(request.payload, request.wire_len(), ports);
+        // What is quoted may be too short to tell its protocol.
+        let told = Id::ALL.iter().any(|&id| probe(id).is_some());
         for &id in Id::ALL {
-            let Some(slot) = self.table.conversations.find(quote.src, quote.dst, id) else { continue };
-            let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == quote.src);
-            let key = id.probe(quote.payload, quote.wire_len, ports).and_then(|g| g.key);
-            if asked {
-                self.table.refuse(slot, key, quote.reason);
+            let Some(slot) = self.table.conversations.find(src, dst, id) else { continue };
+            let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == src);
+            let quoted = probe(id);
+            if asked && quoted.is_some() == told {
+                self.table.refuse(slot, quoted.and_then(|probe| probe.key), quote.reason);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, ID, IDR, MS, OK, POLL, PORT, QI, S, START, STATE, Seen, Shot, c,
-    everything, foreign, lines, play, report, s, shot, shots,
+    everything, foreign, lines, play, refusal, report, s, shot, shots,
 };
 use qdissect::classify::Choice;
 use qdissect::contract::Budget;
@@ -40,6 +40,34 @@ fn outcomes(shots: &[Shot]) -> Vec<(u64, Option<u64>, Outcome)> {
         heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame, e.outcome)).collect();
     all.sort_by_key(|(frame, ..)| *frame);
     all
+}
+
+#[test]
+fn an_icmp_error_refuses_only_what_it_quotes() {
+    const SKY: &str = "feffffff";
+    let numbered = |mut shot: Shot| {
+        shot.bytes[18..20].copy_from_slice(&[0, 7]); // the IP identification
+        shot
+    };
+    let (poll, other) = (numbered(c(0, POLL)), c(MS, &POLL.replace("efcdab8967452301", "0200000000000000")));
+    let (answer, end) = (s(10 * MS, OTHER), clock(60 * S));
+    let error = refusal(&poll, 13);
+    let copy = Shot { time: error.time + 10_000, ..error.clone() };
+    let shots = [poll.clone(), other.clone(), error.clone(), copy, answer.clone(), end.clone()];
+    assert_eq!(outcomes(&shots), [(1, None, Outcome::Refused), (2, Some(5), Outcome::Answered)], "a copy");
+    let shots = [poll, s(MS, STATE), other.clone(), error, answer.clone(), end.clone()];
+    assert_eq!(
+        outcomes(&shots),
+        [(1, Some(2), Outcome::Answered), (3, Some(5), Outcome::Answered)],
+        "an old one"
+    );
+    let sky = c(2 * MS, SKY);
+    let shots = [other, sky.clone(), refusal(&sky, 4), answer, end];
+    assert_eq!(
+        outcomes(&shots),
+        [(1, Some(4), Outcome::Answered), (2, None, Outcome::Refused)],
+        "another protocol"
+    );
 }
 
 /// The packet and exchange records.

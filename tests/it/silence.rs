@@ -2,7 +2,7 @@
 
 use crate::kit::frames;
 use crate::kit::play::{
-    CLIENTS, End, H1, H2, MS, POLL, PORT, S, SERVER, START, STATE, Shot, c, foreign, play, s, shot,
+    CLIENTS, End, H1, H2, MS, POLL, PORT, S, SERVER, START, STATE, Shot, c, foreign, play, refusal, s, shot,
 };
 use crate::kit::run::{parsed, qdissect};
 use qdissect::rule::hex;
@@ -25,15 +25,6 @@ fn clock(time: i64) -> Shot {
 /// A Satisfactory poll with that cookie.
 fn poll(cookie: u8) -> String {
     POLL.replace("efcdab89", &format!("{cookie:02x}000000"))
-}
-
-/// The ICMP error that refuses a datagram, a millisecond behind it.
-fn refusal(of: &Shot) -> Shot {
-    let quoted = &of.bytes[14..14 + 28];
-    let mut bytes = of.bytes[..14].to_vec();
-    bytes.extend(hex("45000038 00000000 40010000"));
-    bytes.extend([&quoted[16..20], &quoted[12..16], &hex("0303000000000000"), quoted].concat());
-    Shot { time: of.time + MS, wire_len: bytes.len() as u32, bytes, ..of.clone() }
 }
 
 /// Polls with cookies of their own at these times.
@@ -119,11 +110,11 @@ fn every_retransmission_counts() {
 #[test]
 fn refused_is_not_answered() {
     let asked = polls(&[0, S, 2 * S]);
-    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask)]).collect();
+    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask, 0)]).collect();
     let text = "server answered none of its requests: 3 datagrams in 2.0 s";
     let all = told(&[&refused[..], &[clock(LATER)]].concat());
     assert_eq!(all, [(5, format!("{text}, all refused by ICMP errors"))]);
-    let one = told(&[&asked[..], &[refusal(&asked[2]), clock(LATER)]].concat());
+    let one = told(&[&asked[..], &[refusal(&asked[2], 0), clock(LATER)]].concat());
     assert_eq!(one, [(3, format!("{text}, 1 of them refused by ICMP errors"))]);
 }
 
@@ -232,7 +223,7 @@ fn challenges(server: End, count: u16) -> Vec<Shot> {
 #[test]
 fn what_could_be_requests_of_a_silent_server_is_told() {
     let asked = challenges(DOWN, 8);
-    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask)]).collect();
+    let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask, 0)]).collect();
     let could = "8 datagrams could be sqp to 10.0.0.9:7777, never answered";
     for (shots, more) in [(asked, ""), (refused, " (8 refused by ICMP errors)")] {
         let around = |shots: &[Shot]| [&[foreign(START - 30 * S)], shots, &[clock(LATER)]].concat();

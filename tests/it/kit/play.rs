@@ -89,6 +89,16 @@ pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -
     Shot { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
 }
 
+/// The ICMP error that refuses a datagram and quotes so many bytes of its payload, a millisecond behind it.
+pub fn refusal(of: &Shot, payload: usize) -> Shot {
+    let quoted = &of.bytes[14..14 + 28 + payload];
+    let length = (28 + quoted.len()) as u16;
+    let mut bytes = of.bytes[..14].to_vec();
+    bytes.extend([&[0x45, 0], &length.to_be_bytes()[..], &hex("00000000 40010000")].concat());
+    bytes.extend([&quoted[16..20], &quoted[12..16], &hex("0303000000000000"), quoted].concat());
+    Shot { time: of.time + MS, wire_len: bytes.len() as u32, bytes, ..of.clone() }
+}
+
 /// From the first client, so many nanoseconds after the start.
 pub fn c(time: i64, text: &str) -> Shot {
     shot(START + time, CLIENTS[0], END, &hex(text))
