@@ -76,6 +76,20 @@ fn cut_at_every_byte() {
     }
 }
 
+#[test]
+fn what_a_mirror_cuts_is_cut() {
+    for (name, craft) in CRAFTS.iter().filter(|(name, _)| name.starts_with("erspan:")) {
+        let (protocol, mut body) = craft(&query4());
+        body.truncate(body.len() - 3);
+        let whole = wired(&v4(protocol, &body));
+        assert_eq!(opened(&frame(1, &whole)).unwrap_err(), DropReason::BadIp, "{name}");
+        body[10] |= 0x04;
+        let cut = wired(&v4(protocol, &body));
+        let (datagram, _) = opened(&cut_frame(1, &cut, cut.len() + 3)).unwrap();
+        assert_eq!((datagram.payload, datagram.cut), (&QUERY[..QUERY.len() - 3], 3), "{name}");
+    }
+}
+
 /// Checks that a datagram to or from a tunnel's port is an ordinary datagram.
 fn is_plain(src: u16, dst: u16, payload: &[u8]) {
     let bytes = wired(&v4(17, &udp_between(src, dst, payload)));
