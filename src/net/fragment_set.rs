@@ -18,19 +18,18 @@
 
 use super::fragment_header::{Addresses, Fragment, Key, Location, MAX_TOTAL};
 use crate::capture::Time;
-use arrayvec::ArrayVec;
 
 /// The most runs per packet. Fragments that come in order are one run. In any other order, 64 KiB over links of 576
 /// bytes, the least that every receiver of RFC 791 must accept, give 119 runs. So only tiny fragments find no room,
 /// and inserting a run moves a few KiB at most.
 pub(super) const MAX_RUNS: usize = 256;
 
-/// The most frames listed per packet, enough for 23 KB over Ethernet. A longer list would take most of the memory of
-/// a set.
-pub const MAX_FRAMES: usize = 16;
+/// The most frames listed per packet: as many as runs, enough for 64 KiB over any real link.
+pub const MAX_FRAMES: usize = MAX_RUNS;
 
 /// The most memory of a set in bytes: a growing vector may have twice the capacity that it needs.
-pub(super) const MAX_WEIGHT: usize = 2 * (MAX_TOTAL + 1) + MAX_RUNS * size_of::<Run>();
+pub(super) const MAX_WEIGHT: usize =
+    2 * (MAX_TOTAL + 1) + MAX_RUNS * size_of::<Run>() + MAX_FRAMES * size_of::<u64>();
 
 /// A range of the payload that has arrived, `start..end`. Its captured bytes are `held` bytes at `at` in the store.
 #[derive(Clone, Copy, Debug)]
@@ -60,13 +59,16 @@ impl Run {
 pub(super) struct Buffers {
     store: Vec<u8>,
     runs: Vec<Run>,
+    /// The frames of the fragments that the packet is made of, in order of arrival, at most [`MAX_FRAMES`].
+    frames: Vec<u64>,
 }
 
 impl Buffers {
     /// Bytes of memory taken.
     pub fn weight(&self) -> usize {
         let runs = self.runs.capacity().saturating_mul(size_of::<Run>());
-        self.store.capacity().saturating_add(runs)
+        let frames = self.frames.capacity().saturating_mul(size_of::<u64>());
+        self.store.capacity().saturating_add(runs).saturating_add(frames)
     }
 }
 
@@ -122,7 +124,7 @@ pub(super) struct Packet {
     /// packet.
     pub disputed: bool,
     /// The frames of the fragments it was made of, in order of arrival, at most [`MAX_FRAMES`].
-    pub frames: ArrayVec<u64, MAX_FRAMES>,
+    pub frames: Vec<u64>,
     /// Number of fragments it was made of.
     pub pieces: u32,
 }
@@ -135,7 +137,7 @@ pub(super) struct Set {
     pub since: Time,
     pub state: State,
     pub buffers: Buffers,
-    /// The packet so far, without its payload.
+    /// The packet so far, without its payload and its frames.
     packet: Packet,
 }
 
@@ -144,6 +146,7 @@ impl Set {
     pub fn new(fragment: &Fragment<'_>, since: Time, mut buffers: Buffers) -> Set {
         buffers.store.clear();
         buffers.runs.clear();
+        buffers.frames.clear();
         let key = fragment.header.key;
         let packet = Packet {
             addresses: key.addresses,
@@ -156,7 +159,7 @@ impl Set {
             came: 0,
             whole: false,
             disputed: false,
-            frames: ArrayVec::new(),
+            frames: vec![],
             pieces: 0,
         };
         Set { key, since, state: State::Open, buffers, packet }
@@ -189,7 +192,9 @@ impl Set {
         if brought {
             packet.pieces = packet.pieces.saturating_add(1);
             // Frames beyond the limit are not listed; `pieces` counts all fragments.
-            let _ = packet.frames.try_push(fragment.place.frame);
+            if self.buffers.frames.len() < MAX_FRAMES {
+                self.buffers.frames.push(fragment.place.frame);
+            }
         }
         let Some(contested) = contested else { return Insertion::NoRoom };
         if !fragment.header.more {
@@ -251,7 +256,7 @@ impl Set {
     /// Fills the gap `start..stop` in front of the run `index`. Returns the index of the next run; `None` where
     /// there is no room.
     fn fill(&mut self, index: usize, start: usize, stop: usize, bytes: &[u8]) -> Option<usize> {
-        let Buffers { store, runs } = &mut self.buffers;
+        let Buffers { store, runs, .. } = &mut self.buffers;
         let at = store.len();
         let crowded = runs.len() >= MAX_RUNS;
         let after = match index.checked_sub(1).and_then(|before| runs.get_mut(before)) {
@@ -298,6 +303,7 @@ impl Set {
             }
             next = run.end;
         }
-        Some(Packet { payload, whole: self.is_whole(), ..self.packet.clone() })
+        let frames = self.buffers.frames.clone();
+        Some(Packet { payload, frames, whole: self.is_whole(), ..self.packet.clone() })
     }
 }

@@ -158,6 +158,16 @@ fn splinters_in_order_are_one_run() {
 }
 
 #[test]
+fn every_frame_of_the_longest_packet_over_ethernet_is_listed() {
+    let payload = bytes(MAX_TOTAL);
+    let mut fragments = Fragments::default();
+    let parts = payload.chunks(1480).zip(0..);
+    let whole: Vec<_> =
+        parts.filter_map(|(part, n)| fragments.add(&piece(7, n * 1480, part.len() == 1480, part))).collect();
+    assert_eq!((whole.len(), whole[0].frames.len(), whole[0].pieces), (1, 45, 45));
+}
+
+#[test]
 fn splinters_without_order_find_no_room() {
     let payload = bytes(16 * MAX_RUNS);
     let mut fragments = Fragments::default();
