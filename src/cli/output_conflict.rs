@@ -2,11 +2,12 @@
 
 use super::args::Reading;
 use super::common_args::Common;
-use super::inputs::Inputs;
+use super::inputs::{Input, Inputs};
 use super::output::{folder, to_stdout};
 use super::save::{Mark, node};
 use super::terminal::name;
 use std::fs::{self, Metadata};
+use std::io;
 use std::path::Path;
 
 /// The reason why results cannot be written as asked: something would be overwritten.
@@ -24,7 +25,8 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
     }
     let written = written(command, common);
     let printed = common.output.is_none() || common.save.write.as_deref().is_some_and(to_stdout);
-    let printed = printed.then(standard_output).flatten();
+    let printed = printed.then(|| regular(&io::stdout())).flatten();
+    let read = regular(&io::stdin());
     for (at, (option, path)) in written.iter().enumerate() {
         if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
             let path = name(path);
@@ -32,15 +34,17 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
                 "\"{path}\" is to hold two things, that of {other} and that of {option}: name two files."
             ));
         }
-        if printed.as_ref().is_some_and(|out| fs::metadata(path).is_ok_and(|it| node(&it) == node(out))) {
+        if printed.as_ref().is_some_and(|out| is(path, out)) {
             let path = name(path);
             return Some(format!(
                 "\"{path}\" is to hold two things, that of {option} and standard output: name two files."
             ));
         }
-        if let Some(input) =
-            inputs.list.iter().find(|input| !to_stdout(&input.path) && same(path, &input.path))
-        {
+        let overwritten = |input: &&Input| match to_stdout(&input.path) {
+            true => read.as_ref().is_some_and(|from| is(path, from)),
+            false => same(path, &input.path),
+        };
+        if let Some(input) = inputs.list.iter().find(overwritten) {
             let input = name(&input.path);
             return Some(format!("{option} would overwrite the input \"{input}\": name another file."));
         }
@@ -60,17 +64,21 @@ fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &
     written
 }
 
-/// The regular file that standard output is redirected to.
+/// The regular file that a standard stream is redirected to or from.
 #[cfg(unix)]
-fn standard_output() -> Option<Metadata> {
-    use std::os::fd::AsFd;
-    let out = std::io::stdout().as_fd().try_clone_to_owned().ok()?;
-    fs::File::from(out).metadata().ok().filter(Metadata::is_file)
+fn regular(stream: &impl std::os::fd::AsFd) -> Option<Metadata> {
+    let stream = stream.as_fd().try_clone_to_owned().ok()?;
+    fs::File::from(stream).metadata().ok().filter(Metadata::is_file)
 }
 
 #[cfg(not(unix))]
-fn standard_output() -> Option<Metadata> {
+fn regular<T>(_: &T) -> Option<Metadata> {
     None
+}
+
+/// Whether a path names this file.
+fn is(path: &Path, file: &Metadata) -> bool {
+    fs::metadata(path).is_ok_and(|it| node(&it) == node(file))
 }
 
 /// Whether two paths name the same file, existing or not. A FIFO or a device may be used twice.

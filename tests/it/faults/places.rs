@@ -61,6 +61,11 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
             assert_eq!(done, (Some(2), said), "{line:?}");
         }
     }
+    for option in ["--output", "-w"] {
+        let done = ended(qdissect(["dump", option, &input]).stdin(fs::File::open(&linked).unwrap()));
+        let said = format!("error: {option} would overwrite the input \"-\": name another file.\n");
+        assert_eq!(done, (Some(2), said));
+    }
     let (one, two) = (format!("sarif={other}"), format!("json={other}"));
     for (options, line) in [
         ("--output and that of --report", &["check", "--output", &other, "--report", &one][..]),
