@@ -243,11 +243,24 @@ fn no_traffic(totals: &Totals) -> Vec<String> {
         said.push(ONE_WAY.to_owned());
     }
     match more {
-        0 if said.is_empty() => said.push("There is no query traffic in the input.".to_owned()),
+        0 if said.is_empty() => {
+            said.push(format!("There is no query traffic in the input{}.", unread(totals)))
+        }
         0 => {}
         n => said.push(format!("The same may be true of {}.", count(n, "further endpoint"))),
     }
     said
+}
+
+/// A clause that names the frames that may hold query traffic, but were not read; empty without such frames.
+fn unread(totals: &Totals) -> String {
+    let frames = totals.all().not_datagrams.iter().filter(|(why, _)| why.is_opaque());
+    let frames: Vec<_> = frames.map(|(why, n)| format!("{} ({n})", why.text())).collect();
+    if frames.is_empty() {
+        String::new()
+    } else {
+        format!(", except in what was not read: {}", frames.join(", "))
+    }
 }
 
 fn limit(fail_on: FailOn) -> Option<Severity> {

@@ -46,6 +46,18 @@ impl DropReason {
         matches!(parsed, Ok(_) | Err(DropReason::Tunnel | DropReason::Fragment))
     }
 
+    /// Whether nobody knows what a frame holds: it is damaged, cut, in a form that is not read, or a fragment whose others
+    /// are missing.
+    pub const fn is_opaque(self) -> bool {
+        use DropReason::{
+            BadIp, BadLink, Fragment, GtpU, HeadersCut, Mpls, Teredo, TooDeep, Tunnel, UnknownLink,
+        };
+        matches!(
+            self,
+            UnknownLink | BadLink | Mpls | Fragment | Tunnel | GtpU | Teredo | TooDeep | BadIp | HeadersCut
+        )
+    }
+
     /// Every reason, in the order of parsing.
     pub const ALL: &[DropReason] = &[
         DropReason::UnknownLink,
