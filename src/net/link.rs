@@ -15,7 +15,7 @@
 
 use super::header::{Packet, header, missing};
 use super::{DropReason, ethertype};
-use crate::capture::Frame;
+use crate::capture::{Frame, Time};
 
 const LINK_NULL: u16 = 0;
 const LINK_ETHERNET: u16 = 1;
@@ -71,6 +71,12 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
         LINK_IPV6 => Ok(Packet::V6(frame.bytes)),
         _ => Err(DropReason::UnknownLink),
     }
+}
+
+/// Whether frames of a link type can be read.
+pub fn reads(link: u16) -> bool {
+    let empty = Frame { number: 0, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len: 0, bytes: &[] };
+    packet(&empty).err() != Some(DropReason::UnknownLink)
 }
 
 /// The packet after an ethertype: IP, or IP after one tag; all else is read by [`ethertype::behind`].

@@ -72,7 +72,7 @@ pub use decapsulate::{Content, Decapsulated, Decapsulator, Ends, ends};
 pub use drop_reason::{DropCounts, DropReason};
 pub use fragment_set::MAX_FRAMES;
 pub use fragments::FragmentCounts;
-pub use link::has_direction;
+pub use link::{has_direction, reads};
 pub use owned_frame::OwnedFrame;
 pub use quote::Quote;
 pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};

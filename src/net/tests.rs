@@ -3,7 +3,7 @@
 
 use super::craft::*;
 use super::header::Packet;
-use super::{DropReason, ethertype, ip, parse};
+use super::{DropReason, ethertype, ip, parse, reads};
 use proptest::prelude::*;
 
 #[test]
@@ -155,6 +155,12 @@ fn the_origin_is_interface_and_way() {
         let frame = crate::capture::Frame { interface: 600, ..frame(link, &bytes) };
         assert_eq!(parse(&frame).unwrap().origin, 600 << 8 | way, "link type {link}");
     }
+}
+
+#[test]
+fn link_types_are_known_before_a_frame_comes() {
+    assert!(LINKS.iter().all(|link| reads(*link)));
+    assert!(!reads(127), "radiotap");
 }
 
 #[test]

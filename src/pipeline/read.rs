@@ -96,8 +96,8 @@ impl<S: Listener> Pipeline<'_, S> {
     /// are those known at its end.
     pub fn strange(&self, facts: &capture::CaptureInfo) -> Option<String> {
         let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
-        let links: Vec<_> = facts.links.iter().map(|&link| capture::link_name(link)).collect();
-        let links = links.join(", ");
+        let unread = facts.links.iter().filter(|&&link| !net::reads(link));
+        let links = unread.map(|&link| capture::link_name(link)).collect::<Vec<_>>().join(", ");
         (unknown > 0 && unknown == frames).then(|| {
             format!(
                 "no frame can be read, for link type {links} is not supported: `tshark -r FILE -U IP -w OUT` writes a \

@@ -136,9 +136,9 @@ fn an_exchange_times_out_while_the_line_is_quiet() {
 #[test]
 fn what_goes_wrong_is_explained() {
     let device = "echo 'tcpdump: nope: No such device exists' >&2; exit 1";
-    let list = "if [ \"$1\" = -D ]; then echo '1.eth7 [Up, Running]'; exit 0; fi;";
+    let list = "if [ \"$1\" = -D ]; then printf '1.e\\033th7 [Up, Running]\\n'; exit 0; fi;";
     let cases = [
-        (format!("{list} {device}"), "There is no such interface: nope: No such device exists. There are: 1. eth7 (Up, Running)."),
+        (format!("{list} {device}"), "There is no such interface: nope: No such device exists. There are: 1. e\\x1bth7 (Up, Running)."),
         ("echo \"tcpdump: lo: You don't have permission to perform this capture on that device\" >&2; exit 1".into(), "setcap"),
         ("echo \"tcpdump: can't parse filter expression: syntax error\" >&2; exit 1".into(), "The capture filter is not understood: can't parse filter expression: syntax error."),
         ("printf 'odd\\033[2J\\n' >&2; exit 3".into(), "tcpdump ended with exit status 3. It said: odd\\x1b[2J."),

@@ -59,7 +59,10 @@ pub fn died(
         let interfaces = interfaces();
         let known = match interfaces.is_empty() {
             true => "`qdissect live -D` lists them.".to_owned(),
-            false => format!("{}There are: {}.", meant(asked, &interfaces), interfaces.join("; ")),
+            false => {
+                let listed = interfaces.join("; ");
+                format!("{}There are: {}.", meant(asked, &interfaces), shown(&listed))
+            }
         };
         return format!("There is no such interface: {} {known}", sentence(&heart(said)));
     }
