@@ -16,6 +16,7 @@ use crate::escape::harmless;
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
 use crate::protocols::Id;
+use crate::report::footer::limits;
 use crate::report::{Candidate, ONE_WAY, Totals, count};
 use crate::rule::Severity;
 use crate::verdict::{self, Check, Entry, FindingRecord, JunitStyle, Outcome, SarifStyle, Verdict};
@@ -145,6 +146,7 @@ pub fn check(
             false
         }
     };
+    name_limits(&verdict.totals);
     let evidence = evidence(args, &verdict);
     let code = match () {
         () if !(written && kept) => FAILED,
@@ -155,6 +157,15 @@ pub fn check(
     };
     // Returned only now, after the reports have been written. A run that could read nothing has a result, too.
     to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
+}
+
+/// Prints what was forgotten for want of memory, in whatever format the result is: findings may be wrong for it.
+fn name_limits(totals: &Totals) {
+    let mut said = vec![];
+    if totals.crowded() || totals.waiting_overflow > 0 {
+        let _ = limits(&mut said, totals); // writing to memory does not fail
+    }
+    String::from_utf8_lossy(&said).lines().for_each(|line| note(&line));
 }
 
 /// The verdict, and the data for an HTML page if one is to be written.

@@ -211,6 +211,23 @@ fn an_error_that_explains_one_silence_stays_its_cause() {
     assert_eq!(causes, [(2, Some("GEN-009")), (3, Some("SFQ-REQ-001")), (4, Some("GEN-009"))]);
 }
 
+#[test]
+fn what_was_forgotten_is_said_with_every_format() {
+    let client = |n: u32| ([10, 1, (n >> 8) as u8, n as u8], 4_000);
+    let polls =
+        (0..8_000).map(|n| shot(START + i64::from(n) * 10_000, client(n), (SERVER, PORT), &hex(POLL)));
+    let (_folder, path) = captured(&polls.collect::<Vec<_>>());
+    for format in ["table", "concise", "sarif", "junit"] {
+        let said = |memory| {
+            let output = run(&["check", "--no-config", "-T", format, "--memory", memory, &path]);
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        assert!(said("1").contains("were forgotten early for want of room: "), "{format}: {}", said("1"));
+        assert!(said("1").contains("--memory"));
+        assert_eq!(said("64"), "");
+    }
+}
+
 /// Challenges of SQP, each from another port: nothing but their answers would prove what they are.
 fn challenges(server: End, count: u16) -> Vec<Shot> {
     let ask = |n: u16| {
