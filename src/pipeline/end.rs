@@ -11,6 +11,11 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.unread = unread;
     }
 
+    /// Records for the totals how many packets the capture program dropped, if the capture itself does not say.
+    pub fn lose(&mut self, dropped: Option<u64>) {
+        self.totals.dropped = self.totals.dropped.or(dropped);
+    }
+
     /// Ends the input: closes what is open and gives the totals to the report.
     ///
     /// # Errors

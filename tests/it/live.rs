@@ -59,6 +59,7 @@ fn signals_end_it_and_everything_is_finished() {
         assert_eq!(ended.code, Some(code), "{}", ended.err);
         let records: Vec<serde_json::Value> = serde_json::from_str(&ended.out).unwrap();
         assert_eq!(records.last().unwrap()["complete"], true);
+        assert_eq!(records.last().unwrap()["dropped"], 3);
         assert!(ended.err.contains("dropped 3"), "{}", ended.err);
         assert_eq!(fs::read(fake.path("saved")).unwrap(), fs::read(BASE).unwrap());
     }
