@@ -41,6 +41,7 @@ impl Stamps {
 }
 
 /// Nanoseconds as seconds.
+#[cfg(feature = "page")]
 pub fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
 }
