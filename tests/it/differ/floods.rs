@@ -128,7 +128,12 @@ fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     let status = child.wait().expect("it ends");
     let [out, err] = [out, err].map(|text| text.join().expect("it ends").expect("it is UTF-8"));
     let ended = status.code().is_some_and(|code| code <= 1);
-    assert!(ended && err.is_empty(), "{} {command:?}, seed {seed}: {status}: {err}", id.info().name);
+    // A flood may be more than the memory holds, which `check` says in notes.
+    assert!(
+        ended && err.lines().all(|line| line.starts_with("note: ")),
+        "{} {command:?}, seed {seed}: {status}: {err}",
+        id.info().name
+    );
     let summary = out.lines().last().expect("a summary comes last").parse().expect("records are JSON");
     Drained { summary, peaks, seconds: begun.elapsed().as_secs_f64() }
 }
