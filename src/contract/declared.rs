@@ -159,6 +159,12 @@ impl StepInfo {
         }
     }
 
+    /// Whether a request with that state proves its sender's address.
+    #[inline]
+    pub fn proves(&self, request_state: u32) -> bool {
+        self.validated || request_state & self.carries != 0
+    }
+
     /// Confidence of a pair, by the confidence `paired` of its datagrams and their request states; a state of 0
     /// says nothing.
     pub fn worth(&self, paired: Level, states: [u32; 2]) -> Level {

@@ -78,10 +78,7 @@ pub fn observe_shared(step: &StepInfo, seen: &Observation<'_>, raised: &mut Rais
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
-            if !step.validated
-                && answer.asked & step.carries == 0
-                && answer.exceeds(answer.request_bytes as usize, seen.datagram)
-            {
+            if !step.proves(answer.asked) && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
                 raised.add(&GEN_007);
             }
         }

@@ -288,6 +288,7 @@ rules! {
     /// The challenge is what keeps a forged sender out.
     SEC_001 = "GS3-SEC-001" Error "server answered a request with a wrong challenge or none" {
         cite: sdk("qr2.c, qr2_parse_query"),
+        unproven: true,
         examples: [
             Example::of(&[HS, HR, C("fefd00 01020304 5b299100 ffffff01"), FROK]),
             Example::of(&[HS, HR, C("fefd00 01020304 ffffff01"), FROK]),
@@ -430,16 +431,12 @@ impl Protocol for Gamespy3 {
         fragment: None,
         joining: None,
         steps: &[
-            StepInfo {
-                reuses_keys: true,
-                retransmits: true,
-                validated: true,
-                ..StepInfo::keyed("challenge", 8, ANSWERED)
-            },
+            StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("challenge", 8, ANSWERED) },
             StepInfo {
                 reuses_keys: true,
                 retransmits: true,
                 key_of: Some(SHAKE),
+                carries: CARRIES,
                 ..StepInfo::keyed("stat", 8, ANSWERED)
             },
         ],
@@ -523,9 +520,11 @@ impl Protocol for Gamespy3 {
                 }
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
-                let carried = carried(seen.datagram.payload);
+                let (request, now) = (seen.datagram.payload, seen.datagram.time);
                 let proof = match memory.handshakes.get_mut(&ends) {
-                    Some(shaken) if shaken.value != 0 => shaken.judge(carried, seen.datagram.time, raised),
+                    Some(shaken) if shaken.value != 0 => shaken.judge(request, now, raised),
+                    // The challenge may have been issued before the capture.
+                    None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
                 };
                 memory.stats.insert(exchange, proof);
@@ -578,11 +577,12 @@ struct Handshake {
 }
 
 impl Handshake {
-    /// Determines what a request with or without a challenge proves.
-    fn judge(&mut self, carried: Option<i32>, now: Time, raised: &mut Raised) -> Proof {
-        let Some(carried) = carried else { return Proof::Wrong };
-        if carried != self.value {
-            raised.add_at(&TXN_005, Span { start: 7, end: 11 });
+    /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
+    fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
+        if word_at(request, 7) != Some(self.value as u32) {
+            if carried(request).is_some() {
+                raised.add_at(&TXN_005, Span { start: 7, end: 11 });
+            }
             return Proof::Wrong;
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFE) {
@@ -625,7 +625,9 @@ fn carried(p: &[u8]) -> Option<i32> {
 const SPLITS: u32 = 1 << 8;
 /// In the state of a stat request: its answer comes in one datagram.
 const WHOLE: u32 = Probe::WHOLE_ANSWER;
-/// The state of a stat request: its options in the low byte, the two flags, and a hash of the request in the other bits.
+/// In the state of a stat request: it carries a challenge. Servers that ask for none issue 0.
+const CARRIES: u32 = 1 << 9;
+/// The state of a stat request: its options in the low byte, the three flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
     let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
     let selector = selector.and_then(|at| word_at(p, at));
@@ -635,7 +637,8 @@ fn asked(p: &[u8]) -> u32 {
     options
         | if splits { SPLITS } else { 0 }
         | if whole { WHOLE } else { 0 }
-        | (hashed(p) as u32 & 0x3f_ffff) << 9 & !WHOLE & !Context::NOT_ITS_OWN
+        | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
+        | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::NOT_ITS_OWN
 }
 /// Whether this is Minecraft's basic form: it begins with no known key, and the last two of its five strings, if present, are
 /// numbers.

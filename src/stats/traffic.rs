@@ -204,7 +204,8 @@ impl Served {
             Pairing::Asked { .. } | Pairing::Retransmission { .. } => self.step(p.step).requests.add(d),
             Pairing::Answered(answer) => {
                 let step = p.id.info().steps.get(usize::from(p.step));
-                let proven = step.is_some_and(|s| s.validated) && !p.raised.rules().any(|r| r.unproven);
+                let proven =
+                    step.is_some_and(|s| s.proves(answer.asked)) && !p.raised.rules().any(|r| r.unproven);
                 let audit = self.step(p.step);
                 audit.sent.add(d);
                 audit.without_challenge += u64::from(!proven && !answer.part);

@@ -39,6 +39,7 @@ mod export;
 mod faults;
 mod filter;
 mod follow;
+mod game_queries;
 mod gate;
 mod house;
 mod inputs;

@@ -89,7 +89,11 @@ fn write_step(page: &mut Page, id: Id, step: &StepInfo) {
         0 => "paired by order".to_owned(),
         digits => format!("paired by a key of {digits} hex digits"),
     };
-    let open = if step.validated { "" } else { "; nothing proves that the client's address is its own" };
+    let open = match step {
+        StepInfo { validated: true, .. } => "",
+        StepInfo { carries: 0, .. } => "; nothing proves that the client's address is its own",
+        _ => "; only a challenge in the request proves that the client's address is its own",
+    };
     page.wrapped(
         &format!("    {:<10} ", step.name),
         &format!("{paired}; an answer is in time within {answer} s, late within {late} s{open}"),

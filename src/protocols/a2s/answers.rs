@@ -344,6 +344,7 @@ rules! {
     SEC_002 = "A2S-SEC-002" Warning "PLAYER or RULES is answered without a right challenge" {
         cite: vdc("A2S_PLAYER, Request format"),
         per_server: true,
+        unproven: true,
         lenient: Note,
         examples: [
             Example::of(&[PQ0, PLAY]),
