@@ -96,6 +96,14 @@ impl<'a> Told<'a> {
     }
 }
 
+/// Whether an answer is a list of pairs that begins with a lower-case key and ends with an empty one.
+pub(super) fn is_list(p: &[u8]) -> bool {
+    let key = || p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
+    let named =
+        || key().len() > 2 && key().iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
+    p.ends_with(&[0, 0]) && named() && key() != b"splitnum"
+}
+
 /// Reads a big-endian 32-bit number at an offset.
 pub(super) fn word_at(p: &[u8], at: usize) -> Option<u32> {
     p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))

@@ -10,7 +10,7 @@
 //! Oddities: sections that were not requested are missing, so only the request shows how to read the answer. Data that does not
 //! fit into 1,400 bytes is dropped without a sign.
 
-use super::gamespy::{Keys, answered_id, asked_id, keys};
+use super::gamespy::{Keys, answered_id, asked_id, is_list, keys};
 use super::other::unknown;
 use super::prelude::*;
 
@@ -224,7 +224,8 @@ static MESSAGES: [Message; 3] = [
         0,
         &[
             Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).known(),
+            Form::of(b"\x00").when(is_table).known(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).awaited(),
         ],
     )
     .keyed(answered_id),
@@ -326,12 +327,10 @@ fn asked(p: &[u8]) -> u32 {
     sections
         .map_or(other, |keys| (0..3).zip(keys).fold(KNOWN, |bits, (n, key)| bits | u32::from(key & 1) << n))
 }
-/// Whether this is a list of pairs that begins with a lower-case key and ends with an empty one.
-fn is_list(p: &[u8]) -> bool {
-    let key = || p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
-    let named =
-        || key().len() > 2 && key().iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
-    p.ends_with(&[0, 0]) && named() && is_no_gamespy3(p)
+/// Whether this is a table: a count, and a name with the ending of those of players or teams.
+fn is_table(p: &[u8]) -> bool {
+    let name = p.get(7..).and_then(|table| table.split(|b| *b == 0).next()).unwrap_or_default();
+    p.get(5) == Some(&0) && p.ends_with(&[0]) && (name.ends_with(b"_") || name.ends_with(b"_t"))
 }
 /// Whether this is no answer of query 3, which begins with the number of a part.
 fn is_no_gamespy3(p: &[u8]) -> bool {

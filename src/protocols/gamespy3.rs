@@ -12,7 +12,7 @@
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
-use super::gamespy::{Keys, answered_id, asked_id, keys, word_at};
+use super::gamespy::{Keys, answered_id, asked_id, is_list, keys, word_at};
 use super::other::unknown;
 use super::prelude::*;
 use crate::capture::Time;
@@ -341,7 +341,7 @@ static MESSAGES: [Message; 7] = [
         SHAKE,
         &[
             Form::of(b"\x09").when(is_challenge).level(Level::Low),
-            Form::of(b"\x09").long(5, usize::MAX).known(),
+            Form::of(b"\x09").long(5, usize::MAX).awaited(),
         ],
     )
     .keyed(answered_id),
@@ -374,7 +374,8 @@ static MESSAGES: [Message; 7] = [
         STAT,
         &[
             Form::of(b"\x00").and(5, b"splitnum\x00"),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_full).known(),
+            Form::of(b"\x00").when(is_list).known(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_full).awaited(),
         ],
     )
     .keyed(answered_id)
@@ -382,7 +383,10 @@ static MESSAGES: [Message; 7] = [
     Message::response(
         "basic_stat_response",
         STAT,
-        &[Form::of(b"\x00").long(5, usize::MAX).when(is_basic).known()],
+        &[
+            Form::of(b"\x00").when(is_whole_basic).known(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_basic).awaited(),
+        ],
     )
     .keyed(answered_id),
     Message::named("unknown"),
@@ -650,6 +654,11 @@ fn is_basic(p: &[u8]) -> bool {
     let first = strings().next().unwrap_or_default();
     let keyed = KEYS.iter().any(|key| key.starts_with(first));
     !keyed && (strings().count() < 6 || number(3) && number(4))
+}
+/// Whether this is that form with nothing missing.
+fn is_whole_basic(p: &[u8]) -> bool {
+    let strings = p.get(5..).unwrap_or_default().splitn(6, |b| *b == 0);
+    is_basic(p) && strings.last().is_some_and(|end| end.get(2..).is_some_and(|end| end.ends_with(b"\0")))
 }
 fn is_full(p: &[u8]) -> bool {
     !is_basic(p)

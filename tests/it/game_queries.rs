@@ -10,6 +10,11 @@ const FR: &str = "00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numpla
 const BS: &str = "fefd00 01020304 0091295b";
 const BR: &str = "00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00";
 
+const KEYS: &str = "fefd00 'CORY' ff0000";
+const LIST: &str = "00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
+const TABLES: &str = "fefd00 'CORX' 00ffff";
+const TWO: &str = "00 'CORX' 0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 0001 'team_t' 00 00 'Red' 00";
+
 /// Plays requests and answers in turn, a millisecond apart, long after the start of the capture.
 fn talk(turns: &[[&str; 2]]) -> Collected<true> {
     let turn = |(at, [ask, answer]): (i64, &[&str; 2])| [c(at * MS, ask), s(at * MS + MS / 2, answer)];
@@ -54,4 +59,39 @@ fn gamespy_3_takes_a_challenge_for_what_it_is_even_if_it_looks_like_a_selector()
     // Another selector is none, and the server should not have answered.
     let heard = talk(&[[HS, issued], ["fefd00 01020304 ffffff01", FR]]);
     assert_eq!(rules(&heard), ["GEN-007", "GS3-SEC-001"]);
+}
+
+#[test]
+fn what_looks_only_vaguely_like_an_answer_is_one_where_a_request_is_open() {
+    let packets = ["00*20", "00 0102030405060708", "00 'game state'", "09 'abcdefgh'", "00 ffffffffff"];
+    let shots = |asks: [&str; 2], open: &[&str]| {
+        let begun = [c(0, asks[0]), s(MS, asks[1])].into_iter().chain(open.iter().map(|ask| c(S, ask)));
+        begun.chain((1001..).zip(packets).map(|(at, packet)| s(at * MS, packet))).collect::<Vec<_>>()
+    };
+    for (asks, open) in [([FS, FR], "fefd09 01020304"), ([KEYS, LIST], TABLES)] {
+        let heard = hear(&shots(asks, &[]));
+        assert_eq!(told(&heard)[2..], [const { ("unknown", vec![]) }; 5], "{asks:?}");
+        let heard = hear(&shots(asks, &[open]));
+        assert!(told(&heard)[3..].iter().any(|(message, rules)| *message != "unknown" && !rules.is_empty()));
+    }
+    // To another client of a known server they are nothing.
+    let mut heard = shots([FS, FR], &[]);
+    heard[2..].iter_mut().for_each(|shot| shot.bytes[30..34].copy_from_slice(&[203, 0, 113, 9]));
+    assert_eq!(hear(&heard).packets.len(), 2);
+}
+
+#[test]
+fn a_copy_of_an_answer_is_known_by_its_bytes() {
+    let plain = FR.replace("'splitnum' 00 80 00", "").replace("01 'player_' 00 00 'Ann' 00 00 00 02 00", "");
+    let whole = "fefd00 01020304 0091295b ffffff00";
+    let copied = [
+        (BS, BR, "GS3-TXN-004"),
+        (whole, &plain, "GS3-TXN-004"),
+        (TABLES, TWO, "GS2-TXN-004"),
+        (KEYS, LIST, "GS2-TXN-004"),
+    ];
+    for (ask, answer, copy) in copied {
+        let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
+        assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
+    }
 }
