@@ -23,23 +23,27 @@ impl Table {
         let contradicting = v.id.info().steps[usize::from(v.probe.step)].rules.contradicting.is_some();
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
+                let open =
+                    |(later, o): (u64, &Kept)| later > seq && o.state == State::Open && o.step == r.step;
                 let its = |numbered: &Numbered| {
                     let sent = self.seconds.get(&(r.id, hash)).is_some();
-                    (numbered.key == key || r.key() == key) && (contradicting || sent || !numbered.has(part))
+                    // As with whole answers, nothing is a copy while a later request of the step is open.
+                    let again = || (contradicting || sent) && !self.chain(slot).any(open);
+                    (numbered.key == key || r.key() == key) && (!sent && !numbered.has(part) || again())
                 };
                 let at = self.answering.iter().position(|a| a.exchange == r.id)?;
                 self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
             })?;
         let request = queue.get(seq)?;
-        if let Some(&of) = self.seconds.get(&(request.id, hash)) {
-            return Some(request.copied(of));
-        }
         let window = self.windows.answer(v.id);
         let answering = &mut self.answering[at];
         let numbered = answering.numbered.as_mut()?;
         if numbered.lacks(now, window).is_some() {
             self.finish_parts(slot, seq, &request);
             return None;
+        }
+        if let Some(&of) = self.seconds.get(&(request.id, hash)) {
+            return Some(request.copied(of));
         }
         let shuffled = part.number < numbered.highest;
         let foreign_key = request.key.is_some() && request.key != key;

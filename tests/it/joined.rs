@@ -153,3 +153,26 @@ fn ids_may_be_used_again_for_the_next_answer() {
     assert_eq!(text.matches("\"message\":\"rules_response\"").count(), 2, "{text}");
     assert_eq!(text.matches("\"answer\":\"rules_response\"").count(), 2, "{text}");
 }
+
+#[test]
+fn parts_that_were_sent_before_answer_a_later_request() {
+    // One part of the first answer is missing when the client asks again, soon or late, and the server sends the
+    // same bytes again.
+    for pause in [500, 5_000] {
+        let mut shots = answered(&[PARTS[0], PARTS[2]]);
+        let silence = shots.pop().expect("it is there");
+        shots.push(play::c((30_010 + pause) * MS, ASK));
+        shots.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((30_011 + pause + n) * MS, text)));
+        shots.push(silence);
+        let heard: Collected<true> = report(everything(), Collected::default(), &shots).0;
+        let ends: Vec<_> = heard
+            .exchanges
+            .iter()
+            .map(|(e, findings)| {
+                (e.id, e.response_frames().to_vec(), findings.iter().map(|f| f.rule.id).collect::<Vec<_>>())
+            })
+            .collect();
+        assert!(ends.contains(&(1, vec![3, 4], vec!["A2S-SPL-002"])), "{pause}: {ends:?}");
+        assert!(ends.contains(&(2, vec![6, 7, 8], vec![])), "{pause}: {ends:?}");
+    }
+}
