@@ -69,8 +69,8 @@ pub enum Layout {
 pub struct Joining {
     /// Names of the layouts.
     pub layouts: &'static [&'static str],
-    /// Reads the header of a part; `None` where it has none.
-    pub read: fn(&[u8], Layout) -> Option<Split>,
+    /// Reads the header of a part from its captured bytes and its length on the wire; `None` where it has none.
+    pub read: fn(&[u8], usize, Layout) -> Option<Split>,
     /// The messages that may be split: indices into [`Info::messages`](super::Info::messages).
     pub makes: &'static [u8],
     /// The rule broken where the joined bytes are none of these messages.

@@ -138,7 +138,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Length of the whole payload on the wire in bytes.
     #[inline(always)]
     pub fn wire_len(&self) -> usize {
-        self.whole.len().saturating_add(self.missing)
+        self.wire_len_of(self.whole)
+    }
+
+    /// Length on the wire, in bytes, of captured bytes that end the payload.
+    #[inline(always)]
+    pub fn wire_len_of(&self, ending: &[u8]) -> usize {
+        ending.len().saturating_add(self.missing)
     }
 
     /// Sets the rules that the end of the current scope can break, from here on.

@@ -148,7 +148,9 @@ impl Table {
         let server = (v.id, v.server(d));
         let id = v.probe.key.map_or(0, |key| key as u32);
         let layout = self.joins.layout(slot, id, now, server);
-        let Some(split) = (joining.read)(d.payload, layout) else { return self.answer(slot, d, v) };
+        let Some(split) = (joining.read)(d.payload, d.wire_len(), layout) else {
+            return self.answer(slot, d, v);
+        };
         let makes = v.probe.part.and_then(|part| part.makes);
         let part = Part { number: split.number, total: Some(split.total), makes };
         let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };

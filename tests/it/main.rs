@@ -28,6 +28,7 @@ mod comforts;
 mod config;
 mod confined;
 mod cookies;
+mod cut;
 mod default_form;
 mod dependencies;
 mod detail;

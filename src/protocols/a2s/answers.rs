@@ -748,9 +748,9 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let count = c.field(&COUNT, byte)?;
     // The Ship's additional fields follow the list, but are reported with its players.
     let (rows, behind) = most(row, count.into(), c.rest());
-    let is_ship = rows == usize::from(count) && behind.len() == rows.saturating_mul(8);
-    let ship = if is_ship { behind } else { &[] };
-    let mut extras = ship.chunks_exact(4);
+    let extra = rows.saturating_mul(8);
+    let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
+    let mut extras = if is_ship { behind } else { &[] }.chunks_exact(4);
     let mut named = count == 0;
     c.list(
         &PLAYERS,
@@ -775,14 +775,15 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
         },
     )?;
     c.check_whole(&PLY_003, || named);
-    if !ship.is_empty() {
-        c.field(&SHIP_PLAYERS, bytes(ship.len()))?;
+    if is_ship && extra > 0 {
+        c.field(&SHIP_PLAYERS, bytes(extra))?;
     }
     Ok(())
 }
 
-/// Whether the list begins with all chunks of a binary message. The names of such chunks consist of number and total.
-fn is_binary(rules: &[u8]) -> bool {
+/// Whether the list begins with all chunks of a binary message, as far as the capture holds them. The names of such chunks
+/// consist of number and total.
+fn is_binary(rules: &[u8], cut: bool) -> bool {
     let mut rest = rules;
     let mut keys = std::iter::from_fn(|| {
         let (behind, (key, _)) = pair(rest).ok()?;
@@ -790,7 +791,8 @@ fn is_binary(rules: &[u8]) -> bool {
         Some(key.0)
     });
     let Some(&[first, total]) = keys.next() else { return false };
-    first == 1 && total > 0 && (2..=total).all(|number| keys.next() == Some(&[number, total]))
+    let follows = |number| keys.next().map_or(cut, |key| key == [number, total]);
+    first == 1 && total > 0 && (2..=total).all(follows)
 }
 
 /// Whether a value reveals at most whether there is a password.
@@ -808,7 +810,7 @@ pub(super) fn may_show_password(bytes: &[u8]) -> bool {
 pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
     let count = c.field(&COUNT, le_u16)?;
-    let binary = is_binary(c.rest());
+    let binary = is_binary(c.rest(), c.is_cut());
     let at = c.to_end();
     c.check_at(&RUL_003, at, || !binary);
     c.secret(secrets || !may_show_password(c.rest()));

@@ -278,7 +278,9 @@ impl Protocol for A2s {
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
         // Most datagrams that begin with these bytes belong to something else.
         match p {
-            [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => recognise::<Self>(p, wire_len),
+            [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => {
+                recognise::<Self>(p, wire_len).map(|probe| with_hidden(probe, p, wire_len))
+            }
             [0xfe, 0xff, 0xff, 0xff, _, ..] => recognise::<Self>(p, wire_len),
             _ => None,
         }
@@ -288,7 +290,7 @@ impl Protocol for A2s {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
         let answers = known.direction == Direction::S2c;
         if let Some(probe) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
-            return Some(probe);
+            return Some(with_hidden(probe, p, wire_len));
         }
         if known.level < Level::Medium {
             return None;
@@ -336,7 +338,7 @@ impl Protocol for A2s {
                 if !right {
                     return c.ignored(&SURPLUS);
                 }
-                if c.rest().len() >= 4 {
+                if c.rest().len() >= 4 || cut {
                     c.field(&CHALLENGE, le_u32)?;
                 }
                 trailing(c)
@@ -400,20 +402,33 @@ impl Protocol for A2s {
     }
 }
 
+/// The offset of the challenge in a request.
+fn challenge_at(p: &[u8]) -> Option<usize> {
+    match p.get(4)? {
+        b'T' => Some(25),
+        b'U' | b'V' => Some(5),
+        _ => None,
+    }
+}
 /// The challenge in a request; `None` if it carries none.
 fn carried(p: &[u8]) -> Option<u32> {
-    let at = match p.get(4)? {
-        b'T' => 25,
-        b'U' | b'V' => 5,
-        _ => return None,
-    };
-    p.get(at..)?
+    p.get(challenge_at(p)?..)?
         .first_chunk()
         .map(|value| u32::from_le_bytes(*value))
         .filter(|value| !NONE_YET.contains(value))
 }
 fn carries(p: &[u8]) -> u32 {
     if carried(p).is_some() { CARRIES } else { 0 }
+}
+/// Whether the capture cut off the challenge of a request, so that it is not known whether there is one.
+fn hides_challenge(p: &[u8], wire_len: usize) -> bool {
+    let end = challenge_at(p).map(|at| at.saturating_add(4));
+    end.is_some_and(|end| (p.len().saturating_add(1)..=wire_len).contains(&end))
+}
+/// The same probe, but a request whose challenge was cut off is taken to carry one: then no rule is broken for want of it.
+fn with_hidden(probe: Probe, p: &[u8], wire_len: usize) -> Probe {
+    let hidden = probe.message <= RULES_REQUEST && hides_challenge(p, wire_len);
+    Probe { request_state: if hidden { CARRIES } else { probe.request_state }, ..probe }
 }
 /// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type.
 fn is_no_console(p: &[u8]) -> bool {
@@ -453,7 +468,8 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.secret(cx.secrets || !engine && !ours);
     c.ignored(&BODY)?;
     c.about(None);
-    c.check_whole(&HDR_001, || engine || ours);
+    let hidden = kind.is_none() && c.is_cut();
+    c.check_whole(&HDR_001, || engine || ours || hidden);
     Ok(())
 }
 
@@ -504,8 +520,8 @@ fn is_marked(p: &[u8], split: &Split) -> bool {
 }
 
 /// Whether a part other than the first may have this layout.
-fn fits(p: &[u8], split: &Split) -> bool {
-    let held = p.len().saturating_sub(usize::from(split.body));
+fn fits(wire_len: usize, split: &Split) -> bool {
+    let held = wire_len.saturating_sub(usize::from(split.body));
     let size = split.size.map_or(held, usize::from);
     let last = split.number.saturating_add(1) == split.total;
     split.number > 0 && (size == held || last && (held..=MOST).contains(&size))
@@ -513,10 +529,15 @@ fn fits(p: &[u8], split: &Split) -> bool {
 
 /// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is
 /// tried, and then the first layout that fits.
-fn read_part(p: &[u8], layout: Layout) -> Option<Split> {
+fn read_part(p: &[u8], wire_len: usize, layout: Layout) -> Option<Split> {
     p.strip_prefix(b"\xfe\xff\xff\xff")?;
-    let as_one_of =
-        |layouts: &[u8]| layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(p, s)));
+    // The longest header may be cut off by the capture: then it cannot be told from the others.
+    if p.len() < wire_len.min(HEADERS[0].into()) {
+        return None;
+    }
+    let as_one_of = |layouts: &[u8]| {
+        layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(wire_len, s)))
+    };
     if let Layout::Certain(layout) = layout
         && let Some(split) = header_as(p, layout)
     {
@@ -536,7 +557,7 @@ fn part_id(p: &[u8]) -> Option<u64> {
 
 /// Number and total of a part. `makes` is the message that the parts form, if this is the first part and says so.
 fn part(p: &[u8]) -> Option<Part> {
-    let split = read_part(p, Layout::Unknown)?;
+    let split = read_part(p, p.len(), Layout::Unknown)?;
     let kind = p.get(usize::from(split.body)..)?.strip_prefix(MARK).and_then(<[u8]>::first);
     let makes = kind.filter(|_| split.number == 0).and_then(|kind| match kind {
         0x49 => Some(INFO_RESPONSE),
@@ -549,12 +570,12 @@ fn part(p: &[u8]) -> Option<Part> {
 }
 
 fn is_part(p: &[u8]) -> bool {
-    read_part(p, Layout::Unknown).is_some()
+    read_part(p, p.len(), Layout::Unknown).is_some()
 }
 
 /// Whether this is a first part that names its message, or a part of a compressed answer.
 fn is_first_part(p: &[u8]) -> bool {
-    let packed = read_part(p, Layout::Unknown).is_some_and(|split| split.packed.is_some());
+    let packed = read_part(p, p.len(), Layout::Unknown).is_some_and(|split| split.packed.is_some());
     packed || part(p).is_some_and(|part| part.makes.is_some())
 }
 
@@ -566,7 +587,7 @@ fn is_unreadable(p: &[u8]) -> bool {
 /// Reads the header and the content of a part.
 fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&ENDS);
-    let split = read_part(c.rest(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
+    let split = read_part(c.rest(), c.wire_len(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
     c.field(&PREFIX, bytes(4))?;
     let Some(split) = split else { return Err(c.short(&SPL_001)) };
     c.group(&SPLIT, |c| {
@@ -689,7 +710,10 @@ impl Memory {
 
     /// Determines what a request proves.
     fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
-        let Some(value) = carried(seen.bytes()) else { return Proof::None };
+        let Some(value) = carried(seen.bytes()) else {
+            let hidden = hides_challenge(seen.bytes(), seen.datagram.wire_len());
+            return if hidden { Proof::Right } else { Proof::None };
+        };
         let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
         let now = seen.datagram.time;
         let last = issued.iter().rev().find(|challenge| challenge.port == seen.client.port());

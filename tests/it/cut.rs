@@ -1,0 +1,77 @@
+//! Captures with a snap length: what the capture cut off is held against nobody.
+
+use crate::kit::feed::samples;
+use crate::kit::play::{Collected, MS, Shot, c, everything, foreign, report, s, shots};
+use qdissect::protocols::Id;
+use std::collections::BTreeSet;
+
+/// Ethernet, IPv4 and UDP.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// The rules that a conversation breaks if at most so many bytes of each payload were captured.
+fn broken(shots: &[Shot], captured: usize) -> BTreeSet<&'static str> {
+    let mut cut = shots.to_vec();
+    cut.iter_mut().for_each(|shot| shot.bytes.truncate(HEADERS.saturating_add(captured)));
+    let heard: Collected<true> = report(everything(), Collected::default(), &cut).0;
+    heard.findings().map(|f| f.rule.id).collect()
+}
+
+/// From so many bytes on, no rule is broken but those that the whole datagrams break.
+fn breaks_nothing_more(name: &str, shots: &[Shot], from: usize) {
+    let mut right = broken(shots, usize::MAX);
+    right.insert("GEN-001");
+    let longest = shots.iter().map(|shot| shot.bytes.len() - HEADERS).max().expect("there are some");
+    for captured in from..longest {
+        let more: Vec<_> = broken(shots, captured).difference(&right).copied().collect();
+        assert!(more.is_empty(), "{name}, {captured} bytes captured: {more:?}");
+    }
+}
+
+#[test]
+fn no_sample_breaks_a_rule_because_it_was_cut() {
+    let ours = [Id::Sqp, Id::Satisfactory, Id::Skycoop, Id::A2s];
+    let samples: Vec<_> = samples().filter(|(id, _)| ours.contains(id)).collect();
+    assert!(samples.len() > 10, "{} samples", samples.len());
+    for (id, sample) in samples {
+        breaks_nothing_more(id.info().name, &shots(sample), 0);
+    }
+}
+
+/// A request for players or rules with the right challenge, and its answer.
+fn listed(request: &str, answers: &[&str]) -> Vec<Shot> {
+    let mut shots = vec![
+        foreign(crate::kit::play::START),
+        c(30_000 * MS, "ffffffff 54 'Source Engine Query' 00"),
+        s(30_010 * MS, "ffffffff 41 c3192a4b"),
+        c(30_020 * MS, "ffffffff 54 'Source Engine Query' 00 c3192a4b"),
+        s(30_030 * MS, "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 00 08 00 'dl' 00 01 '1' 00 80 8769"),
+        c(30_040 * MS, request),
+    ];
+    shots.extend(answers.iter().zip(0..).map(|(answer, n)| s((30_050 + n) * MS, answer)));
+    shots.push(foreign(crate::kit::play::START + 90_000 * MS));
+    shots
+}
+
+#[test]
+fn a_challenge_that_was_cut_off_is_not_missing() {
+    let answer = "ffffffff 45 0100 'k' 00 '1' 00";
+    breaks_nothing_more("rules", &listed("ffffffff 56 c3192a4b", &[answer]), 5);
+}
+
+#[test]
+fn parts_that_were_cut_have_the_layout_that_their_length_shows() {
+    let parts = [
+        "feffffff 07000000 03 00 0f00 ffffffff 45 0400 'alpha' 00 '1' 00",
+        "feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '3' 00",
+        "feffffff 07000000 03 02 0f00 'delta' 00 '4' 00",
+    ];
+    breaks_nothing_more("parts", &listed("ffffffff 56 c3192a4b", &parts), 16);
+}
+
+#[test]
+fn what_follows_a_list_is_known_by_its_length() {
+    let ship = "ffffffff 44 01 00 'n' 00 01000000 00007042 02000000 03000000";
+    breaks_nothing_more("ship", &listed("ffffffff 55 c3192a4b", &[ship]), 5);
+    let binary = "ffffffff 45 0300 0103 00 fe01 00 0203 00 fd02 00 0303 00 'x' 00";
+    breaks_nothing_more("binary", &listed("ffffffff 56 c3192a4b", &[binary]), 5);
+}
