@@ -4,7 +4,7 @@ use super::incomplete::{Answering, Numbered, Orphan, Reply, record};
 use super::queue::{Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, Outcome, Pairing};
+use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
@@ -30,6 +30,7 @@ impl Table {
         }
         // The search uses the value issued before this answer.
         let found = self.candidates(slot, reply, step);
+        self.evicted += u64::from(found.ended_early);
         // A copy issues no new value: the value may have been used since, or another one issued. But while a
         // request is open, the server may have issued the same value again, and its use must not be reported as an
         // error.
@@ -57,6 +58,9 @@ impl Table {
         {
             self.conversations.confirm(slot, g.paired);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
+        }
+        if found.ended_early {
+            return Pairing::Nothing; // nobody knows whether it was asked for
         }
         self.orphan(slot, reply);
         let elsewhere = step.key_digits == 0 && self.asked_another_port(slot, reply);
@@ -271,9 +275,12 @@ impl Table {
     fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         let queue = &self.queues[v.id as usize];
-        self.chain(slot)
-            .filter_map(|(seq, _)| Some((seq, queue.get(seq)?)))
-            .for_each(|(seq, r)| search.look(seq, &r));
+        for (back, (seq, kept)) in self.whole_chain(slot).enumerate() {
+            if back >= MAX_STEPS_BACK && !search.goes_on(kept, back < self.far_back) {
+                break;
+            }
+            queue.get(seq).iter().for_each(|r| search.look(seq, r));
+        }
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
     }

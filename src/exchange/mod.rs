@@ -46,6 +46,9 @@ pub const PARTS_WINDOW: i64 = 2_000 * MS;
 const MAX_ELSEWHERE: u64 = 256;
 /// How many of the latest requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
+/// How many are searched with 64 MiB for the request of an answer, where so many wait at once that the latest do not
+/// have it.
+const MAX_FAR_BACK: usize = 1_024;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Finds the request of a conversation that an answer belongs to.
 
-use super::queue::{Request, State};
+use super::queue::{Kept, Request, State};
 use super::windows::GIVE_UP;
 use super::{Answer, Pairing};
 use crate::capture::Time;
@@ -25,6 +25,8 @@ pub(super) struct Found {
     pub open: bool,
     /// What the only open request asked, to which the answer does not belong: see [`Context::asked`].
     pub asked: Option<u32>,
+    /// It may belong to a request further back than was searched.
+    pub ended_early: bool,
 }
 
 /// The order of preference among open requests, the lowest first: requests of the answer's own step or, where all
@@ -68,6 +70,8 @@ pub(super) struct Search<'v> {
     latest: Option<Time>,
     /// An earlier request of another step has the key, see [`StepInfo::key_of`].
     earlier: bool,
+    /// Requests further back were not examined, although it may belong to one of them.
+    ended_early: bool,
 }
 
 impl<'v> Search<'v> {
@@ -91,6 +95,7 @@ impl<'v> Search<'v> {
             answered: None,
             latest: None,
             earlier: false,
+            ended_early: false,
         }
     }
 
@@ -105,6 +110,16 @@ impl<'v> Search<'v> {
 
     fn has_key_of(&self, r: &Request) -> bool {
         r.key.is_some() && r.key == self.key
+    }
+
+    /// Whether to go on beyond the latest requests: the one with the key may be anywhere, and without a key the
+    /// oldest is sought of those that wait. If there is no room to go on, that is noted.
+    pub fn goes_on(&mut self, next: &Kept, room: bool) -> bool {
+        let keyed = self.keyed() && !self.is_keyless();
+        let found = self.by_key.is_some() || self.copy.is_some();
+        let wanted = if keyed { !found } else { matches!(next.state, State::Open | State::Gone) };
+        self.ended_early = wanted && !room;
+        wanted && room
     }
 
     pub fn look(&mut self, seq: u64, r: &Request) {
@@ -196,28 +211,28 @@ impl<'v> Search<'v> {
 
     /// The result; `issued` is the value that the server issued last to this client.
     pub fn found(self, issued: Option<u32>) -> Found {
-        let open = self.open > 0;
+        let found = Found { open: self.open > 0, ended_early: self.ended_early, ..Found::default() };
         let by_order = self.waiting.or(self.any).map(|(_, seq)| seq);
         let by_key = self.by_key.map(|(_, seq)| seq);
         let request = if self.keyed() && !self.is_keyless() { by_key } else { by_order };
         if let Some(seq) = request {
-            return Found { request: Some((seq, false)), open, ..Found::default() };
+            return Found { request: Some((seq, false)), ..found };
         }
         if self.copy.is_some() {
-            return Found { copy: self.copy, open, ..Found::default() };
+            return Found { copy: self.copy, ..found };
         }
         if self.answered.is_some() {
-            return Found { second: self.answered, open, ..Found::default() };
+            return Found { second: self.answered, ..found };
         }
         let issued = issued.is_some() && issued.map(u64::from) == self.key;
         if self.keyed() && self.open == 1 && (issued || self.earlier) {
-            return Found { request: Some((self.only_open.0, true)), open, ..Found::default() };
+            return Found { request: Some((self.only_open.0, true)), ..found };
         }
         // A request that ends before its key is paired by order.
         if let Some(seq) = by_order.filter(|_| !self.step.keyless) {
-            return Found { request: Some((seq, false)), open, ..Found::default() };
+            return Found { request: Some((seq, false)), ..found };
         }
         let asked = (self.open == 1).then_some(self.only_open.1 | Context::NOT_ITS_OWN);
-        Found { open, asked, ..Found::default() }
+        Found { asked, ..found }
     }
 }

@@ -3,7 +3,7 @@
 use super::incomplete::{Answering, Orphan, record};
 use super::join::Joins;
 use super::queue::{Closed, Kept, MAX_REQUESTS, NEVER, Queue, Request, State};
-use super::{Exchange, MAX_STEPS_BACK, Outcome, Pairing, Windows};
+use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -29,6 +29,8 @@ pub struct Table {
     /// How many requests are in the queues, and the most that may be.
     pub(super) remembered: usize,
     pub(super) most: usize,
+    /// See [`MAX_FAR_BACK`].
+    pub(super) far_back: usize,
     pub(super) windows: Windows,
     pub(super) orphans: VecDeque<Orphan>,
     pub(super) answering: VecDeque<Answering>,
@@ -59,6 +61,7 @@ impl Table {
             used: 0,
             remembered: 0,
             most: budget.of(MAX_REQUESTS),
+            far_back: budget.of(MAX_FAR_BACK).max(MAX_STEPS_BACK),
             windows,
             orphans: VecDeque::new(),
             answering: VecDeque::new(),
@@ -134,7 +137,7 @@ impl Table {
     /// none; without a key, the oldest open one.
     #[cold]
     pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
-        let open = || self.chain(slot).filter(|(_, r)| r.state == State::Open);
+        let open = || self.whole_chain(slot).take(self.far_back).filter(|(_, r)| r.state == State::Open);
         let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
         let alike = || open().filter(|(_, r)| key.is_none() || r.key().is_none()).last();
         let Some((seq, _)) = same.or_else(alike) else { return };
@@ -358,8 +361,13 @@ impl Table {
         }
     }
 
-    /// The requests of a conversation with their sequence numbers, the latest first.
+    /// The latest requests of a conversation with their sequence numbers, the last one first.
     pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
+        self.whole_chain(slot).take(MAX_STEPS_BACK)
+    }
+
+    /// All remembered requests of a conversation.
+    pub(super) fn whole_chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
         let mut next = conversation.map_or(0, |c| c.latest());
@@ -369,7 +377,7 @@ impl Table {
             next = kept.previous(seq);
             Some((seq, kept))
         };
-        std::iter::from_fn(step).take(MAX_STEPS_BACK)
+        std::iter::from_fn(step)
     }
 }
 

@@ -273,11 +273,34 @@ fn who_leaves_the_waiting_room_for_want_of_room_is_counted() {
 
 #[test]
 fn of_the_requests_of_a_conversation_the_latest_are_looked_at() {
+    // A request that is repeated is looked for among the latest.
     let back = 64;
-    for (steps, answered) in [(back, 1), (back + 1, 0)] {
+    for (steps, requests) in [(back, 100), (back + 1, 101)] {
         let mut shots: Vec<_> = (0..100).map(|n| shot(START, CLIENTS[0], END, &poll(n))).collect();
-        shots.push(shot(START + 1, END, CLIENTS[0], &state(100 - steps)));
-        assert_eq!(totals(&shots).1.answered, answered, "{steps} back");
+        shots.push(shot(START + 1, CLIENTS[0], END, &poll(100 - steps)));
+        assert_eq!(totals(&shots).1.exchanges, requests, "{steps} back");
+    }
+}
+
+#[test]
+fn an_answer_is_paired_far_back_and_not_judged_where_nobody_looked() {
+    let status =
+        "93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01";
+    let (far, requests) = (1_024, 1_030);
+    for (steps, within) in [(far, true), (far + 1, false)] {
+        let polls = (0..requests).map(poll).chain([state(requests - steps)]);
+        // Without a key the oldest is answered.
+        let in_order = (0..steps).map(|_| hex("feffffff")).chain([hex(status)]);
+        for (datagrams, keyed) in [(polls.collect::<Vec<_>>(), true), (in_order.collect(), false)] {
+            let (answer, asked) = datagrams.split_last().expect("there are some");
+            let mut shots: Vec<_> = asked.iter().map(|p| shot(START, CLIENTS[0], END, p)).collect();
+            shots.push(shot(START + 1, END, CLIENTS[0], answer));
+            let (heard, totals) = with_memory(64, &shots);
+            assert_eq!(totals.evicted, u64::from(!within), "{steps} back, keyed: {keyed}");
+            assert_eq!(totals.answered, u64::from(within || !keyed));
+            let wrong = |p: &&play::Seen| p.findings.iter().any(|f| f.severity == Severity::Error);
+            assert_eq!(heard.packets.iter().filter(wrong).count(), 0, "no error where nobody looked");
+        }
     }
 }
 
