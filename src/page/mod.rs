@@ -97,6 +97,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.packet(p)
     }
 
+    fn hidden(&mut self, p: &Packet<'_, Coverage>) {
+        self.check.hidden(p);
+    }
+
     fn foreign(&mut self, d: &Datagram<'_>) {
         self.gathered.summary.foreign(d);
     }

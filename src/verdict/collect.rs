@@ -305,6 +305,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         Ok(())
     }
 
+    fn hidden(&mut self, p: &Packet<'_, Coverage>) {
+        p.sink.hide();
+    }
+
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         let file = self.places.place(e.request_frame).file;
         let seen = self.seen(file);
@@ -348,7 +352,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn listened(&mut self, sink: &mut Coverage) {
-        let (marks, last) = (sink.marks.take(), self.places.len().saturating_sub(1));
+        let (marks, last) = (sink.take(), self.places.len().saturating_sub(1));
         self.seen(last).marks.extend(marks);
     }
 

@@ -4,6 +4,7 @@ use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Viola
 use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::HashSet;
+use std::cell::Cell;
 
 /// Places of the table for quick answers: the address of a rule gives its place.
 const PLACES: usize = 1024;
@@ -15,11 +16,13 @@ const APART: u32 = size_of::<Rule>().ilog2();
 pub struct Marks {
     recent: Box<[usize; PLACES]>,
     all: HashSet<&'static str>,
+    /// The rules that the latest datagram was the first to mark.
+    latest: Vec<&'static Rule>,
 }
 
 impl Default for Marks {
     fn default() -> Self {
-        Marks { recent: Box::new([0; PLACES]), all: HashSet::new() }
+        Marks { recent: Box::new([0; PLACES]), all: HashSet::new(), latest: vec![] }
     }
 }
 
@@ -28,11 +31,25 @@ impl Marks {
     #[inline(always)]
     pub fn mark(&mut self, rule: &'static Rule) {
         let address = std::ptr::from_ref(rule) as usize;
-        let place = &mut self.recent[(address >> APART) % PLACES];
+        let place = &mut self.recent[place(rule)];
         if *place != address {
             *place = address;
-            self.all.insert(rule.id);
+            if self.all.insert(rule.id) {
+                self.latest.push(rule);
+            }
         }
+    }
+
+    /// A new datagram begins. `forget` says whether what the latest one has marked does not count.
+    #[inline]
+    fn begin(&mut self, forget: bool) {
+        if forget {
+            for rule in &self.latest {
+                self.all.remove(rule.id);
+                self.recent[place(rule)] = 0;
+            }
+        }
+        self.latest.clear();
     }
 
     /// Ids of the rules remembered; the set is empty afterwards.
@@ -40,6 +57,12 @@ impl Marks {
         self.recent.fill(0);
         std::mem::take(&mut self.all)
     }
+}
+
+/// The place of a rule in the table for quick answers.
+#[inline(always)]
+fn place(rule: &'static Rule) -> usize {
+    (std::ptr::from_ref(rule) as usize >> APART) % PLACES
 }
 
 /// The evidence that a capture gives about rules.
@@ -94,6 +117,21 @@ pub struct Coverage {
     pub marks: Marks,
     /// Whether a value of the datagram is masked; its bytes must not be shown either.
     pub secret: bool,
+    /// Whether a filter has left out the datagram: the report that learns of that can only read what it is given.
+    hidden: Cell<bool>,
+}
+
+impl Coverage {
+    /// A filter has left out the datagram that was decoded last: it checks no rule.
+    pub(super) fn hide(&self) {
+        self.hidden.set(true);
+    }
+
+    /// Ids of the rules that datagrams have checked; the set is empty afterwards.
+    pub(super) fn take(&mut self) -> HashSet<&'static str> {
+        self.marks.begin(self.hidden.take());
+        self.marks.take()
+    }
 }
 
 impl FieldSink for Coverage {
@@ -119,6 +157,7 @@ impl Listener for Coverage {
     #[inline]
     fn begin(&mut self) {
         self.secret = false;
+        self.marks.begin(self.hidden.take());
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {

@@ -5,6 +5,7 @@ mod held;
 
 use crate::kit::run::{parsed, qdissect};
 use held::ROWS;
+use qdissect::protocols::Id;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
@@ -225,6 +226,38 @@ fn the_same_exchanges_pass_whatever_is_made_of_them() {
         });
         assert!(passed[0][1] > 2 && passed.iter().all(|p| p == &passed[0]), "{filter}: {passed:?}");
     }
+}
+
+#[test]
+fn what_does_not_pass_checks_no_rule() {
+    let folder = tempdir().unwrap();
+    let checked = |args: &[&str]| -> HashSet<String> {
+        let page = format!("html={}", in_folder(&folder, "page.html"));
+        let each: [&[&str]; 2] = [&[], &["--report", &page]];
+        let [plain, beside] = each.map(|report| {
+            let args =
+                [&["check", "--no-config", "-T", "ndjson", "--fail-on", "never"], args, report].concat();
+            let records = parsed(&qdissect().args(args).output().unwrap(), 0);
+            let checked =
+                |r: &&Value| r["type"] == "rule" && (r["result"] == "pass" || r["result"] == "fail");
+            let ids = records.iter().filter(checked).map(|r| r["id"].as_str().unwrap().to_owned());
+            ids.collect::<HashSet<_>>()
+        });
+        assert_eq!(plain, beside, "{args:?}");
+        plain
+    };
+    // A capture of only these packets has the same coverage: requests of a challenge depend on nothing else.
+    let (filter, only) = ("sqp and message == challenge_request", in_folder(&folder, "only.pcapng"));
+    let args = ["dump", "--no-config", "-q", "-Y", filter, "-w", &only, DEMO];
+    assert_eq!(qdissect().args(args).output().unwrap().status.code(), Some(0));
+    let (all, passed) = (checked(&[DEMO]), checked(&["-Y", filter, DEMO]));
+    let of_datagrams = |rules: &HashSet<String>| {
+        let across = Id::Sqp.info().exchange_rules.iter().map(|rule| rule.id);
+        let across: HashSet<_> = across.collect();
+        rules.iter().filter(|rule| !across.contains(rule.as_str())).cloned().collect::<HashSet<_>>()
+    };
+    assert_eq!(of_datagrams(&passed), of_datagrams(&checked(&["-d", "udp.port==7777,sqp", &only])));
+    assert!(all.contains("SQP-STR-002") && !passed.contains("SQP-STR-002"), "{passed:?}");
 }
 
 #[test]
