@@ -110,10 +110,8 @@ fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
 /// The `server` records with the counts of findings from the verdict, the percentage of requests that were answered, and
 /// the trace. The slots of all traces have the same length.
 fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
-    let mut counts: HashMap<(Endpoint, Id), Counts> = HashMap::new();
-    for e in verdict.findings.iter().filter(|e| e.counts()) {
-        counts.entry((e.server, e.protocol)).or_default().add(e.finding.severity);
-    }
+    let counts = verdict.servers.iter().map(|s| ((s.server, s.protocol), s.counts));
+    let counts: HashMap<(Endpoint, Id), Counts> = counts.collect();
     let length = g.traces.values().map(Trace::length).max().unwrap_or(0);
     let mut rows = vec![];
     for (index, server) in (0..).zip(&g.summary.servers) {

@@ -1,10 +1,10 @@
 //! Gathers what the pipeline finds into a verdict.
 
 use super::coverage::Scope;
+use super::kept::Kept;
 use super::unanswered::{MAX_REMARKS, Unheard};
 use super::{
-    Coverage, Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_FINDINGS, MAX_MARKED, Outcome,
-    RuleResult, Verdict,
+    Coverage, Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict,
 };
 use crate::capture::CaptureInfo;
 use crate::check::{Counts, Finding, Policy};
@@ -24,10 +24,9 @@ pub struct Check<F> {
     policy: Policy,
     files: Vec<(String, CaptureInfo)>,
     places: Files,
-    findings: Vec<Entry>,
+    kept: Kept,
+    /// Number of findings that were only counted before they could be kept.
     more: u64,
-    /// No note is kept in `findings` from this index on.
-    notes_until: usize,
     /// Remarks made once for each server, by server and rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, &'static str), usize>,
     remarks: Vec<Entry>,
@@ -57,9 +56,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             policy,
             files: vec![],
             places: Files::default(),
-            findings: vec![],
+            kept: Kept::default(),
             more: 0,
-            notes_until: usize::MAX,
             known: HashMap::new(),
             remarks: vec![],
             doubtful: vec![],
@@ -124,27 +122,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             self.excuses.insert(entry.rule().id);
             self.excused[usize::from(*excuse != Excuse::Baseline)] += 1;
         }
-        if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(entry);
-            return Ok(());
-        }
-        self.more += 1;
-        // A finding that fails the check is listed, however many notes came before it.
-        if entry.finding.severity > Severity::Note
-            && let Some(note) = self.last_note()
-        {
-            self.findings[note] = entry;
-        }
+        self.kept.add(entry);
         Ok(())
-    }
-
-    /// The last note kept, which gives its place to a worse finding; each call looks further towards the first finding.
-    #[cold]
-    fn last_note(&mut self) -> Option<usize> {
-        let before = self.findings.get(..self.notes_until.min(self.findings.len()))?;
-        let note = before.iter().rposition(|e| e.finding.severity == Severity::Note);
-        self.notes_until = note.unwrap_or(0);
-        note
     }
 
     /// The verdict, once everything was read.
@@ -159,16 +138,29 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
-        for entry in self.findings.iter_mut().filter(silence) {
-            entry.dropped = self.seen.get(entry.file).map_or(0, |seen| seen.dropped);
-        }
         let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
-        let Check { files, findings, more, counts, seen, excused: [known, suppressed], .. } = self;
-        let show = Severity::Note;
-        Ok(Verdict { files, seen, findings, more, rules, counts, known, suppressed, show, protocols, totals })
+        let Check { files, kept, counts, seen, excused: [known, suppressed], .. } = self;
+        let (mut findings, unkept, servers) = kept.finish();
+        let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
+        for entry in findings.iter_mut().filter(silence) {
+            entry.dropped = seen.get(entry.file).map_or(0, |seen| seen.dropped);
+        }
+        Ok(Verdict {
+            files,
+            seen,
+            findings,
+            more: self.more + unkept,
+            servers,
+            rules,
+            counts,
+            known,
+            suppressed,
+            show: Severity::Note,
+            protocols,
+            totals,
+        })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
@@ -419,25 +411,6 @@ pub(super) mod tests {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
             assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
         }
-    }
-
-    #[test]
-    fn what_fails_is_kept_however_many_notes_came_before_it() {
-        let find = |severity| {
-            let rule = |r: &&Rule| r.severity == severity && !r.per_server && !r.needs_past;
-            crate::protocols::rules().find(rule).expect("there is one")
-        };
-        let (note, error) = (find(Severity::Note), find(Severity::Error));
-        let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
-        let rules = std::iter::repeat_n(note, MAX_FINDINGS + 1).chain([error, error]);
-        for (n, rule) in rules.enumerate() {
-            let finding = Finding::of_exchange(rule);
-            check.add(Entry { finding, ..entry(n as u32) }).expect("nothing is written");
-        }
-        let verdict = check.verdict(Totals::default()).expect("nothing is written");
-        let kept = verdict.findings.iter().filter(|e| e.finding.severity == Severity::Error).count();
-        assert_eq!((kept, verdict.findings.len(), verdict.more), (2, MAX_FINDINGS, 3));
-        assert_eq!(verdict.counts.error, 2);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use crate::escape::shown;
 use crate::protocols::Id;
 use crate::report::{MORE_MEMORY, count, dropped_remark};
 use crate::rule::Rule;
-use hashbrown::HashMap;
 use std::io::{self, Write};
 
 /// A row of a table.
@@ -68,22 +67,12 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a row for each server with findings that count.
+/// Writes a row for each server with findings that count and are listed, the worst first.
 fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let mut known: HashMap<_, usize> = HashMap::new();
-    let mut all: Vec<(&Entry, Counts)> = vec![];
-    for e in verdict.listed().filter(|e| e.counts()) {
-        let at = *known.entry((e.server, e.protocol)).or_insert(all.len());
-        if at == all.len() {
-            all.push((e, Counts::default()));
-        }
-        if let Some((_, counts)) = all.get_mut(at) {
-            counts.add(e.finding.severity);
-        }
-    }
-    let rows = all.into_iter().map(|(e, Counts { error, warning, note })| {
-        let protocol = e.protocol.info().name.to_owned();
-        vec![code(&e.server.to_string()), protocol, error.to_string(), warning.to_string(), note.to_string()]
+    let rows = verdict.worst_servers().into_iter().map(|s| {
+        let Counts { error, warning, note } = s.counts;
+        let protocol = s.protocol.info().name.to_owned();
+        vec![code(&s.server.to_string()), protocol, error.to_string(), warning.to_string(), note.to_string()]
     });
     table(out, "Servers", &["server", "protocol", "errors", "warnings", "notes"], rows)
 }

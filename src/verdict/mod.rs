@@ -17,6 +17,7 @@ mod github;
 mod gitlab;
 mod json;
 mod junit;
+mod kept;
 mod markdown;
 mod order;
 pub(crate) mod path;
@@ -35,6 +36,7 @@ pub use github::{github, step_summary};
 pub use gitlab::gitlab;
 pub use json::{FindingRecord, ResultRecord, json, ndjson};
 pub use junit::{JunitStyle, junit};
+pub use kept::ServerCounts;
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
@@ -49,7 +51,7 @@ use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 
-/// Most findings kept in full; further findings are only counted.
+/// Most findings kept in full, the worst of them; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
 /// Most bytes kept of the bytes that a finding marks.
 pub const MAX_MARKED: usize = 32;
@@ -199,6 +201,8 @@ pub struct Verdict {
     pub findings: Vec<Entry>,
     /// Number of findings beyond [`MAX_FINDINGS`].
     pub more: u64,
+    /// Servers with findings that count, in the order found; no more of them than [`MAX_FINDINGS`].
+    pub servers: Vec<ServerCounts>,
     /// Every rule in the order of declaration.
     pub rules: Vec<RuleResult>,
     /// Findings that count, by severity.

@@ -3,9 +3,10 @@
 
 #[cfg(feature = "page")]
 use super::Excuse;
-use super::{Entry, Verdict};
+use super::{Entry, ServerCounts, Verdict};
 use crate::check::Counts;
 use crate::report::count;
+use crate::rule::Severity;
 #[cfg(feature = "page")]
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -49,6 +50,15 @@ impl Verdict {
             }
         }
         blocks
+    }
+
+    /// The servers of the findings that are listed and count, the worst first, with the counts of all their findings.
+    pub(super) fn worst_servers(&self) -> Vec<&ServerCounts> {
+        let severities = Severity::ALL.iter().filter(|severity| **severity >= self.show);
+        let listed = |s: &&ServerCounts| severities.clone().any(|severity| s.counts.of(*severity) > 0);
+        let mut all: Vec<_> = self.servers.iter().filter(listed).collect();
+        all.sort_by_key(|s| Reverse((s.counts.error, s.counts.warning, s.counts.note))); // stable: as found
+        all
     }
 
     /// How many findings that count are less severe than what is listed, by rule; `None` where there are none.

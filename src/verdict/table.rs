@@ -1,7 +1,7 @@
 //! The verdict for people: failures first, each finding in several lines as compilers print them, or in one line.
 
 use super::wrap::wrapped;
-use super::{Entry, Excuse, Key, Outcome, Verdict};
+use super::{Entry, Excuse, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
 use crate::escape::{line_start, shown};
 use crate::report::screen::style;
@@ -9,7 +9,6 @@ use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;
 use hashbrown::HashMap;
-use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -185,21 +184,13 @@ fn hex(e: &Entry, width: usize) -> Option<String> {
 
 /// Writes a line for each server with findings that count and are listed, the worst first.
 fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
-    let mut rows: Vec<(String, &str, Counts)> = vec![];
-    let mut known = HashMap::new();
-    for e in verdict.listed().filter(|e| e.counts()) {
-        let at = *known.entry((e.server, e.protocol)).or_insert_with(|| {
-            rows.push((e.server.to_string(), e.protocol.info().name, Counts::default()));
-            rows.len() - 1
-        });
-        rows[at].2.add(e.finding.severity);
-    }
-    if rows.is_empty() {
+    let all = verdict.worst_servers();
+    if all.is_empty() {
         return Ok(());
     }
-    rows.sort_by_key(|(_, _, counts)| Reverse((counts.error, counts.warning, counts.note)));
-    let more = rows.len().saturating_sub(SERVERS);
-    rows.truncate(SERVERS);
+    let more = all.len().saturating_sub(SERVERS);
+    let row = |s: &ServerCounts| (s.server.to_string(), s.protocol.info().name, s.counts);
+    let rows: Vec<_> = all.into_iter().take(SERVERS).map(row).collect();
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let head =
         format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");

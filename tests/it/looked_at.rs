@@ -1,6 +1,8 @@
 //! What `check` looked at: nothing is no verdict, and what is seen twice is no new thing.
 
-use crate::kit::run::qdissect;
+use crate::kit::run::{parsed, qdissect};
+use qdissect::rule::Severity;
+use std::cmp::Reverse;
 use std::fs;
 use std::process::Output;
 
@@ -95,6 +97,44 @@ fn what_fails_comes_first_and_what_repeats_is_one_block() {
             .count()
     };
     assert_eq!([records(&[]), records(&["--show", "note"]), records(&["--show", "error"])], [30, 30, 3]);
+}
+
+#[test]
+fn a_server_has_the_same_counts_wherever_it_is_listed() {
+    let summary = qdissect().args(["summary", "--no-config", "-T", "ndjson", DEMO]).output().unwrap();
+    let records = parsed(&summary, 0);
+    let servers = records.iter().filter(|record| record["type"] == "server").map(|server| {
+        let counts = ["error", "warning", "note"].map(|key| server["finding_counts"][key].as_u64().unwrap());
+        ([&server["server"], &server["protocol"]].map(|text| text.as_str().unwrap().to_owned()), counts)
+    });
+    for show in [Severity::Error, Severity::Warning, Severity::Note] {
+        let listed = |[error, warning, note]: [u64; 3]| match show {
+            Severity::Error => error > 0,
+            Severity::Warning => error + warning > 0,
+            Severity::Note => error + warning + note > 0,
+        };
+        let mut expected: Vec<_> = servers.clone().filter(|(_, counts)| listed(*counts)).collect();
+        expected.sort_by_key(|(name, counts)| (Reverse(*counts), name.clone()));
+        for format in ["table", "markdown"] {
+            let output = check(&["--show", show.name(), "-T", format, DEMO]);
+            let text = String::from_utf8(output.stdout).unwrap().replace(['|', '`'], " ");
+            let mut rows: Vec<_> = text
+                .lines()
+                .filter_map(|line| {
+                    let [server, protocol, error, warning, note] =
+                        line.split_whitespace().collect::<Vec<_>>()[..]
+                    else {
+                        return None;
+                    };
+                    let counts = [error.parse().ok()?, warning.parse().ok()?, note.parse().ok()?];
+                    Some(([server, protocol].map(str::to_owned), counts))
+                })
+                .collect();
+            assert!(rows.is_sorted_by_key(|(_, counts)| Reverse(*counts)), "the worst first: {text}");
+            rows.sort_by_key(|(name, counts)| (Reverse(*counts), name.clone()));
+            assert_eq!(rows, expected, "{format} {show:?}");
+        }
+    }
 }
 
 #[test]
