@@ -43,7 +43,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
     pub fail_on: FailOn,
     /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
-    /// --fail-on; json, ndjson and html list everything]
+    /// --fail-on; json, ndjson, csv and html list everything]
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub show: Option<Show>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
@@ -289,7 +289,9 @@ fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
     let most = limit(args.fail_on).unwrap_or(Severity::Error);
     match (args.show, format) {
         (Some(show), _) => most.min(show.into()),
-        (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Html) => Severity::Note,
+        (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Csv | CheckFormat::Html) => {
+            Severity::Note
+        }
         (None, _) => most.min(Severity::Warning),
     }
 }

@@ -80,9 +80,10 @@ impl Data {
     /// Cuts tables at their bounds, and counts the rows that this leaves out.
     fn bound(&mut self, g: &Gathered, verdict: &Verdict) {
         let captures = verdict.totals.files.saturating_sub(self.capture.len() as u64);
+        let unlisted = (verdict.findings.len() - self.finding.len()) as u64 + verdict.more;
         self.left_out = json!({
             "server": cut(&mut self.server, MAX_SERVERS),
-            "finding": cut(&mut self.finding, MAX_FINDINGS) + verdict.more,
+            "finding": cut(&mut self.finding, MAX_FINDINGS) + unlisted,
             "exchange": g.exchanges.left_out,
             "unclaimed": cut(&mut self.unclaimed, MAX_UNCLAIMED),
             "capture": cut(&mut self.capture, MAX_CAPTURES) + captures,

@@ -140,8 +140,18 @@ fn section(table: &Table, data: &Data) -> String {
         "rule" => &data.rule,
         _ => &data.capture,
     };
-    if rows.is_empty() {
-        return format!("<p class=\"none\">There are no {}s.</p>", table.what);
+    let more = data.left_out[table.name].as_u64().unwrap_or(0);
+    let left_out = match more {
+        0 => String::new(),
+        _ => {
+            let more = count(more, &format!("further {}", table.what));
+            format!("<p class=\"more\">Not on this page: {more}.</p>")
+        }
+    };
+    match (rows.is_empty(), more) {
+        (true, 0) => return format!("<p class=\"none\">There are no {}s.</p>", table.what),
+        (true, _) => return left_out,
+        (false, _) => {}
     }
     let mut caption = count(rows.len() as u64, table.what);
     if rows.len() > MAX_ROWS {
@@ -149,12 +159,7 @@ fn section(table: &Table, data: &Data) -> String {
     }
     // The element scrolls, so the keyboard must reach it.
     let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
-    let mut html = format!("<div class=\"scroll\" {label}>{}</div>", table.html(&caption, rows));
-    if let more @ 1.. = data.left_out[table.name].as_u64().unwrap_or(0) {
-        let more = count(more, &format!("further {}", table.what));
-        html += &format!("<p class=\"more\">Not on this page: {more}.</p>");
-    }
-    html
+    format!("<div class=\"scroll\" {label}>{}</div>{left_out}", table.html(&caption, rows))
 }
 
 /// Remarks that belong to no table.
@@ -162,7 +167,9 @@ fn notes(data: &Data, verdict: &Verdict) -> String {
     let totals = &verdict.totals;
     let mut notes = data.notes.clone();
     notes.extend(dropped_remark(totals));
-    notes.extend(totals.candidates().0.iter().map(ToString::to_string));
+    let (candidates, more) = totals.candidates();
+    notes.extend(candidates.iter().map(ToString::to_string));
+    notes.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
     notes.extend(totals.crowded().then(|| MORE_MEMORY.to_owned()));
     notes.extend(totals.unread.iter().map(|unread| format!("{}: {}", unread.file, unread.why)));
     let items: String = notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();

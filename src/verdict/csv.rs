@@ -26,14 +26,14 @@ const COLUMNS: &[&str] = &[
     "excused",
 ];
 
-/// Writes a row for each finding, with a row of names first.
+/// Writes a row for each finding that is listed, with a row of names first.
 ///
 /// # Errors
 /// When they cannot be written.
 pub fn csv(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let (layout, mut text) = (Layout::of(Style::Csv), String::new());
     layout.head(&mut text, COLUMNS.iter().copied());
-    for entry in &verdict.findings {
+    for entry in verdict.listed() {
         layout.push(&mut text, row(&layout, verdict.file(entry), entry).into_iter());
         out.write_all(text.as_bytes())?;
         text.clear();

@@ -221,7 +221,8 @@ impl<'a> Run<'a> {
         };
         let case =
             |name: &str, ending| Case { name: name.to_owned(), file: None, ending, heard: String::new() };
-        let mut cases = vec![case("capture", ending)];
+        let heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
+        let mut cases = vec![Case { heard, ..case("capture", ending) }];
         if let Some((kind, count)) = self.unlisted() {
             let message = format!("{} that were counted, but not listed", findings(count));
             cases.push(case(

@@ -93,6 +93,9 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
         let text = format!("{left_out} further findings were counted, but are not among the results.");
         notes.push(json!({ "level": "warning", "message": { "text": text } }));
     }
+    if let Some(below) = verdict.below() {
+        notes.push(json!({ "level": "note", "message": { "text": format!("{below}.") } }));
+    }
     let mut record = json!({ "executionSuccessful": verdict.totals.complete });
     if !notes.is_empty() {
         record["toolExecutionNotifications"] = notes.into();

@@ -9,7 +9,7 @@ use given::{bytes, called, forty, hostile_names, judge};
 use qdissect::report::Unread;
 use qdissect::rule::Severity;
 use qdissect::verdict::{
-    Entry, Excuse, JunitStyle, Outcome, Verdict, github, gitlab, markdown, step_summary,
+    Entry, Excuse, JunitStyle, Outcome, SarifStyle, Verdict, github, gitlab, markdown, sarif, step_summary,
 };
 use roxmltree::Document;
 use std::collections::HashSet;
@@ -115,9 +115,16 @@ fn what_is_not_listed_is_counted_by_rule_and_fails_as_before() {
         let end = |name| elements(document.root_element(), name).len();
         ["testcase", "failure", "skipped"].map(end)
     };
+    let told = |verdict: &Verdict| {
+        let sarif = written(|out| sarif(out, verdict, SarifStyle::Spec));
+        [sarif, xml(verdict, JunitStyle::Common, None)]
+            .map(|text| text.contains("21 findings below warning are"))
+    };
     assert_eq!((listed(&verdict), gitlab(&verdict) as u64), ([(true, false); 2], verdict.counts.note));
+    assert_eq!(told(&verdict), [false; 2]);
     let before = results(&verdict);
     verdict.show = Severity::Warning;
+    assert_eq!(told(&verdict), [true; 2]);
     assert_eq!((listed(&verdict), gitlab(&verdict)), ([(true, true); 2], 0), "each rule has its count");
     assert!(!xml(&verdict, JunitStyle::Common, None).contains("note frame"));
     assert_eq!(results(&verdict), before);

@@ -97,6 +97,19 @@ fn what_fails_comes_first_and_what_repeats_is_one_block() {
             .count()
     };
     assert_eq!([records(&[]), records(&["--show", "note"]), records(&["--show", "error"])], [30, 30, 3]);
+    let rows = |args: &[&str]| {
+        String::from_utf8(check(&[args, &["-T", "csv", DEMO]].concat()).stdout).unwrap().lines().count() - 1
+    };
+    assert_eq!([rows(&[]), rows(&["--show", "warning"]), rows(&["--show", "error"])], [30, 9, 3]);
+    for (args, said) in [
+        (&["--show", "error"][..], "Not on this page: 27 further findings."),
+        (&["--show", "error", "--select", "SQP-INF"], "Not on this page: 1 further finding."),
+        (&["--select", "SQP-CHK"], "There are no findings."),
+    ] {
+        let page = String::from_utf8(check(&[args, &["-T", "html", DEMO]].concat()).stdout).unwrap();
+        assert!(page.contains(said), "{args:?}");
+        assert_eq!(page.contains("There are no findings."), said.contains("no findings"), "{args:?}");
+    }
 }
 
 #[test]
